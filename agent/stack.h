@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The native stack of the calling thread, exact and cheap: unwound only as far as it differs from the thread's
+ * previous one, whose outer frames are proved unchanged by re-reading their saved return addresses.
+ *
+ * One struct stack belongs to one thread (a second one to the signal handlers that interrupt its hooks). A capture
+ * answers with the difference to the previous capture of the same struct; who sends differences to the writer must
+ * send all of them, or reset.
+ */
+#ifndef TORSH_AGENT_STACK_H
+#define TORSH_AGENT_STACK_H
+
+#include <stdint.h>
+
+#define STACK_MAX_FRAMES 1024
+#define STACK_POP_ALL UINT32_MAX
+
+struct stack;
+
+/* ids of addresses (agent/registry.h), outermost first; valid until the next capture. */
+struct stack_delta {
+	uint32_t pop;		/* innermost frames that are gone, or STACK_POP_ALL: start anew */
+	uint32_t n_push;
+	const uint32_t *push;
+};
+
+/*
+ * One time, before the first capture: finds _dl_find_object (or falls back to a module table).
+ * Never allocates from the application's heap.
+ */
+void torsh_stack_start(void);
+
+/* The size and alignment are the implementation's; storage is pages of the agent's own. NULL when there are none. */
+struct stack *torsh_stack_create(void);
+void torsh_stack_destroy(struct stack *stack);
+
+/*
+ * The stack of the code that called the hook whose __builtin_frame_address(0) is frame. Async-signal-safe, lock-free,
+ * keeps errno. A stack that can't be followed to its end gets a pseudo-address as its outermost frame that says why
+ * (ADDRESS_CUT_* of agent/wire/channel.h).
+ */
+void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
+
+/* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
+void torsh_stack_reset(struct stack *stack);
+
+/* Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be used again. */
+void torsh_stack_forget_code(void);
+
+/*
+ * Debugging: take every n-th capture both ways and count differences (0: never). The arbiter is libunwind, opened
+ * privately; -ENOENT when it isn't there. Not to be called from a hook.
+ */
+int torsh_stack_check_every(uint32_t n);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The channel: one memfd that a target and the writer both map. It carries the header, the tables that only grow
+ * (threads, modules, addresses, text) and one ring of events per thread. Everything that the writer must know after
+ * the target was killed lies here. See PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
+ *
+ * Each side treats the other's words as hostile: a value is read once, checked, and the copy is used.
+ */
+#ifndef TORSH_WIRE_CHANNEL_H
+#define TORSH_WIRE_CHANNEL_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHANNEL_MAGIC "torshch1"
+#define CHANNEL_VERSION 1u
+
+#define CHANNEL_HEADER_BYTES 8192u
+#define CHANNEL_THREADS 4096u		/* slots; a thread takes one, its interrupted hooks may take a second */
+#define CHANNEL_MODULES 8192u
+#define CHANNEL_ADDRESSES (1u << 22)
+#define CHANNEL_TEXT_BYTES (8u << 20)
+
+#define CHANNEL_RING_MIN_BYTES (64u << 10)
+#define CHANNEL_RING_MAX_BYTES (256u << 20)
+#define CHANNEL_RING_DEFAULT_BYTES (1u << 20)
+
+/* Where a stamp comes from. A stamp is (ticks >> CHANNEL_STAMP_SHIFT), so that most differences fit one byte. */
+#define CHANNEL_STAMP_SHIFT 4
+enum channel_clock { CHANNEL_CLOCK_TSC = 1, CHANNEL_CLOCK_MONOTONIC = 2 };
+
+enum channel_state {
+	CHANNEL_STARTING,
+	CHANNEL_RUNNING,
+	CHANNEL_EXITING, /* exit() or _exit() was called: late frees may follow */
+	CHANNEL_EXECUTING, /* an exec was called; cleared when it failed */
+};
+
+enum channel_writer_state {
+	CHANNEL_WRITER_NONE, /* not attached yet */
+	CHANNEL_WRITER_ATTACHED,
+	CHANNEL_WRITER_REFUSED, /* it can't read this layout: the agent goes quiet */
+	CHANNEL_WRITER_GONE, /* set by the agent when it found the writer dead */
+	CHANNEL_WRITER_CLOSED, /* it ended the recording by itself, e.g. nowhere to write */
+};
+
+/* Counted failures of the agent, by name: counters.def. */
+enum channel_counter {
+#define COUNTER(name, text) COUNTER_##name,
+#include "agent/wire/counters.def"
+#undef COUNTER
+	N_COUNTERS
+};
+
+/* A piece of the text area: offset from its start. length 0: none. */
+struct channel_text {
+	uint32_t offset;
+	uint32_t length;
+};
+
+struct channel_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_bytes;
+
+	/* Layout, in bytes from the start of the memfd. Fixed before the writer sees it. */
+	uint64_t threads_offset;
+	uint64_t modules_offset;
+	uint64_t addresses_offset;
+	uint64_t text_offset;
+	uint64_t rings_offset; /* ring of slot i at rings_offset + i * ring_bytes */
+	uint64_t total_bytes;
+	uint32_t n_thread_slots;
+	uint32_t n_module_slots;
+	uint32_t n_address_slots;
+	uint32_t n_text_bytes;
+	uint32_t ring_bytes; /* a power of two, a multiple of the page */
+
+	/* Who. */
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint32_t forked_from; /* pid of the recorded process whose fork this is, or 0; tables were copied from it */
+	uint32_t exec_count; /* images that this pid ran before under the agent, as far as is known */
+
+	/* Clocks at the start: one moment, three ways. */
+	uint32_t clock; /* enum channel_clock */
+	uint32_t stamp_shift;
+	uint64_t start_ticks;
+	uint64_t start_monotonic_ns;
+	uint64_t start_realtime_ns;
+
+	struct channel_text program; /* /proc/self/exe */
+	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
+	struct channel_text allocator; /* path of the module whose malloc serves the target, and what is special about it */
+	struct channel_text notes; /* sentences for the report's header, newline-separated */
+
+	/* High-water marks of the tables: released by the agent after the entries were written. */
+	alignas(64) _Atomic uint32_t n_threads;
+	_Atomic uint32_t n_modules;
+	_Atomic uint32_t n_addresses; /* entries below are claimed; see channel_address.state */
+	_Atomic uint32_t text_used;
+	_Atomic uint32_t state; /* enum channel_state */
+	_Atomic uint32_t exit_status;
+	_Atomic uint64_t counters[N_COUNTERS];
+
+	/* Written by the writer. */
+	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
+	_Atomic uint32_t writer_pid;
+	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
+
+	/*
+	 * Doorbell, a futex word: 1 says that the writer sleeps until it is woken. A producer whose ring is a quarter
+	 * full exchanges it to 0 and wakes.
+	 */
+	alignas(64) _Atomic uint32_t writer_sleeps;
+};
+
+_Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the header has outgrown its pages");
+
+enum thread_slot_state {
+	THREAD_SLOT_FREE,
+	THREAD_SLOT_ACTIVE, /* owned by a producer */
+	THREAD_SLOT_CLOSED, /* the producer is done: the writer drains, resets and frees it */
+};
+
+enum thread_slot_kind {
+	THREAD_SLOT_MAIN_FLOW, /* a thread's ordinary events */
+	THREAD_SLOT_INTERRUPT, /* events of signal handlers that interrupted a hook of the thread with the same tid */
+};
+
+/*
+ * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is the value modulo
+ * ring_bytes.
+ */
+struct thread_slot {
+	/* Producer's line. */
+	alignas(64) _Atomic uint64_t head; /* bytes committed << 1 | 1 while an event is being stamped and written */
+	_Atomic uint64_t produced; /* events; stored before head is released. The one in flight may be counted */
+	_Atomic uint64_t dropped; /* events that found the ring full and the writer stuck, or were lost otherwise */
+	_Atomic uint64_t waited_ns; /* time spent waiting for room */
+	uint64_t base_stamp; /* what the first event's difference adds to */
+
+	/* Consumer's line. */
+	alignas(64) _Atomic uint64_t tail; /* bytes consumed */
+	_Atomic uint32_t progress; /* futex: moves when tail moved and a producer waits */
+	_Atomic uint32_t producer_waits; /* set by the producer, cleared by the consumer that woke it */
+
+	/* Identity's line: written before state becomes ACTIVE. */
+	alignas(64) _Atomic uint32_t state; /* enum thread_slot_state */
+	uint32_t kind; /* enum thread_slot_kind */
+	uint32_t tid;
+	uint32_t use; /* how often this slot was taken: the consumer's codec starts anew with each */
+	char name[16];
+};
+
+_Static_assert(sizeof(struct thread_slot) == 192, "thread_slot is part of the layout");
+
+#define CHANNEL_BUILD_ID_MAX 32
+
+/* A mapped ELF object, from its own program headers. Written once; n_modules is released afterwards. */
+struct channel_module {
+	uint64_t bias; /* address in memory − address in the file's program headers */
+	uint64_t start, end; /* span of its mapping */
+	struct channel_text path; /* empty: memory without a file; "[vdso]" for the vdso */
+	uint32_t n_build_id;
+	uint8_t build_id[CHANNEL_BUILD_ID_MAX];
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct channel_module) == 72, "channel_module is part of the layout");
+
+#define CHANNEL_NO_MODULE UINT32_MAX
+
+/* What an address is, beside code. The pseudo-addresses end a stack that could not be followed to its true end. */
+enum channel_address_flag {
+	ADDRESS_RETURN = 0, /* a return address: the call is just before it */
+	ADDRESS_EXACT = 1, /* the interrupted instruction itself, below a signal frame */
+	ADDRESS_SIGNAL_FRAME = 2, /* the trampoline that returns from a signal */
+	ADDRESS_NO_UNWIND_INFO = 4, /* no FDE: what lies outside of it was found by the rbp chain */
+
+	/* Pseudo-addresses: ip is 0, or the address beyond which nothing is known. */
+	ADDRESS_CUT_UNKNOWN_CODE = 16, /* JIT or stripped of unwind information: no way on */
+	ADDRESS_CUT_BAD_FRAME = 17, /* the frame found makes no sense (stack not readable as the rule says) */
+	ADDRESS_CUT_TOO_DEEP = 18, /* deeper than the agent follows: the innermost frames are there */
+	ADDRESS_CUT_TABLE_FULL = 19, /* the table of addresses is full */
+};
+
+/* Entry i is valid once ip or flags is not 0 in a slot below n_addresses: module and flags are stored before ip. */
+struct channel_address {
+	_Atomic uint64_t ip_and_flags; /* ip << 8 | flags | 0x80 ("there"): one store makes the entry valid */
+	uint32_t module; /* index, or CHANNEL_NO_MODULE */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct channel_address) == 16, "channel_address is part of the layout");
+
+#define CHANNEL_ADDRESS_THERE 0x80u
+
+/* Say hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. No answer is sent. */
+struct channel_hello {
+	char magic[8];
+	uint32_t version;
+	uint32_t pid;
+};
+
+#endif

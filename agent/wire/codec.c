@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The decoder of codec.h, and the cold half of the encoder. Reads bytes that another process wrote: every length is
+ * checked before it is used, every table index has the table's range by its type.
+ */
+#include "agent/wire/codec.h"
+
+#include <errno.h>
+
+struct reader {
+	const uint8_t *at, *end;
+	int is_short; /* something was asked for beyond the end */
+};
+
+static uint64_t read_bytes(struct reader *in, uint32_t n)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(in->end - in->at) < n) {
+		in->is_short = 1;
+		in->at = in->end;
+		return 0;
+	}
+	memcpy(&value, in->at, n);
+	in->at += n;
+	return value;
+}
+
+static uint64_t read_stamp(struct codec *codec, struct reader *in, uint32_t lead)
+{
+	return codec->stamp + read_bytes(in, 1u << (lead >> 2 & 3));
+}
+
+static int read_address(const struct codec *codec, struct reader *in, uint32_t code, uint64_t *address)
+{
+	static const uint8_t bytes[] = {1, 1, 2, 3, 4, 6};
+	uint64_t value;
+
+	if (code == 6)
+		return -EPROTO;
+	if (code == 7) {
+		*address = read_bytes(in, 8);
+		return 0;
+	}
+	value = read_bytes(in, bytes[code]);
+	if (code == 0)
+		*address = codec->addresses[value];
+	else
+		*address = (codec->unit + (value >> 1 ^ (0 - (value & 1)))) << 4;
+	return 0;
+}
+
+static void remember_address(struct codec *codec, uint64_t address)
+{
+	codec->unit = address >> 4;
+	codec->addresses[torsh_codec_address_slot(codec->unit)] = address;
+}
+
+static void read_ids(struct reader *in, struct codec_stack *stack, uint32_t n)
+{
+	stack->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		stack->ids[i] = (uint32_t)read_bytes(in, 3);
+}
+
+static void use_change(struct codec_stack *stack, const struct codec_change *change)
+{
+	stack->form = CODEC_STACK_GIVEN;
+	stack->pop = change->pop;
+	stack->n = change->n <= CODEC_CHANGE_IDS ? change->n : CODEC_CHANGE_IDS;
+	memcpy(stack->ids, change->ids, sizeof(change->ids));
+}
+
+static void remember_change(struct codec *codec, const struct codec_stack *stack)
+{
+	struct codec_change change = {.pop = (uint16_t)stack->pop, .n = (uint16_t)stack->n};
+
+	memcpy(change.ids, stack->ids, stack->n * sizeof(stack->ids[0]));
+	codec->changes[torsh_codec_change_slot(&change)] = change;
+}
+
+static int read_stack(const struct codec *codec, struct reader *in, uint32_t form, struct codec_stack *stack)
+{
+	stack->form = form;
+	switch (form) {
+	case CODEC_STACK_RECENT:
+		use_change(stack, &codec->changes[read_bytes(in, 1)]);
+		break;
+	case CODEC_STACK_GIVEN:
+		stack->pop = (uint32_t)read_bytes(in, 1);
+		stack->n = (uint32_t)read_bytes(in, 1);
+		if (stack->n > CODEC_INLINE_IDS)
+			return -EPROTO;
+		read_ids(in, stack, stack->n);
+		break;
+	}
+	return 0;
+}
+
+static long decode_free(struct codec *codec, struct reader *in, uint32_t lead, struct event *event)
+{
+	uint64_t stamp = read_stamp(codec, in, lead), address;
+
+	if (read_address(codec, in, lead >> 4 & 7, &address))
+		return -EPROTO;
+	if (in->is_short)
+		return 0;
+	codec->stamp = event->stamp = stamp;
+	event->id = lead & 0x80 ? EVENT_REALLOC_BEGIN : EVENT_FREE;
+	event->free.address = address;
+	remember_address(codec, address);
+	return 1;
+}
+
+static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, struct event *event,
+			 struct codec_stack *stack)
+{
+	uint32_t second = (uint32_t)read_bytes(in, 1), form = second >> 2 & 3;
+	uint64_t stamp = read_stamp(codec, in, lead), address;
+
+	if (read_address(codec, in, lead >> 4 & 7, &address))
+		return -EPROTO;
+	event->alloc.address = address;
+	event->alloc.entry = second >> 4 & 7;
+	event->alloc.size = read_bytes(in, 1u << (second & 3));
+	if (!(lead & 0x80))
+		event->alloc.usable = torsh_codec_expected_usable(event->alloc.size);
+	else if (second & 0x80)
+		event->alloc.usable = read_bytes(in, 8);
+	else
+		event->alloc.usable = event->alloc.size + read_bytes(in, 2);
+	if (event->alloc.entry >= N_ALLOC_ENTRIES || read_stack(codec, in, form, stack))
+		return -EPROTO;
+	if (in->is_short)
+		return 0;
+	codec->stamp = event->stamp = stamp;
+	event->id = EVENT_ALLOC;
+	remember_address(codec, address);
+	if (form == CODEC_STACK_GIVEN && stack->n <= CODEC_CHANGE_IDS)
+		remember_change(codec, stack);
+	return 1;
+}
+
+/* Fields that the payload is too short for are 0. */
+static uint64_t read_field(struct reader *in, uint32_t n)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(in->end - in->at) < n) {
+		in->at = in->end;
+		return 0;
+	}
+	memcpy(&value, in->at, n);
+	in->at += n;
+	return value;
+}
+
+#define READ_u32(in) (uint32_t)read_field(in, 4)
+#define READ_i32(in) (int32_t)(uint32_t)read_field(in, 4)
+#define READ_u64(in) read_field(in, 8)
+
+static void unpack(struct reader *in, struct event *event)
+{
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)  \
+	case EVENT_##NAME: {         \
+		struct event_##name *e = &event->name;
+#define FIELD(type, name) e->name = READ_##type(in);
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+#undef READ_u32
+#undef READ_i32
+#undef READ_u64
+
+static int unpack_stack(struct reader *payload, struct event *event, struct codec_stack *stack)
+{
+	stack->form = CODEC_STACK_GIVEN;
+	stack->pop = event->stack.pop;
+	if (event->stack.n_push > CODEC_STACK_IDS || (size_t)(payload->end - payload->at) < 3 * event->stack.n_push)
+		return -EPROTO;
+	read_ids(payload, stack, event->stack.n_push);
+	return 0;
+}
+
+static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, struct event *event,
+			struct codec_stack *stack)
+{
+	uint32_t id = (uint32_t)read_bytes(in, 1), n_bytes = (uint32_t)read_bytes(in, 2);
+	uint64_t stamp = read_stamp(codec, in, lead);
+	struct reader payload = {.at = in->at, .end = in->at + n_bytes};
+
+	if ((lead & 0xf0) || id < 8 || id >= EVENT_ID_END || n_bytes > CODEC_EVENT_MAX)
+		return -EPROTO;
+	if (in->is_short || (size_t)(in->end - in->at) < n_bytes)
+		return 0;
+	event->id = id;
+	unpack(&payload, event);
+	if (id == EVENT_STACK && unpack_stack(&payload, event, stack))
+		return -EPROTO;
+	codec->stamp = event->stamp = stamp;
+	in->at += n_bytes;
+	return 1;
+}
+
+long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_bytes, struct event *event,
+			struct codec_stack *stack)
+{
+	struct reader in = {.at = bytes, .end = bytes + n_bytes};
+	uint32_t lead = (uint32_t)read_bytes(&in, 1);
+	long result;
+
+	if (in.is_short)
+		return 0;
+	stack->form = CODEC_STACK_SAME;
+	stack->pop = stack->n = 0;
+	switch (lead & 3) {
+	case CODEC_FREE:
+		result = decode_free(codec, &in, lead, event);
+		break;
+	case CODEC_ALLOC:
+		result = decode_alloc(codec, &in, lead, event, stack);
+		break;
+	case CODEC_COLD:
+		result = decode_cold(codec, &in, lead, event, stack);
+		break;
+	default:
+		return -EPROTO;
+	}
+	if (stack->form == CODEC_STACK_RECENT)
+		stack->form = CODEC_STACK_GIVEN;
+	return result > 0 ? in.at - bytes : result;
+}
+
+uint32_t torsh_codec_pack(const struct event *event, uint8_t *out)
+{
+	uint8_t *at = out;
+
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)  \
+	case EVENT_##NAME: {         \
+		const struct event_##name *e = &event->name;
+#define FIELD(type, name)                         \
+	memcpy(at, &e->name, sizeof(e->name)); \
+	at += sizeof(e->name);
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+	return (uint32_t)(at - out);
+}
+
+uint32_t torsh_codec_pack_stack(uint32_t pop, uint32_t n, const uint32_t *ids, uint8_t *out)
+{
+	memcpy(out, &pop, 4);
+	memcpy(out + 4, &n, 4);
+	return (uint32_t)(torsh_codec_put_ids(out + 8, ids, n) - out);
+}

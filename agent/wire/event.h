@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Events as structs: what both sides handle, expanded from events.def. How they look on the ring is codec.h's.
+ */
+#ifndef TORSH_WIRE_EVENT_H
+#define TORSH_WIRE_EVENT_H
+
+#include <stdint.h>
+
+typedef uint32_t torsh_wire_u32;
+typedef int32_t torsh_wire_i32;
+typedef uint64_t torsh_wire_u64;
+
+enum event_id {
+#define EVENT(id, NAME, name, text) EVENT_##NAME = id,
+#define FIELD(type, name)
+#define END(NAME)
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+};
+
+#define EVENT_ID_END 64 /* no id reaches this; tables by id have this many entries */
+
+#define EVENT(id, NAME, name, text) struct event_##name {
+#define FIELD(type, name) torsh_wire_##type name;
+#define END(NAME) \
+	}              \
+	;
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+
+/* Which function made a block: event_alloc.entry, 3 bits on the wire. */
+enum alloc_entry {
+	ALLOC_MALLOC,
+	ALLOC_CALLOC,
+	ALLOC_REALLOC,
+	ALLOC_ALIGNED, /* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
+	N_ALLOC_ENTRIES
+};
+
+enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
+
+/* One decoded event with its time. stamp is in channel units, absolute. */
+struct event {
+	uint32_t id; /* enum event_id */
+	uint64_t stamp;
+	union {
+#define EVENT(id, NAME, name, text) struct event_##name name;
+#define FIELD(type, name)
+#define END(NAME)
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	};
+};
+
+#endif

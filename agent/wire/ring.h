@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a thread_slot and
+ * ring_bytes of the channel that each side maps twice in a row, so that no event ever wraps.
+ *
+ * Producer, one event:
+ *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger than this ring's last
+ *				event until the new one is there
+ *	(stamp, encode at the returned place)
+ *	torsh_ring_commit	publishes it
+ * Consumer: torsh_ring_committed, copy, torsh_ring_consume.
+ */
+#ifndef TORSH_WIRE_RING_H
+#define TORSH_WIRE_RING_H
+
+#include "agent/wire/channel.h"
+
+struct ring {
+	struct thread_slot *slot;
+	uint8_t *bytes; /* twice ring_bytes of address space */
+	uint64_t mask; /* ring_bytes - 1 */
+	uint64_t head; /* producer: committed so far; consumer: consumed so far */
+	uint64_t room_until; /* producer: head may grow to this without looking at the consumer's tail again */
+	uint64_t n_events; /* producer: how many were committed */
+};
+
+/* Place for an event at the head, with the ring marked busy. Room was made sure of before. */
+static inline uint8_t *torsh_ring_begin(struct ring *ring)
+{
+	/* Visible to the writer within the store buffer's delay: it allows for that (tools/writer/order.h). */
+	atomic_store_explicit(&ring->slot->head, ring->head << 1 | 1, memory_order_relaxed);
+	return ring->bytes + (ring->head & ring->mask);
+}
+
+/* Publish what lies between begin and end. Pairs with the acquire in torsh_ring_committed. */
+static inline void torsh_ring_commit(struct ring *ring, const uint8_t *begin, const uint8_t *end)
+{
+	ring->head += (uint64_t)(end - begin);
+	atomic_store_explicit(&ring->slot->produced, ++ring->n_events, memory_order_relaxed);
+	atomic_store_explicit(&ring->slot->head, ring->head << 1, memory_order_release);
+}
+
+/* Nothing came of it: the event begun is given up. */
+static inline void torsh_ring_cancel(struct ring *ring)
+{
+	atomic_store_explicit(&ring->slot->head, ring->head << 1, memory_order_release);
+}
+
+/* Is there room for n_bytes? Looks at the consumer's tail only when the known room is used up. */
+static inline int torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
+{
+	if (__builtin_expect(ring->head + n_bytes <= ring->room_until, 1))
+		return 1;
+	/* Pairs with the release in torsh_ring_consume: the consumer has copied what is overwritten now. */
+	ring->room_until = atomic_load_explicit(&ring->slot->tail, memory_order_acquire) + ring->mask + 1;
+	return ring->head + n_bytes <= ring->room_until;
+}
+
+/*
+ * Bytes that the producer has committed and the consumer (whose count is ring->head) not consumed; *is_busy says
+ * whether an event is under way. A value that no producer can mean is answered with -1.
+ */
+static inline int64_t torsh_ring_committed(const struct ring *ring, int *is_busy)
+{
+	uint64_t head = atomic_load_explicit(&ring->slot->head, memory_order_acquire);
+	uint64_t n_bytes = (head >> 1) - ring->head;
+
+	*is_busy = (int)(head & 1);
+	return n_bytes <= ring->mask + 1 ? (int64_t)n_bytes : -1;
+}
+
+/* The next n_bytes were copied: their place may be written again. */
+static inline void torsh_ring_consume(struct ring *ring, uint64_t n_bytes)
+{
+	ring->head += n_bytes;
+	atomic_store_explicit(&ring->slot->tail, ring->head, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What only an aarch64 can say: system calls, the virtual counter, and where a hook was called from.
+ */
+#ifndef TORSH_SHIM_CPU_AARCH64_H
+#define TORSH_SHIM_CPU_AARCH64_H
+
+#include <stdint.h>
+
+static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = nr;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+
+static inline uint64_t torsh_cpu_ticks(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+
+static inline uint64_t torsh_cpu_ticks_ordered(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks) : : "memory");
+	return ticks;
+}
+
+static inline void torsh_cpu_pause(void)
+{
+	__asm__ volatile("yield");
+}
+
+struct cpu_caller {
+	uintptr_t ip, sp, bp;
+};
+
+/*
+ * frame is __builtin_frame_address(0) of a hook: the frame record {x29, x30} of the caller. The caller's sp is not in
+ * the record; the unwinder for this CPU finds it by itself.
+ */
+static inline struct cpu_caller torsh_cpu_caller(const void *frame)
+{
+	const uintptr_t *f = frame;
+
+	return (struct cpu_caller){.ip = f[1], .sp = 0, .bp = f[0]};
+}
+
+#endif

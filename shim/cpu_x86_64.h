@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What only an x86-64 can say: system calls, the time stamp counter, and where a hook was called from.
+ */
+#ifndef TORSH_SHIM_CPU_X86_64_H
+#define TORSH_SHIM_CPU_X86_64_H
+
+#include <stdint.h>
+
+static inline long torsh_cpu_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* The time stamp counter, in program order with nothing: an earlier load may still be under way. */
+static inline uint64_t torsh_cpu_ticks(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+/*
+ * The counter, read after every earlier load has its value: an event of this thread can't get a stamp below that of
+ * another thread's event which it has seen the effect of.
+ */
+static inline uint64_t torsh_cpu_ticks_ordered(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static inline void torsh_cpu_pause(void)
+{
+	__asm__ volatile("pause");
+}
+
+/* Registers of the code that called a hook, as they will be when the hook has returned. */
+struct cpu_caller {
+	uintptr_t ip, sp, bp;
+};
+
+/*
+ * frame is __builtin_frame_address(0) of a hook, which is compiled with a frame pointer: the caller's rbp is stored
+ * there, the return address above it.
+ */
+static inline struct cpu_caller torsh_cpu_caller(const void *frame)
+{
+	const uintptr_t *f = frame;
+
+	return (struct cpu_caller){.ip = f[1], .sp = (uintptr_t)(f + 2), .bp = f[0]};
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * System calls made directly, past every interposable symbol: the agent hooks mmap(), fork() and their kin, and must
+ * not call itself. Results are the kernel's: a value, or -errno; the target's errno is never touched.
+ */
+#ifndef TORSH_SHIM_SYS_H
+#define TORSH_SHIM_SYS_H
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include "shim/cpu_x86_64.h"
+#elif defined(__aarch64__)
+#include "shim/cpu_aarch64.h"
+#else
+#error "the agent knows x86-64 and aarch64"
+#endif
+
+#define TORSH_SYS(nr, a, b, c, d, e, f) \
+	torsh_cpu_syscall(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline int torsh_sys_failed(long result)
+{
+	return result < 0 && result > -4096;
+}
+
+static inline void *torsh_sys_mmap(void *at, size_t size_bytes, int prot, int flags, int fd, int64_t offset)
+{
+	return (void *)TORSH_SYS(SYS_mmap, at, size_bytes, prot, flags, fd, offset);
+}
+
+/* Anonymous private pages, zeroed, touched as used. NULL when the kernel refuses. */
+static inline void *torsh_sys_pages(size_t size_bytes)
+{
+	void *p = torsh_sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+
+	return torsh_sys_failed((long)p) ? NULL : p;
+}
+
+static inline long torsh_sys_munmap(void *at, size_t size_bytes)
+{
+	return TORSH_SYS(SYS_munmap, at, size_bytes, 0, 0, 0, 0);
+}
+
+static inline int torsh_sys_gettid(void)
+{
+	return (int)TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline int torsh_sys_getpid(void)
+{
+	return (int)TORSH_SYS(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Wait while *word == expected, at most timeout_ns; 0, -EAGAIN, -EINTR or -ETIMEDOUT. Works across processes. */
+static inline long torsh_sys_futex_wait(const void *word, uint32_t expected, uint64_t timeout_ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(timeout_ns / 1000000000u),
+		.tv_nsec = (long)(timeout_ns % 1000000000u),
+	};
+
+	return TORSH_SYS(SYS_futex, word, FUTEX_WAIT, expected, &t, 0, 0);
+}
+
+static inline long torsh_sys_futex_wake(const void *word, int n_waiters)
+{
+	return TORSH_SYS(SYS_futex, word, FUTEX_WAKE, n_waiters, 0, 0, 0);
+}
+
+#endif

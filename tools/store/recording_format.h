@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How chunks stand in a recording file: FORMAT.md in the types of C. All numbers are little endian, nothing is aligned.
+ * Used by the writer and the reader of recordings only.
+ */
+#ifndef TORSH_STORE_RECORDING_FORMAT_H
+#define TORSH_STORE_RECORDING_FORMAT_H
+
+#include <stdint.h>
+
+#define RECORDING_MAGIC "torshrec"
+#define RECORDING_FORMAT 1u
+
+/* The first bytes of the file. */
+struct recording_header {
+	char magic[8];
+	uint32_t format;
+	uint32_t header_bytes; /* where the first chunk stands */
+	uint64_t start_realtime_ns; /* of the writer */
+	uint64_t checksum; /* XXH64 (seed 0) of the bytes before */
+};
+
+_Static_assert(sizeof(struct recording_header) == 32, "recording_header is part of the format");
+
+#define CHUNK_MAGIC 0x6b686374u /* "tchk" */
+#define CHUNK_RAW_MAX (64u << 20)
+#define CHUNK_STORED_MAX (CHUNK_RAW_MAX + (1u << 20))
+
+enum chunk_coding { CHUNK_PLAIN, CHUNK_ZSTD };
+
+/* What a chunk holds: bits, so that a reader may pass over what it doesn't need. */
+enum chunk_kind {
+	CHUNK_TABLES = 1, /* session, processes, modules, addresses, symbols, stacks */
+	CHUNK_TOTALS = 2, /* stack totals, heap, live, mappings, threads, series */
+	CHUNK_EVENTS = 4,
+	CHUNK_END = 8,
+};
+
+struct chunk_header {
+	uint32_t magic;
+	uint16_t coding; /* enum chunk_coding */
+	uint16_t kinds; /* enum chunk_kind, ored */
+	uint32_t number; /* 0, 1, 2, ... in the file */
+	uint32_t stored_bytes; /* they follow this header */
+	uint32_t raw_bytes; /* after decompression: one Chunk of recording.proto */
+	uint32_t reserved; /* 0 */
+	uint64_t checksum; /* XXH64 (seed 0) of the stored bytes */
+	uint64_t header_checksum; /* XXH64 (seed 0) of the header's bytes before */
+};
+
+_Static_assert(sizeof(struct chunk_header) == 40, "chunk_header is part of the format");
+
+#endif

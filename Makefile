@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# Builds everything into build/. `make help` lists what can be asked for.
+
+VERSION := 0.1.0
+BUILD ?= build
+PREFIX ?= /usr/local
+PYTHON ?= python3
+# For `make BUILD=build/asan SANITIZE=address,undefined test-tools`: the tools and the unit tests, never the agent.
+SANITIZE ?=
+FUZZ_SECONDS ?= 60
+T ?=
+J ?= 2
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+.PHONY: all agent tools help needs deps deps-test deps-bench unit test check demo bench lint layering exports fuzz \
+	test-tools test-programs install clean FORCE
+
+WARNINGS := -Wall -Wextra -Werror
+SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
+COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
+
+# ---- the agent: what is loaded into the target --------------------------------------------------------------------
+
+ARCH := $(shell uname -m)
+OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
+TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(sort $(wildcard \
+	agent/*.c agent/wire/*.c collectors/*.c shim/*.c shim/*.S)))
+TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES)))
+
+# The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
+# call of itself. Hidden by default: what is exported says so, and is listed in EXPORTS_MAP.
+TARGET_FLAGS := -std=gnu11 $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
+	-fcf-protection=none -fno-stack-protector \
+	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)
+
+EXPORTS_MAP := shim/exports.map
+AGENT := $(BUILD)/libtorshagent.so
+
+# Private jemalloc: the distribution's position-independent archive with every public name behind a prefix, so that
+# the target can have a jemalloc of its own. The names are read from the archive; another version may have others.
+# Imports through which it would obey the target's settings, start threads or be recorded itself lead to shim/jemalloc.c.
+JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
+	/usr/lib/libjemalloc_pic.a))
+JEMALLOC_PREFIX := torsh_je_
+JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create
+ifneq ($(JEMALLOC_ARCHIVE),)
+JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
+JEMALLOC_LIBS := -lm
+else
+TARGET_FLAGS += -DTORSH_WITHOUT_JEMALLOC
+endif
+
+# ---- the tools: writer, reports, command --------------------------------------------------------------------------
+
+GEN := $(BUILD)/gen
+PROTO := $(sort $(wildcard tools/store/*.proto tools/export/*.proto))
+GEN_SOURCES := $(patsubst %.proto,$(GEN)/%.pb-c.c,$(PROTO))
+GEN_HEADERS := $(GEN_SOURCES:.c=.h)
+GEN_OBJECTS := $(GEN_SOURCES:.c=.o)
+TOOL_MAINS := tools/torsh.c tools/torsh-writer.c
+TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c agent/wire/*.c)))
+TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
+TOOL_LIB := $(BUILD)/libtorshtools.a
+TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
+
+TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib
+TOOL_FLAGS := -std=c11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
+TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
+TOOL_LIBS = $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -pthread
+
+# A command is shown in short; V=1 shows it whole.
+say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
+
+# ---- rules --------------------------------------------------------------------------------------------------------
+
+all: agent tools ## build the agent, the writer and the torsh command (the default)
+agent: $(AGENT)
+tools: $(TOOL_BINARIES) $(TOOL_LIB)
+
+# Says which packages are missing before the compiler does.
+needs:
+	@.ci/deps --check build
+
+# Rewritten when the compiler or its flags change: everything is compiled again then.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' | cmp -s - $@ || \
+		printf '%s\n' '$(subst ','\'',$(CC) $(TARGET_FLAGS) | $(TOOL_FLAGS))' >$@
+
+$(BUILD)/target/%.o: %.c $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/target/%.o: %.S $(BUILD)/flags | needs
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tool/%.o: %.c $(BUILD)/flags | needs $(GEN_HEADERS)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TOOL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: %.proto | needs
+	@mkdir -p $(GEN)
+	$(call say,protoc-c,$<)protoc-c --c_out=$(GEN) $<
+
+.SECONDARY: $(GEN_SOURCES) $(GEN_HEADERS)
+
+$(GEN)/%.o: $(GEN)/%.c $(BUILD)/flags
+	$(call say,cc,$<)$(CC) -std=c11 -g -O2 -I$(GEN) $(SANITIZE_FLAGS) -c -o $@ $<
+
+$(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@nm -g --defined-only $< 2>/dev/null | awk 'NF == 3 { print $$3 }' | sort -u | \
+		grep -vE '^(je_|_Z|DW\.ref\.)' | sed 's/.*/& $(JEMALLOC_PREFIX)&/' >$(@D)/names
+	@nm -u $< 2>/dev/null | awk 'NF == 2 { print $$2 }' | sort -u | \
+		grep -xF $(JEMALLOC_IMPORTS:%=-e %) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
+	@cp $< $(@D)/archive.a
+	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
+	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names $(@D)/archive.a $@
+	@rm $(@D)/archive.a
+
+$(AGENT): $(TARGET_OBJECTS) $(JEMALLOC) $(wildcard $(EXPORTS_MAP))
+	$(call say,link,$@)$(CC) -shared -o $@ $(TARGET_OBJECTS) $(JEMALLOC) -Wl,-soname,libtorshagent.so -Wl,-z,now -Wl,-z,defs \
+		-Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed \
+		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LIBS)
+	@$(if $(JEMALLOC),,echo "note: no libjemalloc_pic.a here: the agent was built without its private jemalloc" >&2)
+comma := ,
+
+$(TOOL_LIB): $(TOOL_OBJECTS) $(GEN_OBJECTS)
+	@rm -f $@
+	$(call say,ar,$@)ar rcs $@ $^
+
+$(TOOL_BINARIES): $(BUILD)/%: $(BUILD)/tool/tools/%.o $(TOOL_LIB)
+	$(call say,link,$@)$(CC) $(SANITIZE_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
+
+include test/test.mk
+
+# ---- packages -----------------------------------------------------------------------------------------------------
+
+deps: ## install the Debian or Ubuntu packages that building and testing need and that are missing
+	.ci/deps build test
+
+deps-bench:
+	.ci/deps build bench
+
+# ---- the rest -----------------------------------------------------------------------------------------------------
+
+install: all ## install below PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/torsh
+	install -m 755 $(BUILD)/torsh $(DESTDIR)$(PREFIX)/bin/torsh
+	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(DESTDIR)$(PREFIX)/lib/torsh/
+	if [ -e tools/torsh.1 ]; then \
+		install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
+		install -m 644 tools/torsh.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+	if [ -e shim/torsh.h ]; then \
+		install -d $(DESTDIR)$(PREFIX)/include && install -m 644 shim/torsh.h $(DESTDIR)$(PREFIX)/include/; fi
+
+clean: ## remove what was built; build/venv and build/bench-venv stay
+	@if [ -d $(BUILD) ]; then \
+		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name bench-venv -exec rm -rf {} +; fi
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, FUZZ_SECONDS, SANITIZE, PYTHON, V=1."
+
+-include $(TARGET_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(TOOL_BINARIES:$(BUILD)/%=$(BUILD)/tool/tools/%.d)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# How tests are built and run; included by the Makefile. What a test is: see test/run.
+
+TEST := $(BUILD)/test
+
+# Agent objects for unit tests: all but those that define an exported name, which would hook the test itself.
+TARGET_LIB := $(TEST)/libtorshtarget.a
+$(TARGET_LIB): $(TARGET_OBJECTS)
+	@mkdir -p $(@D) && rm -f $@
+	@ar rcs $@ $$(for object in $^; do \
+		readelf -sW $$object | awk '$$5 != "LOCAL" && $$6 == "DEFAULT" && $$7 != "UND" { exit 1 }' && echo $$object; \
+	done)
+
+UNIT_TESTS := $(patsubst test/unit/%.c,$(TEST)/unit/%,$(sort $(wildcard test/unit/*_test.c)))
+PROGRAMS := $(patsubst test/programs/%.c,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.c))) \
+	$(patsubst test/programs/%.cc,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.cc))) \
+	$(patsubst test/programs/lib%_so.c,$(TEST)/programs/lib%.so,$(wildcard test/programs/lib*_so.c))
+PROGRAMS := $(filter-out %_so,$(PROGRAMS))
+FUZZ_SOURCES := $(filter-out test/fuzz/replay.c,$(sort $(wildcard test/fuzz/*.c)))
+REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
+FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
+
+TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store $(SANITIZE_FLAGS) -MMD -MP
+# Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
+PROGRAM_FLAGS := -g -O1 -Wall -Wextra -fno-builtin -fno-inline -pthread -MMD -MP
+
+$(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) $(TOOL_LIB) -lcmocka $(TOOL_LIBS)
+
+$(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)
+
+$(TEST)/programs/%: test/programs/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -o $@ $< -ldl -lm
+
+$(TEST)/programs/lib%.so: test/programs/lib%_so.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
+
+$(TEST)/programs/%: test/programs/%.cc $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,c++,$<)$(CXX) -std=c++17 $(PROGRAM_FLAGS) -o $@ $< -ldl
+
+$(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
+	@mkdir -p $(@D)
+	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)
+
+unit: $(UNIT_TESTS)
+test-programs: $(PROGRAMS)
+fuzzers: $(FUZZERS)
+
+RUN_TESTS = BUILD=$(BUILD) $(PYTHON) test/run --jobs $(J) --match '$(T)'
+
+test: ## run every test; T=name runs those whose name contains it
+	.ci/deps build test
+	@$(MAKE) --no-print-directory all unit test-programs $(REPLAYS)
+	@$(RUN_TESTS)
+
+check: all unit test-programs $(REPLAYS) ## run the tests in their short form, in under a minute
+	@$(RUN_TESTS) --quick
+
+# The readers with AddressSanitizer and UBSan: unit tests and the fuzz corpus. The agent itself is not preloaded then.
+test-tools:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined tools unit asan-replays
+	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz
+asan-replays: $(REPLAYS)
+
+fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link fuzzers
+	@test/check/fuzz $(BUILD)/fuzz/fuzzers $(FUZZ_SECONDS)
+
+layering: ## no #include goes the wrong way
+	@test/check/layering
+
+exports: agent ## the agent exports, imports and needs only what it may
+	@test/check/exports $(AGENT) $(BUILD)/target $(EXPORTS_MAP)
+
+lint: ## formatting, static analysis, licence lines; the longest functions and files
+	@test/check/lint
+
+demo: ## train a small PyTorch model under the agent with a planted leak, and show the reports
+	.ci/deps build demo
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
+
+bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md
+	.ci/deps build bench
+	@$(MAKE) --no-print-directory all bench-programs
+	@BUILD=$(BUILD) $(PYTHON) test/bench/run
+
+.PHONY: test-programs fuzzers asan-replays bench-programs
+
+-include $(wildcard $(TEST)/*/*.d)

@@ -18,10 +18,11 @@
 #define CHANNEL_VERSION 1u
 
 #define CHANNEL_HEADER_BYTES 8192u
-#define CHANNEL_THREADS 4096u		/* slots; a thread takes one, its interrupted hooks may take a second */
+#define CHANNEL_THREADS 1024u /* slots; a thread takes one, its interrupted hooks may take a second */
 #define CHANNEL_MODULES 8192u
 #define CHANNEL_ADDRESSES (1u << 22)
 #define CHANNEL_TEXT_BYTES (8u << 20)
+#define CHANNEL_NOTES_BYTES 4096u /* of the text area, for notes */
 
 #define CHANNEL_RING_MIN_BYTES (64u << 10)
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
@@ -94,16 +95,19 @@ struct channel_header {
 	struct channel_text program; /* /proc/self/exe */
 	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
 	struct channel_text allocator; /* path of the module whose malloc serves the target, and what is special about it */
-	struct channel_text notes; /* sentences for the report's header, newline-separated */
 
-	/* High-water marks of the tables: released by the agent after the entries were written. */
+	/* High-water marks of the tables: entries below are claimed, see each table for when they are there. */
 	alignas(64) _Atomic uint32_t n_threads;
 	_Atomic uint32_t n_modules;
-	_Atomic uint32_t n_addresses; /* entries below are claimed; see channel_address.state */
+	_Atomic uint32_t n_addresses;
 	_Atomic uint32_t text_used;
 	_Atomic uint32_t state; /* enum channel_state */
-	_Atomic uint32_t exit_status;
+	_Atomic int32_t exit_status;
+	_Atomic uint64_t rss_peak_bytes; /* VmHWM as read by the process itself at its exit; 0: it never came there */
 	_Atomic uint64_t counters[N_COUNTERS];
+
+	/* Sentences for the report's header, each ended by a newline, at the start of the text area. */
+	_Atomic uint32_t notes_length;
 
 	/* Written by the writer. */
 	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
@@ -122,7 +126,8 @@ _Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the heade
 enum thread_slot_state {
 	THREAD_SLOT_FREE,
 	THREAD_SLOT_ACTIVE, /* owned by a producer */
-	THREAD_SLOT_CLOSED, /* the producer is done: the writer drains, resets and frees it */
+	THREAD_SLOT_CLOSED, /* the producer is done: the writer drains and frees it */
+	THREAD_SLOT_CLAIMED, /* a producer is writing the identity's line */
 };
 
 enum thread_slot_kind {
@@ -159,7 +164,10 @@ _Static_assert(sizeof(struct thread_slot) == 192, "thread_slot is part of the la
 
 #define CHANNEL_BUILD_ID_MAX 32
 
-/* A mapped ELF object, from its own program headers. Written once; n_modules is released afterwards. */
+/*
+ * A mapped ELF object, from its own program headers. Claimed by moving n_modules, then written: it is there once an
+ * address that names it is there.
+ */
 struct channel_module {
 	uint64_t bias; /* address in memory − address in the file's program headers */
 	uint64_t start, end; /* span of its mapping */
@@ -187,9 +195,9 @@ enum channel_address_flag {
 	ADDRESS_CUT_TABLE_FULL = 19, /* the table of addresses is full */
 };
 
-/* Entry i is valid once ip or flags is not 0 in a slot below n_addresses: module and flags are stored before ip. */
+/* An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored before. */
 struct channel_address {
-	_Atomic uint64_t ip_and_flags; /* ip << 8 | flags | 0x80 ("there"): one store makes the entry valid */
+	_Atomic uint64_t ip_and_flags; /* ip << 8 | CHANNEL_ADDRESS_THERE | flags */
 	uint32_t module; /* index, or CHANNEL_NO_MODULE */
 	uint32_t reserved;
 };

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/config.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "agent/text.h"
+#include "agent/wire/channel.h"
+#include "shim/sys.h"
+
+#define PREFIX "TORSH_PROFILER_"
+
+struct config torsh_config = {
+	.enabled = 1,
+	.profile_memory = 1,
+	.with_stack = 1,
+	.follow = 1,
+	.summary = 1,
+	.activities = ACTIVITY_HEAP | ACTIVITY_VM,
+	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
+	.reserve_bytes = UINT64_C(256) << 20,
+};
+
+/* Each parse_KIND stores what value means and returns 0, or -1 and stores nothing. */
+
+static int parse_flag(const char *value, int *flag)
+{
+	if ((value[0] != '0' && value[0] != '1') || value[1])
+		return -1;
+	*flag = value[0] == '1';
+	return 0;
+}
+
+static int parse_words(const char *value, const char **words)
+{
+	*words = *value ? value : NULL;
+	return 0;
+}
+
+static int parse_number(const char *value, uint64_t *number)
+{
+	uint64_t n = 0;
+
+	if (!*value)
+		return -1;
+	for (; *value >= '0' && *value <= '9'; value++)
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*value - '0'), &n))
+			return -1;
+	if (*value)
+		return -1;
+	*number = n;
+	return 0;
+}
+
+static int parse_size(const char *value, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	char digits[32];
+	size_t length = strlen(value);
+	const char *unit;
+	uint64_t n;
+
+	if (length > 1 && (value[length - 1] == 'B' || value[length - 1] == 'b'))
+		length--;
+	if (length == 0 || length >= sizeof(digits))
+		return -1;
+	memcpy(digits, value, length);
+	digits[length] = '\0';
+	unit = strchr(units, digits[length - 1] & ~0x20);
+	if (unit)
+		digits[length - 1] = '\0';
+	if (parse_number(digits, &n))
+		return -1;
+	for (long shift = unit ? unit - units + 1 : 0; shift > 0; shift--)
+		if (__builtin_mul_overflow(n, 1024, &n))
+			return -1;
+	*bytes = n;
+	return 0;
+}
+
+static int parse_ring(const char *value, uint32_t *ring_bytes)
+{
+	uint32_t rounded = CHANNEL_RING_MIN_BYTES;
+	uint64_t bytes;
+
+	if (parse_size(value, &bytes) || bytes < CHANNEL_RING_MIN_BYTES || bytes > CHANNEL_RING_MAX_BYTES)
+		return -1;
+	while (rounded < bytes)
+		rounded *= 2;
+	*ring_bytes = rounded;
+	return 0;
+}
+
+static int parse_one_of(const char *value, const char *no, const char *yes, int *flag)
+{
+	if (strcmp(value, no) && strcmp(value, yes))
+		return -1;
+	*flag = !strcmp(value, yes);
+	return 0;
+}
+
+/* Calls each() for every piece between commas; stops at the first that it refuses. */
+static int for_each_name(const char *value, int (*each)(const char *name, size_t length, uint32_t *set), uint32_t *set)
+{
+	while (*value) {
+		size_t length = strcspn(value, ",");
+
+		if (each(value, length, set))
+			return -1;
+		value += length + (value[length] == ',');
+	}
+	return 0;
+}
+
+static int is_name(const char *name, size_t length, const char *known)
+{
+	return strlen(known) == length && !strncmp(name, known, length);
+}
+
+static int add_activity(const char *name, size_t length, uint32_t *set)
+{
+	static const struct {
+		const char *name;
+		uint32_t bit;
+	} known[] = {
+		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	    {"python", ACTIVITY_LATER}, {"cpu", ACTIVITY_LATER},
+		{"torch", ACTIVITY_LATER}, {"cuda", ACTIVITY_LATER}, {"nvtx", ACTIVITY_LATER},	 {"itt", ACTIVITY_LATER},
+		{"nccl", ACTIVITY_LATER}, {"perf", ACTIVITY_LATER},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (is_name(name, length, known[i].name)) {
+			*set |= known[i].bit;
+			return 0;
+		}
+	return -1;
+}
+
+static int parse_activities(const char *value, uint32_t *activities)
+{
+	uint32_t set = 0;
+
+	if (for_each_name(value, add_activity, &set))
+		return -1;
+	*activities = set;
+	return 0;
+}
+
+static int add_format(const char *name, size_t length, uint32_t *set)
+{
+	static const char *const known[] = {"chrome",	  "perfetto", "tensorboard", "json", "profile",
+					    "speedscope", "pprof",    "html",	     "csv",  "sqlite"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (is_name(name, length, known[i])) {
+			*set |= 1u << i;
+			return 0;
+		}
+	return -1;
+}
+
+static int parse_formats(const char *value, uint32_t *formats)
+{
+	return for_each_name(value, add_format, formats);
+}
+
+static int parse_record(const char *value, int *is_full)
+{
+	return parse_one_of(value, "folded", "full", is_full);
+}
+
+static int parse_allocator(const char *value, int *is_jemalloc)
+{
+	return parse_one_of(value, "system", "jemalloc", is_jemalloc);
+}
+
+static int parse_every(const char *value, uint32_t *every)
+{
+	uint64_t number;
+
+	if (parse_number(value, &number) || number > UINT32_MAX)
+		return -1;
+	*every = (uint32_t)number;
+	return 0;
+}
+
+static int store(const char *name, const char *value)
+{
+#define VARIABLE(NAME, kind, field, accepted, since) \
+	if (!strcmp(name, #NAME))                     \
+		return parse_##kind(value, &torsh_config.field);
+#include "agent/variables.def"
+#undef VARIABLE
+	return -1;
+}
+
+static const struct variable {
+	const char *name, *accepted;
+	int is_later;
+} variables[] = {
+#define NOW 0
+#define LATER 1
+#define VARIABLE(NAME, kind, field, accepted, since) {#NAME, accepted, since},
+#include "agent/variables.def"
+#undef VARIABLE
+#undef NOW
+#undef LATER
+};
+
+static const struct variable *find_variable(const char *name)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (!strcmp(variables[i].name, name))
+			return &variables[i];
+	return NULL;
+}
+
+static void complain_unknown(const char *name)
+{
+	char buffer[512];
+	struct text text = TEXT_IN(buffer);
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		torsh_text_put(&text, i ? " " : "");
+		torsh_text_put(&text, variables[i].name);
+	}
+	torsh_say(PREFIX, name, " is not a variable of this agent and is ignored; there are " PREFIX "... ", buffer,
+		  NULL);
+}
+
+static void read_variable(const char *definition, int may_complain)
+{
+	const char *equals = strchr(definition, '=');
+	const struct variable *variable;
+	char name[64];
+	struct text text = TEXT_IN(name);
+
+	if (!equals)
+		return;
+	name[0] = '\0';
+	torsh_text_put_bytes(&text, definition, (size_t)(equals - definition));
+	variable = find_variable(name);
+	if (!variable) {
+		if (may_complain)
+			complain_unknown(name);
+		return;
+	}
+	if (store(name, equals + 1) && may_complain)
+		torsh_say(PREFIX, name, "=", equals + 1, " is not understood and is ignored; accepted: ",
+			  variable->accepted, NULL);
+	else if (variable->is_later && may_complain)
+		torsh_say(PREFIX, name, " has no effect in this version", NULL);
+}
+
+void torsh_config_read(char *const *environment)
+{
+	static const char session[] = PREFIX "SESSION=";
+	size_t prefix = sizeof(PREFIX) - 1;
+	int may_complain = 1;
+
+	for (char *const *e = environment; e && *e; e++)
+		if (!strncmp(*e, session, sizeof(session) - 1))
+			may_complain = 0;
+	for (char *const *e = environment; e && *e; e++)
+		if (!strncmp(*e, PREFIX, prefix))
+			read_variable(*e + prefix, may_complain);
+	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
+		torsh_say(PREFIX "ACTIVITIES: this version records heap and vm; the others named come later", NULL);
+	if (!torsh_config.profile_memory)
+		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
+}
+
+static const char *rank_of_process(void)
+{
+	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *rank = getenv(names[i]);
+
+		if (rank && *rank)
+			return rank;
+	}
+	return "0";
+}
+
+void torsh_config_expand(const char *pattern, const char *program, struct text *out)
+{
+	struct timespec now = {0};
+	struct utsname host;
+
+	out->bytes[out->length] = '\0';
+	for (; *pattern; pattern++) {
+		if (*pattern != '%') {
+			torsh_text_put_bytes(out, pattern, 1);
+			continue;
+		}
+		switch (*++pattern) {
+		case 'p':
+			torsh_text_put_number(out, (uint64_t)torsh_sys_getpid());
+			break;
+		case 'n':
+			torsh_text_put(out, program);
+			break;
+		case 'r':
+			torsh_text_put(out, rank_of_process());
+			break;
+		case 'h':
+			torsh_text_put(out, uname(&host) ? "unknown" : host.nodename);
+			break;
+		case 't':
+			clock_gettime(CLOCK_REALTIME, &now);
+			torsh_text_put_number(out, (uint64_t)now.tv_sec);
+			break;
+		case '%':
+			torsh_text_put(out, "%");
+			break;
+		case '\0':
+			torsh_text_put(out, "%");
+			return;
+		default:
+			torsh_text_put_bytes(out, pattern - 1, 2);
+		}
+	}
+}
+
+int torsh_config_wants(const char *program)
+{
+	return !torsh_config.filter || fnmatch(torsh_config.filter, program, 0) == 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the user asked for: TORSH_PROFILER_* of the environment, read once at the start of a process. Strings point
+ * into the environment as it was then.
+ */
+#ifndef TORSH_AGENT_CONFIG_H
+#define TORSH_AGENT_CONFIG_H
+
+#include <stdint.h>
+
+struct text;
+
+enum activity {
+	ACTIVITY_HEAP = 1 << 0,
+	ACTIVITY_VM = 1 << 1,
+	ACTIVITY_LATER = 1 << 2, /* named, but not in this version */
+};
+
+struct config {
+	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc;
+	uint32_t activities;
+	uint32_t ring_bytes;
+	uint32_t check_stacks; /* 0: never */
+	uint64_t max_size_bytes; /* 0: no limit */
+	uint64_t reserve_bytes;
+	const char *output, *filter, *suppress, *session; /* NULL: not set */
+
+	/* Read and checked, without effect in this version. */
+	int later_flag;
+	uint32_t later_formats;
+	const char *later_words;
+};
+
+extern struct config torsh_config;
+
+/*
+ * Read environment (as environ, NULL-terminated). Complaints go to stderr unless this process belongs to a session:
+ * then its first process has made them.
+ */
+void torsh_config_read(char *const *environment);
+
+/* Expand %p %n %r %h %t of pattern. program is a base name. */
+void torsh_config_expand(const char *pattern, const char *program, struct text *out);
+
+/* Does TORSH_PROFILER_FILTER let a program of this base name be recorded? */
+int torsh_config_wants(const char *program);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/text.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "shim/sys.h"
+
+void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n)
+{
+	size_t room = text->capacity - 1 - text->length;
+
+	if (n > room) {
+		n = room;
+		text->is_cut = 1;
+	}
+	memcpy(text->bytes + text->length, bytes, n);
+	text->length += n;
+	text->bytes[text->length] = '\0';
+}
+
+void torsh_text_put(struct text *text, const char *string)
+{
+	torsh_text_put_bytes(text, string, strlen(string));
+}
+
+void torsh_text_put_number(struct text *text, uint64_t number)
+{
+	char digits[20], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void torsh_say(const char *first, ...)
+{
+	char buffer[1024];
+	struct text text = TEXT_IN(buffer);
+	va_list rest;
+
+	torsh_text_put(&text, "torsh: ");
+	va_start(rest, first);
+	for (const char *part = first; part; part = va_arg(rest, const char *))
+		torsh_text_put(&text, part);
+	va_end(rest);
+	buffer[text.length] = '\n';
+	TORSH_SYS(SYS_write, 2, buffer, text.length + 1, 0, 0, 0);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Text put together in a buffer of fixed size, without the C library's formatted output: that may allocate or lock.
+ * What doesn't fit is cut, and is_cut says so. The text is always NUL-terminated.
+ */
+#ifndef TORSH_AGENT_TEXT_H
+#define TORSH_AGENT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+	char *bytes;
+	size_t length, capacity; /* capacity counts the NUL */
+	int is_cut;
+};
+
+#define TEXT_IN(buffer) {.bytes = (buffer), .capacity = sizeof(buffer)}
+
+void torsh_text_put(struct text *text, const char *string);
+void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
+void torsh_text_put_number(struct text *text, uint64_t number);
+
+/* "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is kept. */
+void torsh_say(const char *first, ...) __attribute__((sentinel));
+
+#endif

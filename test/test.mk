@@ -23,7 +23,7 @@ FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store $(SANITIZE_FLAGS) -MMD -MP
 # Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
-PROGRAM_FLAGS := -g -O1 -Wall -Wextra -fno-builtin -fno-inline -pthread -MMD -MP
+PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibling-calls -pthread -MMD -MP
 
 $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

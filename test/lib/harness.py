@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+What test scripts share: cases, running a program bare or under the agent, and reading what was recorded.
+
+A script decorates its cases with @case and ends with main(); test/run then runs each case by its name.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / os.environ.get("BUILD", "build")
+AGENT = BUILD / "libtorshagent.so"
+TORSH = BUILD / "torsh"
+PROGRAMS = BUILD / "test/programs"
+IS_QUICK = bool(os.environ.get("TEST_QUICK"))
+TIMEOUT_S = 120
+
+_cases = {}
+
+
+class Skip(Exception):
+    """Raised by a case that can't run here; its text is the reason."""
+
+
+def case(function):
+    _cases[function.__name__] = function
+    return function
+
+
+def add_case(name, function, *arguments):
+    """The same function as a case for each row of a table."""
+    _cases[name] = lambda: function(*arguments)
+
+
+def run_cases(names):
+    for name in names:
+        try:
+            _cases[name]()
+        except Skip as reason:
+            print(reason)
+            return 77
+    return 0
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["--list"]:
+        print("\n".join(_cases))
+        return
+    sys.exit(run_cases(arguments or _cases))
+
+
+def scratch(name="out"):
+    """A fresh, empty folder of this case's own."""
+    base = pathlib.Path(os.environ.get("TEST_TMP") or BUILD / "test/tmp" / f"by-hand-{os.getpid()}")
+    folder = base / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def need_command(name):
+    found = shutil.which(name)
+    if not found:
+        raise Skip(f"{name} is not on this machine")
+    return found
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+
+
+def wait_until(condition, what, seconds=30):
+    """The condition's first true value; fails after the deadline. The only way in which tests wait."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    raise AssertionError(f"waited {seconds} s for: {what}")
+
+
+def clean_environment():
+    """The caller's, without anything that speaks to an agent, an allocator or a terminal."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORSH_", "LD_", "MALLOC_", "PYTHON"))}
+    return dict(kept, LC_ALL="C.UTF-8", TZ="UTC")
+
+
+def agent_environment(output, **variables):
+    env = clean_environment()
+    env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(output), TORSH_PROFILER_SUMMARY="0")
+    env.update({name: str(value) for name, value in variables.items()})
+    return env
+
+
+def run(command, env=None, **options):
+    """Runs to the end; never raises for a status. Output is bytes."""
+    options.setdefault("timeout", TIMEOUT_S)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([str(part) for part in command], env=env or clean_environment(), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+
+
+def record(command, output=None, env=None, **options):
+    """Runs a command under the agent; returns its result and the folder of recordings."""
+    output = output or scratch()
+    result = run(command, agent_environment(output, **(env or {})), **options)
+    return result, output
+
+
+def torsh(*arguments, expect=0):
+    """Output of a torsh command, as text."""
+    result = run([TORSH, *arguments])
+    if result.returncode != expect:
+        raise AssertionError(f"torsh {' '.join(map(str, arguments))}: status {result.returncode}, expected {expect}\n"
+                             + result.stderr.decode(errors="replace"))
+    return result.stdout.decode()
+
+
+def read_report(command, recording, *arguments):
+    """The JSON that a torsh command prints for a recording."""
+    return json.loads(torsh(command, recording, "--json", *arguments))
+
+
+def leaks(recording, *arguments):
+    return read_report("leaks", recording, "--limit", "0", *arguments)
+
+
+def peak(recording, *arguments):
+    return read_report("peak", recording, "--limit", "0", *arguments)
+
+
+def recordings(output):
+    return sorted(pathlib.Path(output).rglob("*.torsh"))
+
+
+def functions(entry):
+    return [frame.get("function") or "" for frame in entry["stack"]]
+
+
+def entries_through(entries, function):
+    """Leaks or holders whose stack holds a function."""
+    return [entry for entry in entries if function in functions(entry)]
+
+
+def total(entries, field="bytes"):
+    return sum(entry[field] for entry in entries)
+
+
+def check_counts(events):
+    """produced = delivered + dropped, and nothing was dropped."""
+    assert events["produced"] == events["delivered"] + events["dropped"], events
+    assert events["dropped"] == 0, events
+
+
+def expect_equal(found, expected, what):
+    if found != expected:
+        raise AssertionError(f"{what}: found {found!r}, expected {expected!r}")
+
+
+@contextlib.contextmanager
+def started(command, env, **options):
+    """A running process that is killed and reaped at the end, whatever happened."""
+    process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()

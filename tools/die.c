@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/die.h. */
+#include "tools/die.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_sentence(const char *format, va_list arguments)
+{
+	fflush(stdout);
+	fputs("torsh: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
+void torsh_die(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_sentence(format, arguments);
+	va_end(arguments);
+	exit(TORSH_EXIT_UNREADABLE);
+}
+
+void torsh_warn(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_sentence(format, arguments);
+	va_end(arguments);
+}
+
+void *torsh_need(void *pointer)
+{
+	if (!pointer)
+		torsh_die("out of memory");
+	return pointer;
+}
+
+void *torsh_need_items(void *items, size_t n_old, size_t n_new, size_t item_bytes)
+{
+	char *all = torsh_need(reallocarray(items, n_new ? n_new : 1, item_bytes));
+
+	if (n_new > n_old)
+		memset(all + n_old * item_bytes, 0, (n_new - n_old) * item_bytes);
+	return all;
+}
+
+void *torsh_need_room(void *items, size_t n, size_t *n_room, size_t item_bytes)
+{
+	size_t n_old = *n_room;
+
+	if (n < n_old)
+		return items;
+	*n_room = n_old ? n_old * 2 : 16;
+	return torsh_need_items(items, n_old, *n_room, item_bytes);
+}
+
+char *torsh_need_text(const char *format, ...)
+{
+	va_list arguments;
+	char *text = NULL;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	return torsh_need(text);
+}

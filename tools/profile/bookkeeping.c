@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/bookkeeping.h. */
+#include "tools/profile/bookkeeping.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/symbols/symbols.h"
+
+#define NAME_BYTES 128
+#define FRAMES_MAX 64 /* a longer run of the C library's own frames is none */
+
+enum module_kind { LOADER = BOOKKEEPING_LOADER, C_LIBRARY = BOOKKEEPING_C_LIBRARY, CXX_RUNTIME = BOOKKEEPING_CXX_RUNTIME };
+
+static const struct {
+	enum module_kind kind;
+	const char *pattern;
+} modules[] = {
+#define MODULE(kind, pattern) {kind, pattern},
+#define OWNED(function)
+#define BOOKKEEPING(function, what)
+#include "tools/bookkeeping.def"
+#undef MODULE
+#undef OWNED
+#undef BOOKKEEPING
+};
+
+/* what NULL: owned by the caller. */
+static struct known_function {
+	const char *name, *what;
+} functions[] = {
+#define MODULE(kind, pattern)
+#define OWNED(function) {#function, NULL},
+#define BOOKKEEPING(function, what) {#function, "C library: " what},
+#include "tools/bookkeeping.def"
+#undef MODULE
+#undef OWNED
+#undef BOOKKEEPING
+};
+
+#define N_FUNCTIONS (sizeof(functions) / sizeof(*functions))
+
+enum bookkeeping_kind torsh_bookkeeping_module(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	/* Every pattern begins with it, and most modules don't. */
+	if (name[0] != 'l' || (name[1] != 'i' && name[1] != 'd'))
+		return BOOKKEEPING_NONE;
+	for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++) {
+		if (fnmatch(modules[i].pattern, name, 0) == 0)
+			return (enum bookkeeping_kind)modules[i].kind;
+	}
+	return BOOKKEEPING_NONE;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	return strcmp(((const struct known_function *)a)->name, ((const struct known_function *)b)->name);
+}
+
+static bool cut_end(char *name, const char *end)
+{
+	size_t n = strlen(name), n_end = strlen(end);
+
+	if (n <= n_end || strcmp(name + n - n_end, end) != 0)
+		return false;
+	name[n - n_end] = '\0';
+	return true;
+}
+
+/* The name without what says only which alias of the function it is. */
+static void plain_name(const char *function, char *out)
+{
+	static const char *const ends[] = {"_chk", "_internal", "64", "_l"};
+
+	if (strncmp(function, "_IO_", 4) == 0)
+		function += 4;
+	while (*function == '_')
+		function++;
+	snprintf(out, NAME_BYTES, "%.*s", (int)strcspn(function, "@"), function);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		cut_end(out, ends[i]);
+}
+
+static const struct known_function *find_function(const char *function)
+{
+	static bool is_sorted;
+	char name[NAME_BYTES];
+
+	if (!is_sorted)
+		qsort(functions, N_FUNCTIONS, sizeof(*functions), compare_functions);
+	is_sorted = true;
+	plain_name(function, name);
+	return bsearch(&(struct known_function){.name = name}, functions, N_FUNCTIONS, sizeof(*functions),
+		       compare_functions);
+}
+
+bool torsh_bookkeeping_is_owned(const char *function)
+{
+	const struct known_function *found = find_function(function);
+
+	return found && !found->what;
+}
+
+static enum bookkeeping_kind kind_of(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_module *module = torsh_profile_module(process, address);
+
+	return module ? torsh_bookkeeping_module(module->path) : BOOKKEEPING_NONE;
+}
+
+static const char *judge_c_library(struct symbols *symbols, const struct profile_process *process, uint32_t entry)
+{
+	const char *name = torsh_symbols_name(symbols, process, entry);
+	const struct known_function *found = name ? find_function(name) : NULL;
+
+	if (found)
+		return found->what;
+	return "C library";
+}
+
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack)
+{
+	uint32_t addresses[FRAMES_MAX];
+	size_t n = torsh_profile_walk(process, stack, addresses, FRAMES_MAX), i = 0;
+	enum bookkeeping_kind kind;
+
+	if (n > FRAMES_MAX)
+		n = FRAMES_MAX;
+	if (!n)
+		return NULL;
+	kind = kind_of(process, addresses[0]);
+	if (kind == BOOKKEEPING_LOADER)
+		return "loader";
+	if (kind == BOOKKEEPING_NONE)
+		return NULL;
+	while (i < n && kind_of(process, addresses[i]) == kind)
+		i++;
+	if (kind == BOOKKEEPING_C_LIBRARY)
+		return judge_c_library(symbols, process, addresses[i - 1]);
+	/* Its constructors are run by the loader; whatever else it allocates, the program asked for. */
+	if (i < n && kind_of(process, addresses[i]) == BOOKKEEPING_LOADER)
+		return "C++ run-time: emergency pool";
+	return NULL;
+}

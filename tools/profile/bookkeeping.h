@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Blocks that the loader, the C library and the C++ run-time keep for themselves: not the program's leaks. Decided by
+ * the stack, never by size or order; the rules and the names are in tools/bookkeeping.def.
+ */
+#ifndef TORSH_PROFILE_BOOKKEEPING_H
+#define TORSH_PROFILE_BOOKKEEPING_H
+
+#include "tools/profile/profile.h"
+
+struct symbols;
+
+enum bookkeeping_kind {
+	BOOKKEEPING_NONE,
+	BOOKKEEPING_LOADER,
+	BOOKKEEPING_C_LIBRARY,
+	BOOKKEEPING_CXX_RUNTIME,
+};
+
+/* Which of them a module is, by the last component of its path. */
+enum bookkeeping_kind torsh_bookkeeping_module(const char *path);
+
+/* Does the caller of this function of the C library own what it allocates? */
+bool torsh_bookkeeping_is_owned(const char *function);
+
+/*
+ * Whose bookkeeping a block with that stack is, e.g. "loader" or "C library: stdio buffers"; NULL: it is the
+ * program's. symbols names functions that the recording doesn't; it may be NULL.
+ */
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who holds memory: blocks and bytes per stack, as a list that reports narrow down, sort, name and print. Shares are
+ * computed from the rows as recording.proto says.
+ */
+#ifndef TORSH_PROFILE_HOLDERS_H
+#define TORSH_PROFILE_HOLDERS_H
+
+#include "tools/profile/profile.h"
+#include "tools/symbols/symbols.h"
+
+enum holders_of {
+	HOLDERS_LIVE, /* blocks that were not freed; those from before a fork are left out */
+	HOLDERS_PEAK, /* shares at the moment of the highest heap */
+	HOLDERS_ALLOCATED, /* all blocks ever allocated */
+	HOLDERS_TEMPORARY, /* freed by their own thread before it allocated another */
+	HOLDERS_MAPPED, /* address space at the moment when most was mapped */
+};
+
+enum holders_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
+
+struct holder {
+	const struct profile_process *process;
+	uint32_t stack; /* one of them, where several were merged */
+	uint64_t blocks, bytes;
+	uint64_t usable_bytes; /* where usable_is_known */
+	uint64_t first_ns, last_ns; /* where has_times */
+	bool usable_is_known, has_times;
+	const struct frame **frames; /* set by torsh_holders_name */
+	size_t n_frames;
+};
+
+struct holders {
+	struct holder *items;
+	size_t n, n_room;
+	size_t depth; /* frames that count; 0: all */
+};
+
+/* Add a process's. */
+void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what);
+
+/* One holder for each stack of the innermost holders->depth frames. */
+void torsh_holders_merge_stacks(struct holders *holders);
+
+/* Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack. */
+void torsh_holders_sort(struct holders *holders, enum holders_order order);
+
+/*
+ * Give the first n_first their frames, and merge those of a process that then look alike (the same functions and
+ * lines). Keeps the order, sorts again.
+ */
+void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first, enum holders_order order);
+
+void torsh_holders_sum(const struct holders *holders, uint64_t *blocks, uint64_t *bytes);
+void torsh_holders_free(struct holders *holders);
+
+#endif

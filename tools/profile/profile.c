@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The profile as others ask for it. How chunks get into it: tools/profile/apply.c. */
+#include "tools/profile/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/die.h"
+
+struct profile *torsh_profile_create(const char *path)
+{
+	struct profile *profile = torsh_need(calloc(1, sizeof(*profile)));
+
+	profile->path = torsh_need(strdup(path));
+	return profile;
+}
+
+static void free_texts(char **texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+static void free_rows(struct profile_rows *rows)
+{
+	free(rows->items);
+	free(rows->row_of);
+}
+
+static void destroy_process(struct profile_process *process)
+{
+	free(process->program);
+	free_texts(process->arguments, process->n_arguments);
+	free(process->allocator);
+	free(process->clock);
+	free_texts(process->notes, process->n_notes);
+	for (size_t i = 0; i < process->n_counters; i++)
+		free(process->counters[i].name);
+	free(process->counters);
+	free(process->rss_peak_source);
+	for (size_t i = 0; i < process->n_modules; i++) {
+		free(process->modules[i].path);
+		free(process->modules[i].build_id);
+	}
+	free(process->modules);
+	free(process->addresses);
+	free_texts(process->symbols, process->n_symbols);
+	free(process->stacks);
+	free_rows(&process->totals);
+	free_rows(&process->live);
+	free_rows(&process->mappings);
+	for (size_t i = 0; i < process->n_threads; i++)
+		free(process->threads[i].name);
+	free(process->threads);
+	free(process->series);
+	free(process);
+}
+
+void torsh_profile_destroy(struct profile *profile)
+{
+	if (!profile)
+		return;
+	for (size_t i = 0; i < profile->n_processes; i++)
+		destroy_process(profile->processes[i]);
+	free(profile->processes);
+	free_texts(profile->reasons, profile->n_reasons);
+	free(profile->agent_version);
+	free(profile->host);
+	free(profile->record);
+	free(profile->path);
+	free(profile);
+}
+
+struct profile_process *torsh_profile_process(const struct profile *profile, uint32_t number)
+{
+	size_t low = 0, high = profile->n_processes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (profile->processes[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < profile->n_processes && profile->processes[low]->number == number)
+		return profile->processes[low];
+	return NULL;
+}
+
+size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack, uint32_t *addresses, size_t n_max)
+{
+	size_t n = 0;
+
+	while (stack && stack < process->n_stacks) {
+		const struct profile_stack *node = &process->stacks[stack];
+
+		if (n < n_max)
+			addresses[n] = node->address;
+		n++;
+		stack = node->parent;
+	}
+	return n;
+}
+
+void *torsh_profile_row(const struct profile_rows *rows, uint32_t stack, size_t item_bytes)
+{
+	if (stack >= rows->n_row_of || !rows->row_of[stack])
+		return NULL;
+	return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
+}
+
+static void name_end(const char *what, const struct profile_process *process, char *out, size_t n_out)
+{
+	if (process->has_end_code)
+		snprintf(out, n_out, "%s %d", what, process->end_code);
+	else
+		snprintf(out, n_out, "%s", what);
+}
+
+void torsh_profile_end_name(const struct profile_process *process, char *out, size_t n_out)
+{
+	switch (process->end) {
+	case TORSH__PROCESS__END_KIND__EXITED:
+		name_end("exit", process, out, n_out);
+		break;
+	case TORSH__PROCESS__END_KIND__SIGNALED:
+		name_end("signal", process, out, n_out);
+		break;
+	case TORSH__PROCESS__END_KIND__EXECUTED:
+		snprintf(out, n_out, "exec");
+		break;
+	case TORSH__PROCESS__END_KIND__RUNNING:
+		snprintf(out, n_out, "running");
+		break;
+	default:
+		snprintf(out, n_out, "vanished");
+	}
+}
+
+const char *torsh_profile_program_name(const struct profile_process *process)
+{
+	const char *slash = process->program ? strrchr(process->program, '/') : NULL;
+
+	if (!process->program || !*process->program)
+		return "?";
+	return slash ? slash + 1 : process->program;
+}
+
+const char *torsh_profile_symbol(const struct profile_process *process, uint32_t address)
+{
+	uint32_t symbol;
+
+	if (address >= process->n_addresses)
+		return NULL;
+	symbol = process->addresses[address].symbol;
+	return symbol < process->n_symbols ? process->symbols[symbol] : NULL;
+}
+
+const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address)
+{
+	uint32_t module;
+
+	if (address >= process->n_addresses)
+		return NULL;
+	module = process->addresses[address].module;
+	if (module >= process->n_modules || !process->modules[module].path || !*process->modules[module].path)
+		return NULL;
+	return &process->modules[module];
+}

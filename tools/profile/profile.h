@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A recording in memory: what its chunks say, put into tables per process. Reports and exporters read it; it owns all
+ * that it points at. Rows are taken as tools/store/recording.proto describes them: a later one replaces an earlier
+ * one with the same key, so that chunks can be applied while a run goes on.
+ *
+ * The input is a file that anybody may have written: numbers out of range are dropped and counted (n_bad_rows).
+ */
+#ifndef TORSH_PROFILE_PROFILE_H
+#define TORSH_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recording.pb-c.h"
+
+#define PROFILE_NO_ROW UINT32_MAX
+#define PROFILE_SIZE_CLASSES 65
+
+struct profile_module {
+	uint64_t bias, start, end;
+	char *path; /* "": memory without a file. NULL: the row never came */
+	uint8_t *build_id;
+	size_t n_build_id;
+};
+
+struct profile_address {
+	uint64_t ip;
+	uint32_t flags; /* enum channel_address_flag */
+	uint32_t module; /* CHANNEL_NO_MODULE: none */
+	uint32_t symbol; /* index into the process's symbols, PROFILE_NO_ROW: none was found */
+	uint64_t symbol_offset;
+};
+
+struct profile_stack {
+	uint32_t parent; /* always below the stack's own number; 0: this is the outermost frame */
+	uint32_t address;
+};
+
+/* What one stack allocated, and its shares; see StackTotals. */
+struct profile_total {
+	uint32_t stack;
+	uint32_t seen;
+	uint64_t allocs, alloc_bytes;
+	uint64_t temporary, temporary_bytes;
+	uint64_t base_blocks, base_bytes;
+	int64_t delta_blocks, delta_bytes;
+};
+
+/* Blocks of one stack that were live when the last Live was written. */
+struct profile_live {
+	uint32_t stack;
+	uint64_t blocks, bytes, usable_bytes;
+	uint64_t first_ns, last_ns;
+	uint64_t inherited_blocks, inherited_bytes;
+};
+
+struct profile_mapping {
+	uint32_t stack;
+	uint32_t seen;
+	int64_t base_pieces, base_bytes;
+	int64_t delta_pieces, delta_bytes;
+	uint64_t total_bytes;
+};
+
+struct profile_thread {
+	uint32_t tid;
+	char *name;
+	uint64_t start_ns, end_ns;
+	uint64_t allocs, alloc_bytes, frees, dropped;
+};
+
+struct profile_sample {
+	uint64_t at_ns, heap_bytes, mapped_bytes, rss_bytes;
+};
+
+struct profile_counter {
+	char *name;
+	uint64_t value;
+};
+
+struct profile_heap {
+	bool is_there;
+	uint32_t peak_number;
+	uint64_t peak_bytes, peak_blocks, peak_ns;
+	uint64_t current_bytes, current_blocks, current_usable_bytes;
+	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
+	uint64_t unknown_frees, implicit_frees, late_events;
+	uint64_t inherited_blocks, inherited_bytes;
+	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
+};
+
+struct profile_vm {
+	bool is_there;
+	uint32_t peak_number;
+	uint64_t peak_bytes, peak_ns, current_bytes;
+	uint64_t maps, unmaps, advised_bytes;
+};
+
+/* Items in an array that grows; row_of finds one by its stack. */
+struct profile_rows {
+	void *items;
+	size_t n, n_room;
+	uint32_t *row_of; /* by stack: index + 1, 0: none */
+	size_t n_row_of;
+};
+
+struct profile_process {
+	uint32_t number, pid, parent_pid, forked_from;
+	char *program;
+	char **arguments;
+	size_t n_arguments;
+	uint64_t start_ns, end_ns;
+	Torsh__Process__EndKind end;
+	bool has_end_code;
+	int32_t end_code;
+	char *allocator, *clock;
+	char **notes;
+	size_t n_notes;
+	struct profile_counter *counters;
+	size_t n_counters;
+	uint64_t produced, delivered, dropped, uncommitted;
+	bool has_rss_peak;
+	uint64_t rss_peak_bytes;
+	char *rss_peak_source;
+	uint64_t ring_bytes_read, waited_ns;
+
+	struct profile_module *modules;
+	size_t n_modules;
+	struct profile_address *addresses;
+	size_t n_addresses, addresses_room;
+	char **symbols; /* mangled */
+	size_t n_symbols, symbols_room;
+	struct profile_stack *stacks; /* [0] is no stack */
+	size_t n_stacks, stacks_room;
+
+	struct profile_heap heap;
+	struct profile_rows totals; /* struct profile_total */
+	bool has_live, usable_is_known;
+	uint64_t live_ns;
+	struct profile_rows live; /* struct profile_live */
+	struct profile_vm vm;
+	struct profile_rows mappings; /* struct profile_mapping */
+	struct profile_thread *threads;
+	size_t n_threads, threads_room;
+	struct profile_sample *series;
+	size_t n_series, series_room;
+};
+
+struct profile {
+	char *path; /* of the recording */
+	bool has_session;
+	uint32_t format;
+	char *agent_version, *host, *record;
+	uint64_t start_realtime_ns;
+	uint32_t writer_pid;
+
+	struct profile_process **processes; /* in the order of their numbers */
+	size_t n_processes;
+
+	bool has_end, is_complete;
+	uint64_t end_ns;
+	char **reasons;
+	size_t n_reasons;
+
+	/* What reading it was like; set by whoever reads. */
+	bool is_being_written, is_truncated;
+	uint64_t n_bad_rows;
+};
+
+struct profile *torsh_profile_create(const char *path);
+void torsh_profile_destroy(struct profile *profile);
+
+/* Take what a chunk says. Returns 0, or -EPROTO when the session's format isn't known. */
+int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk);
+
+/* The process with that number, or NULL. */
+struct profile_process *torsh_profile_process(const struct profile *profile, uint32_t number);
+
+/* Addresses of a stack, innermost first, at most n_max; returns how many there are in all. */
+size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack, uint32_t *addresses, size_t n_max);
+
+/* The row of a stack, or NULL. */
+void *torsh_profile_row(const struct profile_rows *rows, uint32_t stack, size_t item_bytes);
+
+/* "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't known. */
+void torsh_profile_end_name(const struct profile_process *process, char *out, size_t n_out);
+
+/* The last component of the program's path. */
+const char *torsh_profile_program_name(const struct profile_process *process);
+
+/* Stacks have names for their leaf frames only; this asks what the recording calls an address, mangled, or NULL. */
+const char *torsh_profile_symbol(const struct profile_process *process, uint32_t address);
+
+/* The module of an address: NULL when there is none or it has no path. */
+const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address);
+
+#endif

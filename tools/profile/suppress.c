@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/suppress.h. */
+#include "tools/profile/suppress.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+/* Match the pattern at the start of name, up to its end if is_tied. `*` is tried from the shortest. */
+static bool match_here(const char *pattern, const char *name, bool is_tied)
+{
+	const char *retry_pattern = NULL, *retry_name = NULL;
+
+	for (;;) {
+		if (*pattern == '*') {
+			retry_pattern = ++pattern;
+			retry_name = name;
+			continue;
+		}
+		if (!*pattern && (!is_tied || !*name))
+			return true;
+		if (*pattern && *pattern == *name) {
+			pattern++;
+			name++;
+			continue;
+		}
+		if (!retry_pattern || !*retry_name)
+			return false;
+		pattern = retry_pattern;
+		name = ++retry_name;
+	}
+}
+
+bool torsh_suppress_matches(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern);
+	bool is_tied = n && pattern[n - 1] == '$';
+	char *body;
+	bool found = false;
+
+	if (is_tied)
+		n--;
+	if (n && *pattern == '^') {
+		body = torsh_need(strndup(pattern + 1, n - 1));
+		found = match_here(body, name, is_tied);
+	} else {
+		body = torsh_need_text("*%.*s", (int)n, pattern);
+		found = match_here(body, name, is_tied);
+	}
+	free(body);
+	return found;
+}
+
+long torsh_suppress_find(const struct suppress *suppress, const char *name)
+{
+	for (size_t i = 0; name && i < suppress->n; i++) {
+		if (torsh_suppress_matches(suppress->rules[i].pattern, name))
+			return (long)i;
+	}
+	return -1;
+}
+
+/* One line without its newline. */
+static int parse_line(struct suppress *suppress, char *line)
+{
+	static const char lead[] = "leak:";
+	char *end;
+
+	while (isspace((unsigned char)*line))
+		line++;
+	/* Only at the start or behind a blank: names of lambdas have a # in them. */
+	for (char *at = line; *at; at++) {
+		if (*at == '#' && (at == line || isspace((unsigned char)at[-1])))
+			*at = '\0';
+		if (!*at)
+			break;
+	}
+	end = line + strlen(line);
+	while (end > line && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	if (!*line)
+		return 0;
+	if (strncmp(line, lead, sizeof(lead) - 1) != 0 || !line[sizeof(lead) - 1])
+		return -EINVAL;
+	suppress->rules =
+		torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
+	suppress->rules[suppress->n++].pattern = torsh_need(strdup(line + sizeof(lead) - 1));
+	return 0;
+}
+
+int torsh_suppress_parse(struct suppress *suppress, const char *text, unsigned *bad_line)
+{
+	char *copy = torsh_need(strdup(text)), *rest = copy, *line;
+	int rc = 0;
+
+	for (*bad_line = 1; rc == 0 && (line = strsep(&rest, "\n")); ++*bad_line)
+		rc = parse_line(suppress, line);
+	if (rc < 0)
+		--*bad_line;
+	free(copy);
+	return rc;
+}
+
+int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *bad_line)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t n_room = 0;
+	int rc = 0;
+
+	*bad_line = 0;
+	if (!file)
+		return -errno;
+	while (rc == 0 && (errno = 0, getline(&line, &n_room, file) >= 0)) {
+		++*bad_line;
+		rc = parse_line(suppress, line);
+	}
+	if (rc == 0 && errno)
+		rc = -errno;
+	free(line);
+	fclose(file);
+	return rc;
+}
+
+void torsh_suppress_free(struct suppress *suppress)
+{
+	for (size_t i = 0; i < suppress->n; i++)
+		free(suppress->rules[i].pattern);
+	free(suppress->rules);
+	*suppress = (struct suppress){0};
+}

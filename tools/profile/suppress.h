@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Leaks that somebody knows and doesn't want to see: rules in LeakSanitizer's syntax, a line each,
+ *
+ *	leak:PATTERN	# a comment
+ *
+ * PATTERN is looked for in the names of functions, source files and modules of the whole stack. `*` stands for
+ * anything; `^` at the start and `$` at the end tie it to the name's ends.
+ */
+#ifndef TORSH_PROFILE_SUPPRESS_H
+#define TORSH_PROFILE_SUPPRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct suppress_rule {
+	char *pattern;
+	uint64_t blocks, bytes, n_stacks; /* what it matched; counted by whoever asks */
+};
+
+struct suppress {
+	struct suppress_rule *rules;
+	size_t n, n_room;
+};
+
+/*
+ * Add the rules of a file. Returns 0, -errno, or -EINVAL with *bad_line (from 1) where the syntax is another.
+ */
+int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *bad_line);
+
+/* The same for a text. Returns 0 or -EINVAL with *bad_line. */
+int torsh_suppress_parse(struct suppress *suppress, const char *text, unsigned *bad_line);
+
+void torsh_suppress_free(struct suppress *suppress);
+
+/* Does the pattern match the name? */
+bool torsh_suppress_matches(const char *pattern, const char *name);
+
+/* The first rule that matches, as index, or -1. */
+long torsh_suppress_find(const struct suppress *suppress, const char *name);
+
+#endif

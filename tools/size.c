@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/size.h. */
+#include "tools/size.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char units[] = "KMGTPE";
+
+/* The unit after the digits: how many times 1024, or -1. */
+static int parse_unit(const char *text)
+{
+	const char *unit;
+	int power = 0;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!*text || strcasecmp(text, "b") == 0 || strcasecmp(text, "bytes") == 0)
+		return 0;
+	unit = strchr(units, toupper((unsigned char)*text));
+	if (!unit || !*unit)
+		return -1;
+	power = (int)(unit - units) + 1;
+	text++;
+	if (*text == 'i' || *text == 'I')
+		text++;
+	if (*text == 'b' || *text == 'B')
+		text++;
+	return *text ? -1 : power;
+}
+
+int torsh_size_parse(const char *text, uint64_t *bytes)
+{
+	char *end;
+	long double value;
+	int power;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!isdigit((unsigned char)*text) && *text != '.')
+		return -EINVAL;
+	if (strncasecmp(text, "0x", 2) == 0)
+		return -EINVAL;
+	value = strtold(text, &end);
+	power = parse_unit(end);
+	if (end == text || power < 0)
+		return -EINVAL;
+	for (int i = 0; i < power; i++)
+		value *= 1024;
+	if (!(value < 9223372036854775808.0L))
+		return -EINVAL;
+	*bytes = (uint64_t)value;
+	return 0;
+}
+
+const char *torsh_size_human(uint64_t bytes, char *out)
+{
+	double value = (double)bytes;
+	int power = 0;
+
+	if (bytes < 1024) {
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " B", bytes);
+		return out;
+	}
+	while (value >= 1023.5 && units[power]) {
+		value /= 1024;
+		power++;
+	}
+	snprintf(out, SIZE_TEXT_BYTES, "%.*f %ciB", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[power - 1]);
+	return out;
+}
+
+const char *torsh_size_grouped(uint64_t number, char *out)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	char *to = out;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return out;
+}
+
+const char *torsh_size_exact(uint64_t bytes, char *out)
+{
+	char human[SIZE_TEXT_BYTES], grouped[SIZE_TEXT_BYTES];
+
+	if (bytes < 1024)
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+	else
+		snprintf(out, SIZE_TEXT_BYTES, "%.12s (%.26s bytes)", torsh_size_human(bytes, human),
+			 torsh_size_grouped(bytes, grouped));
+	return out;
+}
+
+const char *torsh_size_duration(uint64_t ns, char *out)
+{
+	if (ns < 1000)
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(out, SIZE_TEXT_BYTES, "%.3g µs", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(out, SIZE_TEXT_BYTES, "%.3g ms", (double)ns / 1e6);
+	else if (ns < UINT64_C(120000000000))
+		snprintf(out, SIZE_TEXT_BYTES, "%.3f s", (double)ns / 1e9);
+	else
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64 " min %" PRIu64 " s", ns / UINT64_C(60000000000),
+			 ns / UINT64_C(1000000000) % 60);
+	return out;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/symbols/lines.h. */
+#include "tools/symbols/lines.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		Dwarf_Attribute attribute;
+		const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
+
+		if (name)
+			return name;
+	}
+	return dwarf_diename(die);
+}
+
+static Dwarf_Word unsigned_attribute(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value = 0;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) < 0)
+		return 0;
+	return value;
+}
+
+/* Where the inlined function was called. */
+static void read_call(Dwarf_Die *die, Dwarf_Files *files, size_t n_files, struct line_frame *caller)
+{
+	Dwarf_Word file = unsigned_attribute(die, DW_AT_call_file);
+
+	caller->line = (int)unsigned_attribute(die, DW_AT_call_line);
+	if (files && file < n_files)
+		caller->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+/* Code may be described in another file (.dwo) than the line table. */
+static Dwarf_Die code_unit(Dwarf_Die *unit)
+{
+	Dwarf_Die split = {0};
+
+	if (dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr)
+		return split;
+	return *unit;
+}
+
+/* The DIEs that the address lies in, as code: from the innermost to the unit. */
+static int physical_scopes(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **scopes)
+{
+	Dwarf_Die innermost;
+	int n = dwarf_getscopes(unit, pc, scopes);
+
+	if (n <= 0)
+		return 0;
+	/* From an inlined function on, these follow its definition, not its callers. */
+	innermost = **scopes;
+	free(*scopes);
+	*scopes = NULL;
+	n = dwarf_getscopes_die(&innermost, scopes);
+	return n > 0 ? n : 0;
+}
+
+static size_t fill_frames(Dwarf_Die *unit, Dwarf_Die *scopes, int n_scopes, struct line_frame *frames, size_t n_max)
+{
+	Dwarf_Files *files = NULL;
+	size_t n_files = 0, n = 0;
+
+	if (dwarf_getsrcfiles(unit, &files, &n_files) != 0)
+		files = NULL;
+	for (int i = 0; i < n_scopes; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
+			continue;
+		frames[n].name = linkage_name(&scopes[i]);
+		frames[n].is_inlined = tag == DW_TAG_inlined_subroutine;
+		if (!frames[n].is_inlined || n + 1 == n_max)
+			return n + 1;
+		n++;
+		frames[n] = (struct line_frame){0};
+		read_call(&scopes[i], files, n_files, &frames[n]);
+	}
+	/* The function around the inlined ones wasn't described: its line is known, its name isn't. */
+	return n ? n + 1 : 0;
+}
+
+size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
+{
+	Dwarf_Die unit, code, *scopes = NULL;
+	Dwarf_Addr bias = 0, pc;
+	Dwarf_Line *line;
+	size_t n;
+	int n_scopes;
+
+	if (!torsh_object_unit(object, address, &unit, &bias))
+		return 0;
+	pc = address + object->bias - bias;
+	frames[0] = (struct line_frame){0};
+	line = dwarf_getsrc_die(&unit, pc);
+	if (line) {
+		frames[0].file = dwarf_linesrc(line, NULL, NULL);
+		dwarf_lineno(line, &frames[0].line);
+	}
+	code = code_unit(&unit);
+	n_scopes = physical_scopes(&code, pc, &scopes);
+	n = fill_frames(&code, scopes, n_scopes, frames, n_max);
+	free(scopes);
+	if (n == 0 && frames[0].file)
+		n = 1;
+	return n;
+}

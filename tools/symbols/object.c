@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/symbols/object.h. */
+#include "tools/symbols/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+/* The file is named, not searched: only debug files are looked for. */
+static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+{
+	(void)module, (void)user, (void)name, (void)base, (void)file, (void)elf;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_no_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static bool is_build_id(Dwfl_Module *module, const uint8_t *build_id, size_t n_build_id)
+{
+	const unsigned char *bits;
+	GElf_Addr address;
+	int n = dwfl_module_build_id(module, &bits, &address);
+
+	return n > 0 && (size_t)n == n_build_id && memcmp(bits, build_id, n_build_id) == 0;
+}
+
+void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id, size_t n_build_id)
+{
+	GElf_Addr bias = 0;
+
+	*object = (struct object){.state = OBJECT_MISSING};
+	object->dwfl = dwfl_begin(&callbacks);
+	if (!object->dwfl)
+		return;
+	dwfl_report_begin(object->dwfl);
+	object->module = dwfl_report_elf(object->dwfl, path, path, -1, 0, true);
+	dwfl_report_end(object->dwfl, NULL, NULL);
+	if (!object->module || !dwfl_module_getelf(object->module, &bias))
+		return;
+	object->bias = bias;
+	object->state = OBJECT_USABLE;
+	if (build_id && n_build_id && !is_build_id(object->module, build_id, n_build_id))
+		object->state = OBJECT_CHANGED;
+}
+
+void torsh_object_close(struct object *object)
+{
+	free(object->symbols);
+	free(object->units);
+	if (object->dwfl)
+		dwfl_end(object->dwfl);
+	*object = (struct object){.state = OBJECT_MISSING};
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct object_symbol *one = a, *other = b;
+
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	/* Of aliases the last one wins: the longer name is the one with the library's prefix, so it goes first. */
+	if (one->bytes != other->bytes)
+		return one->bytes < other->bytes ? -1 : 1;
+	if (strlen(one->name) != strlen(other->name))
+		return strlen(one->name) > strlen(other->name) ? -1 : 1;
+	return strcmp(one->name, other->name);
+}
+
+static void read_symbols(struct object *object)
+{
+	int n = dwfl_module_getsymtab(object->module);
+
+	object->has_symbols = true;
+	for (int i = 1; i < n; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		GElf_Word section;
+		const char *name =
+			dwfl_module_getsym_info(object->module, i, &symbol, &address, &section, NULL, NULL);
+		int type = GELF_ST_TYPE(symbol.st_info);
+
+		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)
+			continue;
+		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+			continue;
+		object->symbols = torsh_need_room(object->symbols, object->n_symbols, &object->symbols_room,
+						  sizeof(*object->symbols));
+		object->symbols[object->n_symbols++] = (struct object_symbol){
+			.start = address - object->bias,
+			.bytes = symbol.st_size,
+			.name = name,
+		};
+	}
+	if (object->n_symbols)
+		qsort(object->symbols, object->n_symbols, sizeof(*object->symbols), compare_symbols);
+}
+
+const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address)
+{
+	size_t low = 0, high;
+
+	if (object->state != OBJECT_USABLE)
+		return NULL;
+	if (!object->has_symbols)
+		read_symbols(object);
+	high = object->n_symbols;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (object->symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* A symbol inside of another one may end before the address. */
+	for (size_t back = 0; low > 0 && back < 16; back++, low--) {
+		const struct object_symbol *symbol = &object->symbols[low - 1];
+
+		if (address - symbol->start < symbol->bytes)
+			return symbol;
+	}
+	return NULL;
+}
+
+static int compare_units(const void *a, const void *b)
+{
+	const struct object_unit *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Some compilers write no .debug_aranges: the units say themselves what they cover. */
+static void read_units(struct object *object)
+{
+	Dwarf_Die *die = NULL;
+	Dwarf_Addr bias;
+
+	object->has_units = true;
+	while ((die = dwfl_module_nextcu(object->module, die, &bias))) {
+		Dwarf_Addr base, start, end;
+		ptrdiff_t offset = 0;
+
+		while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+			object->units = torsh_need_room(object->units, object->n_units, &object->units_room,
+							sizeof(*object->units));
+			object->units[object->n_units++] =
+				(struct object_unit){.start = start + bias, .end = end + bias, .die = *die};
+		}
+	}
+	if (object->n_units)
+		qsort(object->units, object->n_units, sizeof(*object->units), compare_units);
+}
+
+static const struct object_unit *find_unit(struct object *object, uint64_t address)
+{
+	size_t low = 0, high;
+
+	if (!object->has_units)
+		read_units(object);
+	high = object->n_units;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (object->units[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < object->units[low - 1].end ? &object->units[low - 1] : NULL;
+}
+
+bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit, Dwarf_Addr *dwarf_bias)
+{
+	const struct object_unit *found;
+	Dwarf_Die *die;
+
+	if (object->state != OBJECT_USABLE || !dwfl_module_getdwarf(object->module, dwarf_bias))
+		return false;
+	address += object->bias;
+	die = dwfl_module_addrdie(object->module, address, dwarf_bias);
+	if (die) {
+		*unit = *die;
+		return true;
+	}
+	found = find_unit(object, address);
+	if (found)
+		*unit = found->die;
+	return found;
+}

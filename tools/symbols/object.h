@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The file of a module, as elfutils sees it: its ELF symbols, its DWARF (also in separate files, found by build-id,
+ * .gnu_debuglink, or debuginfod where DEBUGINFOD_URLS is set). Addresses are those of its program headers.
+ */
+#ifndef TORSH_SYMBOLS_OBJECT_H
+#define TORSH_SYMBOLS_OBJECT_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum object_state {
+	OBJECT_USABLE,
+	OBJECT_MISSING, /* the file can't be read, or isn't ELF */
+	OBJECT_CHANGED, /* it has another build-id than the recorded one */
+};
+
+struct object_symbol {
+	uint64_t start, bytes;
+	const char *name;
+};
+
+struct object_unit {
+	uint64_t start, end;
+	Dwarf_Die die;
+};
+
+struct object {
+	enum object_state state;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	uint64_t bias; /* of dwfl's address space: 0 but for odd files */
+
+	bool has_symbols; /* they were read */
+	struct object_symbol *symbols; /* by start */
+	size_t n_symbols, symbols_room;
+
+	bool has_units;
+	struct object_unit *units; /* compilation units by start; only made where .debug_aranges doesn't do */
+	size_t n_units, units_room;
+};
+
+/* Open the file; build_id NULL: any will do. Never fails: see state. */
+void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id, size_t n_build_id);
+void torsh_object_close(struct object *object);
+
+/* The function's symbol that covers the address, or NULL. */
+const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t address);
+
+/* The compilation unit that covers the address. Its addresses are those of dwfl less *dwarf_bias. */
+bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit, Dwarf_Addr *dwarf_bias);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/symbols/symbols.h. */
+#include "tools/symbols/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/die.h"
+#include "tools/symbols/intern.h"
+#include "tools/symbols/lines.h"
+
+#define INLINED_MAX 64
+
+/* From the C++ run-time; there is no C header for it. */
+char *__cxa_demangle(const char *name, char *out, size_t *n_out, int *status);
+
+/* A file is opened once, however many processes have mapped it. */
+struct file {
+	char *path;
+	uint8_t *build_id;
+	size_t n_build_id;
+	struct object object;
+};
+
+struct known_process {
+	const struct profile_process *process;
+	struct frames *frames; /* by address; n 0: not asked yet */
+	size_t n_frames;
+	struct file **files; /* by module; NULL: not asked yet */
+	size_t n_files;
+};
+
+struct symbols {
+	bool with_lines;
+	struct intern texts;
+	struct file **files;
+	size_t n_files, files_room;
+	struct known_process *processes;
+	size_t n_processes, processes_room;
+};
+
+struct symbols *torsh_symbols_create(bool with_lines)
+{
+	struct symbols *symbols = torsh_need(calloc(1, sizeof(*symbols)));
+
+	symbols->with_lines = with_lines;
+	/* A server that doesn't answer must not hold a report up for minutes. */
+	if (getenv("DEBUGINFOD_URLS"))
+		setenv("DEBUGINFOD_TIMEOUT", "10", 0);
+	return symbols;
+}
+
+void torsh_symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->n_processes; i++) {
+		struct known_process *known = &symbols->processes[i];
+
+		for (size_t k = 0; k < known->n_frames; k++)
+			free(known->frames[k].frames);
+		free(known->frames);
+		free(known->files);
+	}
+	free(symbols->processes);
+	for (size_t i = 0; i < symbols->n_files; i++) {
+		torsh_object_close(&symbols->files[i]->object);
+		free(symbols->files[i]->path);
+		free(symbols->files[i]->build_id);
+		free(symbols->files[i]);
+	}
+	free(symbols->files);
+	torsh_intern_free(&symbols->texts);
+	free(symbols);
+}
+
+static struct known_process *know_process(struct symbols *symbols, const struct profile_process *process)
+{
+	struct known_process *known;
+
+	for (size_t i = symbols->n_processes; i-- > 0;) {
+		if (symbols->processes[i].process == process)
+			return &symbols->processes[i];
+	}
+	symbols->processes = torsh_need_room(symbols->processes, symbols->n_processes, &symbols->processes_room,
+					     sizeof(*symbols->processes));
+	known = &symbols->processes[symbols->n_processes++];
+	*known = (struct known_process){
+		.process = process,
+		.frames = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*known->frames)),
+		.n_frames = process->n_addresses,
+		.files = torsh_need_items(NULL, 0, process->n_modules, sizeof(*known->files)),
+		.n_files = process->n_modules,
+	};
+	return known;
+}
+
+static struct file *open_file(struct symbols *symbols, const struct profile_module *module)
+{
+	struct file *file;
+
+	for (size_t i = 0; i < symbols->n_files; i++) {
+		file = symbols->files[i];
+		if (strcmp(file->path, module->path) == 0 && file->n_build_id == module->n_build_id &&
+		    (!file->n_build_id || memcmp(file->build_id, module->build_id, file->n_build_id) == 0))
+			return file;
+	}
+	file = torsh_need(calloc(1, sizeof(*file)));
+	file->path = torsh_need(strdup(module->path));
+	file->build_id = torsh_need_items(NULL, 0, module->n_build_id, 1);
+	if (module->n_build_id)
+		memcpy(file->build_id, module->build_id, module->n_build_id);
+	file->n_build_id = module->n_build_id;
+	torsh_object_open(&file->object, file->path, file->build_id, file->n_build_id);
+	symbols->files = torsh_need_room(symbols->files, symbols->n_files, &symbols->files_room, sizeof(file));
+	symbols->files[symbols->n_files++] = file;
+	return file;
+}
+
+/* The file of an address, or NULL: no module, or memory that has no file. */
+static struct object *object_of(struct symbols *symbols, const struct profile_process *process, uint32_t address)
+{
+	const struct profile_module *module = torsh_profile_module(process, address);
+	struct known_process *known = know_process(symbols, process);
+	struct file **file;
+
+	if (!module || module->path[0] != '/')
+		return NULL;
+	file = &known->files[module - process->modules];
+	if (!*file)
+		*file = open_file(symbols, module);
+	return &(*file)->object;
+}
+
+/* Where to look: a call may be a function's last instruction, and then its return address is in the next one. */
+static uint64_t looked_up(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_address *row = &process->addresses[address];
+	const struct profile_module *module = torsh_profile_module(process, address);
+	uint64_t ip = row->ip - (module ? module->bias : 0);
+
+	return row->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? ip : ip - 1;
+}
+
+const char *torsh_symbols_demangle(struct symbols *symbols, const char *name)
+{
+	char *demangled = NULL;
+	const char *text;
+	int status;
+
+	if (name && name[0] == '_' && name[1] == 'Z')
+		demangled = __cxa_demangle(name, NULL, NULL, &status);
+	text = torsh_intern(&symbols->texts, demangled ? demangled : name);
+	free(demangled);
+	return text;
+}
+
+const char *torsh_symbols_name(struct symbols *symbols, const struct profile_process *process, uint32_t address)
+{
+	const char *name = torsh_profile_symbol(process, address);
+	const struct object_symbol *symbol;
+	struct object *object;
+
+	if (name || !symbols || address >= process->n_addresses)
+		return name;
+	object = object_of(symbols, process, address);
+	if (!object)
+		return NULL;
+	symbol = torsh_object_symbol(object, looked_up(process, address));
+	return symbol ? symbol->name : NULL;
+}
+
+/* Name and offset from ELF symbols, the recording's first. */
+static void name_frame(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+		       struct frame *frame)
+{
+	const char *name = torsh_profile_symbol(process, address);
+	struct object *object;
+
+	if (name) {
+		frame->offset = process->addresses[address].symbol_offset;
+	} else if ((object = object_of(symbols, process, address))) {
+		const struct object_symbol *symbol = torsh_object_symbol(object, looked_up(process, address));
+
+		if (!symbol)
+			return;
+		name = symbol->name;
+		frame->offset = looked_up(process, address) - symbol->start + !frame->is_exact;
+	}
+	if (!name)
+		return;
+	frame->has_offset = true;
+	frame->linkage_name = torsh_intern(&symbols->texts, name);
+	frame->function = torsh_symbols_demangle(symbols, name);
+}
+
+/* The path without "/./", which compilers leave in it. */
+static const char *intern_path(struct symbols *symbols, const char *path)
+{
+	char *copy, *dot;
+	const char *text;
+
+	if (!path || !*path || !strstr(path, "/./"))
+		return path && *path ? torsh_intern(&symbols->texts, path) : NULL;
+	copy = torsh_need(strdup(path));
+	while ((dot = strstr(copy, "/./")))
+		memmove(dot, dot + 2, strlen(dot + 2) + 1);
+	text = torsh_intern(&symbols->texts, copy);
+	free(copy);
+	return text;
+}
+
+/* Does the name from DWARF say more than the linker's? Functions without external linkage have only a short one. */
+static bool is_better_name(const char *dwarf_name, const struct frame *elf)
+{
+	if (!dwarf_name)
+		return false;
+	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 || strncmp(elf->linkage_name, "_Z", 2) != 0;
+}
+
+static size_t add_lines(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+			const struct frame *base, struct frame *frames)
+{
+	struct object *object = object_of(symbols, process, address);
+	struct line_frame lines[INLINED_MAX];
+	size_t n = object ? torsh_lines_find(object, looked_up(process, address), lines, INLINED_MAX) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		frames[i] = *base;
+		frames[i].is_inlined = lines[i].is_inlined;
+		frames[i].file = intern_path(symbols, lines[i].file);
+		frames[i].line = frames[i].file ? lines[i].line : 0;
+		if (i + 1 == n && !lines[i].is_inlined && !is_better_name(lines[i].name, base))
+			continue;
+		frames[i].linkage_name = torsh_intern(&symbols->texts, lines[i].name);
+		frames[i].function = torsh_symbols_demangle(symbols, lines[i].name);
+		if (lines[i].is_inlined) {
+			frames[i].has_offset = false;
+			frames[i].offset = 0;
+		}
+	}
+	return n;
+}
+
+static const char *cut_reason(uint32_t flags)
+{
+	switch (flags) {
+	case ADDRESS_CUT_UNKNOWN_CODE:
+		return "code without unwind information";
+	case ADDRESS_CUT_BAD_FRAME:
+		return "the frame makes no sense";
+	case ADDRESS_CUT_TOO_DEEP:
+		return "deeper than is recorded";
+	case ADDRESS_CUT_TABLE_FULL:
+		return "the table of addresses is full";
+	default:
+		return "unknown reason";
+	}
+}
+
+static size_t make_frames(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+			  struct frame *frames)
+{
+	const struct profile_address *row = &process->addresses[address];
+	const struct profile_module *module = torsh_profile_module(process, address);
+	struct frame base = {
+		.address = row->ip,
+		.module = module ? torsh_intern(&symbols->texts, module->path) : NULL,
+		.module_offset = module ? row->ip - module->bias : 0,
+		.is_exact = row->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME),
+		.is_signal_frame = row->flags & ADDRESS_SIGNAL_FRAME,
+		.has_no_unwind_info = row->flags & ADDRESS_NO_UNWIND_INFO,
+	};
+	size_t n = 0;
+
+	frames[0] = base;
+	if (row->flags >= ADDRESS_CUT_UNKNOWN_CODE) {
+		frames[0] = (struct frame){.address = row->ip, .cut = cut_reason(row->flags)};
+		return 1;
+	}
+	name_frame(symbols, process, address, &base);
+	if (symbols->with_lines)
+		n = add_lines(symbols, process, address, &base, frames);
+	if (n == 0) {
+		frames[0] = base;
+		n = 1;
+	}
+	return n;
+}
+
+const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct profile_process *process,
+					  uint32_t address)
+{
+	static struct frame unknown = {.cut = "an address that the recording doesn't have"};
+	static const struct frames nothing = {.frames = &unknown, .n = 1};
+	struct frame frames[INLINED_MAX];
+	struct frames *known;
+	size_t n;
+
+	if (address >= process->n_addresses)
+		return &nothing;
+	known = &know_process(symbols, process)->frames[address];
+	if (known->n)
+		return known;
+	n = make_frames(symbols, process, address, frames);
+	known->frames = torsh_need_items(NULL, 0, n, sizeof(*frames));
+	memcpy(known->frames, frames, n * sizeof(*frames));
+	known->n = n;
+	return known;
+}
+
+static size_t count_state(const struct symbols *symbols, enum object_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < symbols->n_files; i++)
+		n += symbols->files[i]->object.state == state;
+	return n;
+}
+
+size_t torsh_symbols_n_missing(const struct symbols *symbols)
+{
+	return count_state(symbols, OBJECT_MISSING);
+}
+
+size_t torsh_symbols_n_changed(const struct symbols *symbols)
+{
+	return count_state(symbols, OBJECT_CHANGED);
+}

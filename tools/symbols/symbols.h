@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What addresses of a recording are called. Sources, best first: DWARF of the module's file, if its build-id is the
+ * recorded one (lines, inlined functions); the symbols in the recording; the file's ELF symbols; module and offset.
+ * Nothing is opened before somebody asks, and every answer is kept: ask only for what is printed.
+ *
+ * Strings are interned: the same text is the same pointer, for as long as the symbols live.
+ */
+#ifndef TORSH_SYMBOLS_SYMBOLS_H
+#define TORSH_SYMBOLS_SYMBOLS_H
+
+#include "tools/profile/profile.h"
+
+/* What could not be had is NULL, or 0 for a line. */
+struct frame {
+	const char *function; /* demangled */
+	const char *linkage_name; /* as the linker knows it */
+	const char *file;
+	int line;
+	const char *module; /* path of the file, or "[vdso]" */
+	uint64_t address; /* as recorded: a return address unless is_exact */
+	uint64_t module_offset; /* address in the module's program headers; 0 without module */
+	uint64_t offset; /* bytes from the start of the function */
+	bool has_offset;
+	bool is_inlined; /* into the next frame */
+	bool is_exact;
+	bool is_signal_frame;
+	bool has_no_unwind_info; /* what called it was found by the frame pointer */
+	const char *cut; /* not a frame: why nothing is known further out */
+};
+
+/* Several when functions were inlined; innermost first. */
+struct frames {
+	struct frame *frames;
+	size_t n;
+};
+
+struct symbols *torsh_symbols_create(bool with_lines);
+void torsh_symbols_destroy(struct symbols *symbols);
+
+/* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
+const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct profile_process *process,
+					  uint32_t address);
+
+/* The name that the linker knows, without DWARF: cheap. NULL: not known. symbols NULL: what the recording says. */
+const char *torsh_symbols_name(struct symbols *symbols, const struct profile_process *process, uint32_t address);
+
+/* A module's file that can't be used: is not there, or is another one now. Asked after printing. */
+size_t torsh_symbols_n_missing(const struct symbols *symbols);
+size_t torsh_symbols_n_changed(const struct symbols *symbols);
+
+/* The demangled name, interned; name itself where it isn't mangled. */
+const char *torsh_symbols_demangle(struct symbols *symbols, const char *name);
+
+#endif

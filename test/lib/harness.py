@@ -177,3 +177,8 @@ def started(command, env, **options):
         if process.poll() is None:
             process.kill()
         process.wait()
+
+
+def processes(report):
+    """A report's processes: a recording of one process is its own report, a folder of several holds a list."""
+    return report["processes"] if "processes" in report else [report]

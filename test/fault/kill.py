@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A target killed with SIGKILL at a random moment: every event committed before the kill is in its report."""
+
+import os
+import pathlib
+import random
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import committed  # noqa: E402
+from harness import *  # noqa: E402,F403
+
+N_KILLS = int(os.environ.get("FAULT_KILLS", 20 if IS_QUICK else 200))
+SEED = int(os.environ.get("FAULT_SEED", random.randrange(1 << 30)))
+N_BLOCKS = 1 << 40  # it never gets there
+
+
+def kill_once(rng, n_threads, n_before):
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    with started(committed.command(counts, N_BLOCKS, n_threads), agent_environment(output)) as process:
+        wait_until(lambda: counts.kept() >= n_before or process.poll() is not None, f"{n_before} blocks")
+        assert process.poll() is None, f"the target ended by itself with {process.returncode}"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    kept = counts.kept()
+    if not recordings(output):
+        assert kept == 0, f"no recording, but {kept} blocks were allocated"
+        return
+    blocks, n_bytes = committed.reported(output)
+    # What a thread was about to count when it was killed may be there or not.
+    assert kept <= blocks <= kept + n_threads, f"{kept} blocks were counted by {n_threads} threads, {blocks} reported"
+    assert n_bytes == blocks * committed.KEPT_BYTES, f"{n_bytes} bytes in {blocks} blocks"
+
+
+def kill_often(n_threads, share):
+    print(f"seed {SEED}")
+    rng = random.Random(SEED + n_threads)
+    for _ in range(max(1, N_KILLS * share // 100)):
+        kill_once(rng, n_threads, int(10 ** rng.uniform(0, 4.7)))
+
+
+@case
+def nothing_is_invented_when_the_kill_comes_first():
+    for _ in range(3 if IS_QUICK else 20):
+        kill_once(random, 1, 0)
+
+
+for row in ((1, 40), (2, 30), (8, 20), (20, 10)):
+    add_case(f"what_was_committed_by_{row[0]}_threads_is_reported", kill_often, *row)
+
+main()

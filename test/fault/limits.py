@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Full disks, small limits, folders that can't be written: the target goes on, and nothing is lost without a word."""
+
+import contextlib
+import os
+import pathlib
+import resource
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import committed  # noqa: E402
+from harness import *  # noqa: E402,F403
+
+N_BLOCKS = 3000
+MIB = 1 << 20
+
+
+def run_limited(limits=(), env=None, n_blocks=N_BLOCKS, output=None):
+    """The target under resource limits: returns its result, its counts and the folder of recordings."""
+
+    def set_limits():
+        for which, value in limits:
+            resource.setrlimit(which, (value, value))
+
+    counts = committed.Counts(scratch("counts"))
+    result, output = record(committed.command(counts, n_blocks), output=output, env=env, preexec_fn=set_limits)
+    expect_equal(result.returncode, 9, f"status (stderr: {result.stderr.decode(errors='replace')})")
+    expect_equal(counts.kept(), n_blocks, "blocks that the target has")
+    return result, counts, output
+
+
+def expect_all_or_a_reason(result, counts, output):
+    """Either the report is complete, or the agent said on stderr why there is none."""
+    if recordings(output):
+        committed.expect_all_reported(output, counts)
+    else:
+        assert b"torsh" in result.stderr, "no recording, and no word about it"
+
+
+@contextlib.contextmanager
+def small_disk(n_bytes):
+    need_root()
+    folder = scratch("disk")
+    mounted = run(["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", folder])
+    if mounted.returncode:
+        raise Skip("may not mount a tmpfs here")
+    try:
+        yield folder
+    finally:
+        run(["umount", "-l", folder])
+
+
+@case
+def a_full_disk_is_said_and_harms_nobody():
+    with small_disk(MIB) as disk:
+        _, counts, output = run_limited(env={"TORSH_PROFILER_RECORD": "full"}, n_blocks=1_000_000, output=disk / "out")
+        assert recordings(output)
+        text = torsh("report", output)
+        assert "disk" in text or "space" in text, f"the report does not say that the disk was full:\n{text}"
+        assert sum(path.stat().st_size for path in recordings(output)) <= MIB
+
+
+@case
+def a_disk_without_any_room_harms_nobody():
+    with small_disk(64 << 10) as disk:
+        with contextlib.suppress(OSError):
+            with open(disk / "filler", "wb") as filler:
+                while filler.write(bytes(4096)):
+                    filler.flush()
+        result, _, output = run_limited(output=disk / "out")
+        assert not recordings(output) or recordings(output)[0].stat().st_size <= 64 << 10
+        assert recordings(output) or b"torsh" in result.stderr, "no recording, and no word about it"
+
+
+@case
+def an_output_that_cannot_be_made_is_said():
+    blocked = scratch() / "a-file"
+    blocked.write_text("in the way")
+    result, _, _ = run_limited(output=blocked / "out", env={"TORSH_PROFILER_SUMMARY": "1"})
+    assert b"torsh" in result.stderr and b"a-file" in result.stderr, f"stderr: {result.stderr!r}"
+
+
+@case
+def files_of_the_target_may_be_small():
+    # The channel is a file too, as far as the kernel is concerned: SIGXFSZ must not come from it.
+    result, counts, output = run_limited([(resource.RLIMIT_FSIZE, 4096)])
+    expect_all_or_a_reason(result, counts, output)
+
+
+def address_space(n_mib):
+    limit = (resource.RLIMIT_AS, n_mib * MIB)
+    bare = run(committed.command(committed.Counts(scratch("bare")), N_BLOCKS),
+               preexec_fn=lambda: resource.setrlimit(limit[0], (limit[1], limit[1])))
+    expect_equal(bare.returncode, 9, "status without the agent")
+    result, counts, output = run_limited([limit])
+    expect_all_or_a_reason(result, counts, output)
+
+
+for size in (16, 64, 512):
+    add_case(f"address_space_of_{size}_mib", address_space, size)
+
+
+@case
+def few_descriptors():
+    result, counts, output = run_limited([(resource.RLIMIT_NOFILE, 6)])
+    expect_all_or_a_reason(result, counts, output)
+
+
+@case
+def no_more_processes():
+    # Root has no such limit: as another user.
+    need_root()
+    nobody = 65534
+    output = scratch()
+    os.chmod(output, 0o777)
+    counts = committed.Counts(scratch("counts"))
+    os.chmod(counts.path, 0o666)
+
+    def become_nobody():
+        os.setgid(nobody)
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        os.setuid(nobody)
+
+    if run([committed.PROGRAM], preexec_fn=become_nobody).returncode != 2:
+        raise Skip("nobody may not run programs of this folder")
+    result, _ = record(committed.command(counts, N_BLOCKS), output=output, preexec_fn=become_nobody)
+    expect_equal(result.returncode, 9, "status")
+    expect_all_or_a_reason(result, counts, output)
+
+
+@case
+def no_temporary_folder():
+    result, counts, output = run_limited(env={"TMPDIR": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent"})
+    committed.expect_all_reported(output, counts)
+
+
+@case
+def temporary_folders_are_read_only():
+    need_root()
+    if any(ROOT.is_relative_to(hidden) for hidden in ("/tmp", "/run", "/dev/shm")):
+        raise Skip(f"this test hides the folder that {ROOT} lies in")
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    env = agent_environment(output)
+    script = "mount -t tmpfs -o ro none /tmp && mount -t tmpfs -o ro none /dev/shm && mount -t tmpfs -o ro none /run && exec \"$@\""
+    inside = ["env", *(f"{name}={env[name]}" for name in env if name.startswith(("LD_", "TORSH_")))]
+    command = ["unshare", "-m", "bash", "-c", script, "bash", *inside, *committed.command(counts, N_BLOCKS)]
+    result = run(command)
+    if b"unshare" in result.stderr or b"mount" in result.stderr:
+        raise Skip("may not make a mount namespace here")
+    expect_equal(result.returncode, 9, f"status (stderr: {result.stderr!r})")
+    expect_all_or_a_reason(result, counts, output)
+
+
+main()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The program test/programs/committed.c seen from outside: what it says that it allocated, and what reports say."""
+
+import struct
+
+from harness import PROGRAMS, entries_through, leaks, processes, total
+
+PROGRAM = PROGRAMS / "committed"
+KEPT_BYTES = 48
+N_COUNTS = 64
+ALL_THERE = 32
+
+
+class Counts:
+    """The file that the program counts in; readable while it runs and after it died."""
+
+    def __init__(self, folder):
+        self.path = folder / "counts"
+        self.path.write_bytes(bytes(8 * N_COUNTS))
+
+    def read(self):
+        return struct.unpack(f"{N_COUNTS}Q", self.path.read_bytes())
+
+    def kept(self):
+        return sum(self.read()[:ALL_THERE])
+
+    def all_there(self):
+        return self.read()[ALL_THERE] != 0
+
+
+def command(counts, n_blocks, n_threads=1, how="return"):
+    return [PROGRAM, counts.path, n_blocks, n_threads, how]
+
+
+def reported(output):
+    """Blocks and bytes of keep_block in the reports of all processes recorded below output."""
+    found = [entry for report in processes(leaks(output)) for entry in entries_through(report["leaks"], "keep_block")]
+    return total(found, "blocks"), total(found, "bytes")
+
+
+def expect_all_reported(output, counts):
+    """For a program that came to the end of its allocations: exactly what it counted."""
+    blocks, n_bytes = reported(output)
+    assert blocks == counts.kept(), f"reported {blocks} blocks, the program has {counts.kept()}"
+    assert n_bytes == blocks * KEPT_BYTES, f"{n_bytes} bytes in {blocks} blocks of {KEPT_BYTES}"

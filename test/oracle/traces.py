@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Random traces of heap calls, whose truth test/programs/trace.c knows, against the reports: live blocks and bytes by
+call site and depth, the exact peak and its holders, byte for byte.
+
+Blocks of a trace are told from what the C library holds by their stack (they go through trace_step). What the library
+holds does not change while a trace runs, so for the whole process
+
+    peak_bytes = peak of the trace + (bytes live at the end − bytes of the trace live at the end)
+
+must hold exactly.
+
+By hand: ORACLE_TRACES=100000 ORACLE_SEED=7 test/oracle/traces.py
+"""
+
+import collections
+import os
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+PROGRAM = PROGRAMS / "trace"
+N_TRACES = int(os.environ.get("ORACLE_TRACES", 400 if IS_QUICK else 10000))
+SEED = int(os.environ.get("ORACLE_SEED", random.randrange(1 << 40)))
+TRACES_A_RUN = 100
+N_PARTS = 4  # cases of forked, serial traces: they run beside each other
+
+
+def site_of(entry):
+    """(call site, depth) of an entry of the trace, or None for one of the library's."""
+    names = functions(entry)
+    if "trace_step" not in names:
+        return None
+    return next(name for name in names if name.startswith("at_")), names.count("descend") - 1
+
+
+def shares(entries):
+    """Blocks and bytes by site; several stacks of one site (lines, callers) are added up."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for entry in entries:
+        site = site_of(entry)
+        if site:
+            sums[site][0] += entry["blocks"]
+            sums[site][1] += entry["bytes"]
+    return {site: tuple(share) for site, share in sums.items()}
+
+
+def true_shares(rows):
+    return {(site, depth): (blocks, n_bytes) for site, depth, blocks, n_bytes in rows}
+
+
+def expect_same_shares(found, true, what):
+    for site in sorted(found.keys() | true.keys()):
+        expect_equal(found.get(site, (0, 0)), true.get(site, (0, 0)), f"{what}, {site[0]} at depth {site[1]} (blocks, bytes)")
+
+
+def by_pid(command, output):
+    return {report["pid"]: report for report in processes(read_report(command, output, "--limit", "0"))}
+
+
+def check_trace(truth, leak, peak):
+    check_counts(leak["events"])
+    expect_same_shares(shares(leak["leaks"]), true_shares(truth["live"]), "live at the end")
+    if "peak" not in truth:
+        return
+    expect_same_shares(shares(peak["holders"]), true_shares(truth["peak"]), "held at the peak")
+    library = leak["leaked_bytes"] + bookkeeping_bytes(leak) - truth["live_bytes"]
+    expect_equal(peak["peak_bytes"], truth["peak_bytes"] + library, "peak_bytes")
+
+
+def run_traces(seed, n, *how):
+    folder = scratch("truth")
+    result, output = record([PROGRAM, folder / "truth", seed, n, *how])
+    expect_equal(result.returncode, 0, f"status of the traces from seed {seed} on")
+    truths = [json.loads(line) for line in (folder / "truth").read_text().splitlines()]
+    expect_equal(len(truths), n, "traces that wrote their truth")
+    leaks_by_pid, peaks_by_pid = by_pid("leaks", output), by_pid("peak", output)
+    for truth in truths:
+        try:
+            check_trace(truth, leaks_by_pid[truth["pid"]], peaks_by_pid[truth["pid"]])
+        except Exception:
+            print(f"seed {truth['seed']} {' '.join(how)}, {truth['threads']} threads, pid {truth['pid']}, in {output}")
+            raise
+
+
+def run_many(part, share, *how):
+    """share percent of all traces, in runs of some each."""
+    n = max(1, N_TRACES * share // 100)
+    seed = SEED + part * (1 << 20)
+    while n > 0:
+        now = min(n, 1 if how[1] == "here" else TRACES_A_RUN)
+        run_traces(seed, now, *how)
+        seed, n = seed + now, n - now
+
+
+for part in range(N_PARTS):
+    add_case(f"traces_in_turns_{part}", run_many, part, 80 // N_PARTS, "serial", "forked")
+add_case("traces_that_race", run_many, N_PARTS, 18, "free", "forked")
+add_case("traces_in_a_process_each", run_many, N_PARTS + 1, 2, "serial", "here")
+
+main()

@@ -45,7 +45,7 @@ AGENT := $(BUILD)/libtorshagent.so
 JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
-JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create
+JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
 JEMALLOC_LIBS := -lm

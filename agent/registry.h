@@ -17,4 +17,7 @@
  */
 uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags);
 
+/* Code was unmapped, or may have been: what was found at an address is looked for again. */
+void torsh_registry_forget_modules(void);
+
 #endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The agent's life in a process: from the first hook, which comes before any constructor of ours, to exit and fork.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "agent/birth.h"
+#include "agent/config.h"
+#include "agent/counter.h"
+#include "agent/environment.h"
+#include "agent/process.h"
+#include "agent/registry.h"
+#include "agent/session.h"
+#include "agent/text.h"
+#include "shim/next.h"
+
+#define ARGUMENTS_MAX 4096
+
+_Atomic int torsh_agent_state;
+struct process *torsh_process;
+
+static _Atomic uint64_t spare_counters[N_COUNTERS];
+_Atomic uint64_t *torsh_counters = spare_counters;
+
+/* Not wiped by fork: where the child finds the tables to copy. */
+static struct channel last_channel;
+static int last_pid;
+static char socket_path[SESSION_SOCKET_MAX];
+static char agent_path[PATH_MAX];
+static char program_path[PATH_MAX];
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The mapping that holds this very function names the agent's file, absolute whatever LD_PRELOAD said. */
+static int find_agent_path(void)
+{
+	struct text text = TEXT_IN(agent_path);
+	const char *name = torsh_next_own_path();
+
+	if (!name)
+		return -ENOENT;
+	if (*name != '/') {
+		if (TORSH_SYS(SYS_getcwd, agent_path, sizeof(agent_path), 0, 0, 0, 0) < 0)
+			return -ENOENT;
+		text.length = strlen(agent_path);
+		torsh_text_put(&text, "/");
+	}
+	torsh_text_put(&text, name);
+	return 0;
+}
+
+static void find_program_path(void)
+{
+	long n = TORSH_SYS(SYS_readlink, "/proc/self/exe", program_path, sizeof(program_path) - 1, 0, 0, 0);
+
+	program_path[n > 0 ? n : 0] = '\0';
+}
+
+static long read_file(const char *path, char *buffer, size_t n_bytes)
+{
+	long fd = TORSH_SYS(SYS_openat, -100 /* AT_FDCWD */, path, 02000000 /* O_CLOEXEC */, 0, 0, 0), n, total = 0;
+
+	if (fd < 0)
+		return fd;
+	while (total < (long)n_bytes &&
+	       (n = TORSH_SYS(SYS_read, fd, buffer + total, n_bytes - (size_t)total, 0, 0, 0)) > 0)
+		total += n;
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	return total;
+}
+
+/* "VmHWM: 1234 kB" of this process, in bytes; 0 when it can't be read. */
+static uint64_t rss_peak_bytes(void)
+{
+	char status[4096];
+	long n = read_file("/proc/self/status", status, sizeof(status) - 1);
+	uint64_t kib = 0;
+	const char *at;
+
+	if (n <= 0)
+		return 0;
+	status[n] = '\0';
+	at = strstr(status, "VmHWM:");
+	if (!at)
+		return 0;
+	for (at += 6; *at == ' ' || *at == '\t'; at++)
+		;
+	for (; *at >= '0' && *at <= '9'; at++)
+		kib = kib * 10 + (uint64_t)(*at - '0');
+	return kib << 10;
+}
+
+/* Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time by? */
+static void choose_clock(void)
+{
+	char source[16];
+	long n;
+
+#if defined(__x86_64__)
+	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
+	torsh_flow_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) && strncmp(source, "kvm-clock", 9) &&
+					strncmp(source, "hyperv", 6);
+#else
+	(void)source;
+	(void)n;
+#endif
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void introduce(struct channel_header *header)
+{
+	memcpy(header->magic, CHANNEL_MAGIC, sizeof(header->magic));
+	header->version = CHANNEL_VERSION;
+	header->header_bytes = CHANNEL_HEADER_BYTES;
+	header->pid = (uint32_t)torsh_sys_getpid();
+	header->parent_pid = (uint32_t)getppid();
+	header->clock = torsh_flow_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
+	header->stamp_shift = CHANNEL_STAMP_SHIFT;
+	header->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	header->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+	header->start_ticks = torsh_flow_clock_is_monotonic ? header->start_monotonic_ns : torsh_cpu_ticks_ordered();
+}
+
+static void describe(struct channel *channel)
+{
+	char arguments[ARGUMENTS_MAX];
+	long n = read_file("/proc/self/cmdline", arguments, sizeof(arguments));
+	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator();
+
+	channel->header->program = torsh_channel_add_text(channel, program_path, strlen(program_path));
+	channel->header->arguments = torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
+	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
+	if (problem)
+		torsh_channel_note(channel, problem);
+}
+
+/* A channel for this process, handed to the session's writer. */
+static int open_channel(const struct channel *parent)
+{
+	struct process *process = torsh_process;
+	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes, parent, &fd);
+
+	if (result)
+		return result;
+	introduce(process->channel.header);
+	if (!parent)
+		describe(&process->channel);
+	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING, memory_order_relaxed);
+	if (*socket_path)
+		result = torsh_session_join(socket_path, fd);
+	if (!*socket_path || (result && !parent)) {
+		result = torsh_session_begin(base_name(program_path), agent_path, socket_path);
+		if (!result)
+			result = torsh_session_join(socket_path, fd);
+	}
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (result) {
+		torsh_channel_unmap(&process->channel);
+		return result;
+	}
+	process->pid = torsh_sys_getpid();
+	torsh_counters = process->channel.header->counters;
+	for (int i = 0; i < N_COUNTERS; i++)
+		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
+	last_channel = process->channel;
+	last_pid = process->pid;
+	return 0;
+}
+
+static int make_process(void)
+{
+	torsh_process = torsh_sys_pages(sizeof(*torsh_process));
+	if (!torsh_process)
+		return -ENOMEM;
+	/* In a forked child pid is 0, whatever call made it. */
+	TORSH_SYS(SYS_madvise, torsh_process, (sizeof(*torsh_process) + 4095) & ~4095ul, MADV_WIPEONFORK, 0, 0, 0);
+	return 0;
+}
+
+static void start_stack_checks(void)
+{
+	if (torsh_config.check_stacks && torsh_stack_check_every(torsh_config.check_stacks))
+		torsh_say("stacks are not compared: libunwind.so.8 can't be opened", NULL);
+}
+
+/* 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that is told to the user. */
+static int start(void)
+{
+	int result, is_first;
+
+	torsh_config_read(environ);
+	is_first = !torsh_config.session;
+	find_program_path();
+	if (!torsh_config.enabled || getauxval(AT_SECURE) || (!torsh_config.follow && !is_first))
+		return -ECANCELED;
+	result = find_agent_path();
+	if (result)
+		return result;
+	if (!torsh_config_wants(base_name(program_path))) {
+		/* Its children may be wanted. */
+		torsh_environment_start(agent_path, torsh_config.session);
+		return -ECANCELED;
+	}
+	choose_clock();
+	result = make_process();
+	if (result)
+		return result;
+	if (!is_first && strlen(torsh_config.session) < sizeof(socket_path))
+		strcpy(socket_path, torsh_config.session);
+	torsh_stack_start();
+	result = torsh_birth_start();
+	if (!result)
+		result = open_channel(NULL);
+	if (result)
+		return result;
+	torsh_environment_start(agent_path, socket_path);
+	return 0;
+}
+
+void torsh_agent_start(void)
+{
+	int expected = AGENT_UNSTARTED, result, saved = errno;
+
+	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
+		return;
+	torsh_flow_self = &torsh_flow_quiet;
+	result = start();
+	if (!result)
+		start_stack_checks();
+	torsh_flow_self = &torsh_flow_unborn;
+	if (result == -EFBIG || result == -ENOMEM)
+		torsh_say("nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
+			  NULL);
+	atomic_store_explicit(&torsh_agent_state, result ? AGENT_OFF : AGENT_ON, memory_order_release);
+	errno = saved;
+}
+
+void torsh_agent_restart_in_child(void)
+{
+	struct channel parent = last_channel;
+	int result = -ECANCELED;
+
+	torsh_flow_self = &torsh_flow_quiet;
+	torsh_counters = spare_counters;
+	atomic_store_explicit(&torsh_flow_is_shared, 0, memory_order_relaxed);
+	if (torsh_config.follow)
+		result = open_channel(&parent);
+	if (result) {
+		if (result != -ECANCELED)
+			torsh_say("a forked child is not recorded: the writer can't be reached", NULL);
+		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
+	}
+	torsh_channel_unmap(&parent);
+	torsh_flow_self = &torsh_flow_unborn;
+}
+
+int torsh_agent_is_borrowed(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON && torsh_process->pid &&
+	       torsh_process->pid != torsh_sys_getpid();
+}
+
+void torsh_agent_exiting(int status, uint32_t how)
+{
+	struct event event = {.id = EVENT_EXIT, .exit = {.status = status, .how = how}};
+	struct channel_header *header;
+	struct flow *flow;
+
+	if (torsh_agent_is_borrowed())
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	header = torsh_process->channel.header;
+	torsh_flow_event(flow, &event, NULL);
+	torsh_flow_leave(flow);
+	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
+	atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
+	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
+}
+
+static void at_exit(int status, void *unused)
+{
+	(void)unused;
+	torsh_agent_exiting(status, EXIT_BY_EXIT);
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+	struct flow *self;
+
+	torsh_agent_start();
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON)
+		return;
+	self = torsh_flow_self;
+	torsh_flow_self = &torsh_flow_quiet;
+	on_exit(at_exit, NULL);
+	torsh_flow_self = self;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/environment.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/text.h"
+#include "shim/sys.h"
+
+#define PRELOAD "LD_PRELOAD="
+#define PREFIX "TORSH_PROFILER_"
+#define N_KEPT_MAX 32
+
+/* What children get: LD_PRELOAD first, then our variables. Empty until the agent has started. */
+static char *kept[N_KEPT_MAX];
+static size_t n_kept;
+static char preload[2 * PATH_MAX], session_variable[160];
+
+static int same_name(const char *definition, const char *other)
+{
+	size_t n = strcspn(definition, "=");
+
+	return !strncmp(definition, other, n + 1);
+}
+
+static int is_ours(const char *definition)
+{
+	return !strncmp(definition, PRELOAD, sizeof(PRELOAD) - 1) || !strncmp(definition, PREFIX, sizeof(PREFIX) - 1);
+}
+
+static int is_changeable(const char *definition)
+{
+	return definition != preload && definition != session_variable;
+}
+
+/* LD_PRELOAD= our absolute path, then what was preloaded beside us. */
+static void keep_preload(const char *path, char *const *envp)
+{
+	struct text text = TEXT_IN(preload);
+	const char *base = strrchr(path, '/') + 1, *list = "";
+
+	torsh_text_put(&text, PRELOAD);
+	torsh_text_put(&text, path);
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, PRELOAD, sizeof(PRELOAD) - 1))
+			list = *envp + sizeof(PRELOAD) - 1;
+	while (*list) {
+		size_t n = strcspn(list, ": "), n_base = strlen(base);
+
+		if (n && (n < n_base || strncmp(list + n - n_base, base, n_base))) {
+			torsh_text_put(&text, ":");
+			torsh_text_put_bytes(&text, list, n);
+		}
+		list += n + (list[n] != '\0');
+	}
+	kept[n_kept++] = preload;
+}
+
+size_t torsh_environment_slots(char *const *envp)
+{
+	size_t n = 0, n_there = 0;
+
+	if (!n_kept)
+		return 0;
+	for (; envp && envp[n]; n++)
+		for (size_t i = 0; i < n_kept; i++)
+			n_there += !strcmp(envp[n], kept[i]);
+	return n_there >= n_kept ? 0 : n + n_kept + 1;
+}
+
+/* Values of ours that the caller changed for its child stay changed, but for the preload and the session. */
+char *const *torsh_environment_for_child(char *const *envp, char **slots)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_kept; i++)
+		slots[n++] = kept[i];
+	for (; envp && *envp; envp++) {
+		size_t i = 0;
+
+		while (i < n_kept && !same_name(kept[i], *envp))
+			i++;
+		if (i == n_kept)
+			slots[n++] = *envp;
+		else if (is_changeable(kept[i]))
+			slots[i] = *envp;
+	}
+	slots[n] = NULL;
+	return slots;
+}
+
+void torsh_environment_start(const char *path, const char *session)
+{
+	struct text text = TEXT_IN(session_variable);
+	char **slots;
+	size_t n;
+
+	keep_preload(path, environ);
+	torsh_text_put(&text, PREFIX "SESSION=");
+	if (session) {
+		torsh_text_put(&text, session);
+		kept[n_kept++] = session_variable;
+	}
+	for (char **e = environ; e && *e && n_kept < N_KEPT_MAX; e++)
+		if (is_ours(*e) && !same_name(preload, *e) && (!session || !same_name(session_variable, *e)))
+			kept[n_kept++] = *e;
+	n = torsh_environment_slots(environ);
+	if (!n)
+		return;
+	slots = torsh_sys_pages(n * sizeof(*slots));
+	if (slots)
+		environ = (char **)torsh_environment_for_child(environ, slots);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The environment that children get: with the agent preloaded, by its absolute path, and the session to join, also
+ * where the caller scrubbed it.
+ */
+#ifndef TORSH_AGENT_ENVIRONMENT_H
+#define TORSH_AGENT_ENVIRONMENT_H
+
+#include <stddef.h>
+
+/*
+ * Remember what children need (agent_path absolute, the session's socket or NULL, this process's TORSH_PROFILER_*
+ * values), and put it into this process's own environment. One time.
+ */
+void torsh_environment_start(const char *agent_path, const char *session);
+
+/* How many pointers torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
+size_t torsh_environment_slots(char *const *envp);
+
+/* envp with what children need, in slots. Strings are envp's or live as long as the process. */
+char *const *torsh_environment_for_child(char *const *envp, char **slots);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end is in birth.c.
+ */
+#include "agent/flow.h"
+
+#include <errno.h>
+
+#include "agent/counter.h"
+#include "agent/process.h"
+
+#define STUCK_AFTER_NS UINT64_C(2000000000)
+#define WAIT_AT_MOST_NS UINT64_C(30000000000)
+#define WAIT_STEP_NS UINT64_C(50000000)
+
+_Atomic int torsh_flow_is_shared;
+int torsh_flow_clock_is_monotonic;
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t torsh_flow_monotonic_stamp(void)
+{
+	return monotonic_ns() >> CHANNEL_STAMP_SHIFT;
+}
+
+/* Counters of two CPUs may differ where the machine doesn't keep them together: time stands still, and it is said. */
+uint64_t torsh_flow_stamp_went_back(struct flow *flow)
+{
+	torsh_count(COUNTER_clock_went_back);
+	return flow->codec.stamp;
+}
+
+static void ring_doorbell(struct channel_header *header)
+{
+	if (atomic_load_explicit(&header->writer_sleeps, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&header->writer_sleeps, 0, memory_order_seq_cst))
+		torsh_sys_futex_wake(&header->writer_sleeps, 1);
+}
+
+static int writer_is_dead(struct channel_header *header)
+{
+	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+
+	switch (atomic_load_explicit(&header->writer_state, memory_order_relaxed)) {
+	case CHANNEL_WRITER_REFUSED:
+	case CHANNEL_WRITER_GONE:
+	case CHANNEL_WRITER_CLOSED:
+		return 1;
+	}
+	if (!pid || TORSH_SYS(SYS_kill, pid, 0, 0, 0, 0, 0) != -ESRCH)
+		return 0;
+	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_GONE, memory_order_relaxed);
+	return 1;
+}
+
+/*
+ * Room up to which the producer may go without asking again: a quarter of the ring at a time, so that a sleeping
+ * writer is woken early enough.
+ */
+static int grant_room(struct flow *flow)
+{
+	struct ring *ring = &flow->ring;
+	/* Pairs with the release in torsh_ring_consume. */
+	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire);
+	uint64_t size = ring->mask + 1, end = tail + size, step = ring->head + size / 4;
+
+	if (ring->head - tail >= size / 4)
+		ring_doorbell(torsh_process->channel.header);
+	if (ring->head + FLOW_ROOM > end)
+		return 0;
+	ring->room_until = step + FLOW_ROOM < end ? step + FLOW_ROOM : end;
+	return 1;
+}
+
+/* Wait until the writer has made room. 0: it won't, or not in time. */
+static int wait_for_room(struct flow *flow)
+{
+	struct channel_header *header = torsh_process->channel.header;
+	struct thread_slot *slot = flow->ring.slot;
+	uint32_t heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);
+	uint64_t start = monotonic_ns(), moved = start, now = start;
+	int has_room = 0;
+
+	if (heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
+		return 0;
+	while (!has_room && now - start < WAIT_AT_MOST_NS && now - moved < STUCK_AFTER_NS && !writer_is_dead(header)) {
+		uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire), beat;
+
+		/* Sequentially consistent, as the consumer's exchange: one of us sees the other. */
+		atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (grant_room(flow)) {
+			has_room = 1;
+			break;
+		}
+		ring_doorbell(header);
+		torsh_sys_futex_wait(&slot->progress, progress, WAIT_STEP_NS);
+		now = monotonic_ns();
+		beat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);
+		if (beat != heartbeat) {
+			heartbeat = beat;
+			moved = now;
+		}
+		has_room = grant_room(flow);
+	}
+	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->waited_ns,
+			      atomic_load_explicit(&slot->waited_ns, memory_order_relaxed) + monotonic_ns() - start,
+			      memory_order_relaxed);
+	atomic_store_explicit(&torsh_process->stuck_at, has_room ? 0 : heartbeat + 1, memory_order_relaxed);
+	return has_room;
+}
+
+/* An event of one piece; there is room for it. */
+static void put_cold(struct flow *flow, uint32_t id, const void *payload, uint32_t n_bytes)
+{
+	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
+
+	end = torsh_codec_put_cold(&flow->codec, begin, torsh_flow_stamp(flow), id, payload, n_bytes);
+	torsh_ring_commit(&flow->ring, begin, end);
+}
+
+static void put_lost(struct flow *flow)
+{
+	struct event event = {
+		.id = EVENT_LOST,
+		.lost = {
+			.allocs = flow->lost[LOSS_ALLOC],
+			.frees = flow->lost[LOSS_FREE],
+			.others = flow->lost[LOSS_OTHER],
+		},
+	};
+	uint8_t payload[64];
+
+	for (int i = 0; i < N_LOSSES; i++)
+		flow->lost[i] = 0;
+	flow->has_lost = 0;
+	put_cold(flow, EVENT_LOST, payload, torsh_codec_pack(&event, payload));
+}
+
+int torsh_flow_make_room(struct flow *flow)
+{
+	for (;;) {
+		if (!grant_room(flow) && !wait_for_room(flow))
+			return 0;
+		if (!flow->has_lost)
+			return 1;
+		put_lost(flow);
+		if (flow->ring.head + FLOW_ROOM <= flow->ring.room_until)
+			return 1;
+	}
+}
+
+void torsh_flow_lose(struct flow *flow, enum flow_loss what)
+{
+	struct thread_slot *slot = flow->ring.slot;
+
+	flow->lost[what]++;
+	flow->has_lost = 1;
+	flow->ring.room_until = 0; /* the next event asks, and says what was lost */
+	atomic_store_explicit(&slot->dropped, atomic_load_explicit(&slot->dropped, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
+{
+	uint8_t payload[8 + 3 * CODEC_STACK_IDS + 1];
+	uint32_t pop = delta->pop == STACK_POP_ALL ? CODEC_POP_ALL : delta->pop, done = 0;
+
+	do {
+		uint32_t n = delta->n_push - done < CODEC_STACK_IDS ? delta->n_push - done : CODEC_STACK_IDS;
+
+		if (!torsh_flow_has_room(flow))
+			goto no_room;
+		put_cold(flow, EVENT_STACK, payload, torsh_codec_pack_stack(pop, n, delta->push + done, payload));
+		pop = 0;
+		done += n;
+	} while (done < delta->n_push);
+	if (torsh_flow_has_room(flow))
+		return 0;
+no_room:
+	torsh_stack_reset(flow->stack);
+	return -1;
+}
+
+int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
+{
+	if (!torsh_flow_has_room(flow))
+		goto lose;
+	if (frame) {
+		struct stack_delta delta;
+
+		torsh_stack_capture(flow->stack, frame, &delta);
+		if ((delta.pop | delta.n_push) && torsh_flow_put_stack(flow, &delta))
+			goto lose;
+	}
+	torsh_ring_begin(&flow->ring);
+	*stamp = torsh_flow_stamp(flow);
+	return 1;
+lose:
+	torsh_flow_lose(flow, LOSS_OTHER);
+	return 0;
+}
+
+void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
+{
+	uint8_t *begin = flow->ring.bytes + (flow->ring.head & flow->ring.mask), *end, payload[64];
+
+	end = torsh_codec_put_cold(&flow->codec, begin, stamp, event->id, payload, torsh_codec_pack(event, payload));
+	torsh_ring_commit(&flow->ring, begin, end);
+}
+
+void torsh_flow_release(struct flow *flow)
+{
+	torsh_ring_cancel(&flow->ring);
+}
+
+void torsh_flow_event(struct flow *flow, const struct event *event, const void *frame)
+{
+	uint64_t stamp;
+
+	if (torsh_flow_hold(flow, frame, &stamp))
+		torsh_flow_event_at(flow, event, torsh_flow_stamp(flow));
+}

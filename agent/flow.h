@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A flow: one ordered stream of events on one ring, with what its encoding remembers. A thread has one, and a second
+ * one for signal handlers that interrupt its hooks. A hook records so:
+ *
+ *	struct flow *flow = torsh_flow_enter();
+ *
+ *	if (!flow)
+ *		return;			nothing is recorded here: off, re-entered, or no room
+ *	torsh_flow_alloc(...)
+ *	torsh_flow_leave(flow);
+ *
+ * Entering never blocks; recording may wait for room on the ring, for a bounded time.
+ */
+#ifndef TORSH_AGENT_FLOW_H
+#define TORSH_AGENT_FLOW_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "agent/stack.h"
+#include "agent/wire/codec.h"
+#include "agent/wire/ring.h"
+#include "shim/sys.h"
+
+enum flow_state {
+	FLOW_WIPED, /* these pages were zeroed by fork: the process is a new one */
+	FLOW_IDLE,
+	FLOW_BUSY, /* its thread is in a hook */
+	FLOW_UNBORN, /* stands for a thread that has none yet */
+	FLOW_QUIET, /* stands for a thread whose calls are the agent's own */
+	FLOW_ENDED, /* stands for a thread that has given its flow back */
+};
+
+enum flow_loss { LOSS_ALLOC, LOSS_FREE, LOSS_OTHER, N_LOSSES };
+
+struct flow {
+	_Atomic uint32_t state; /* enum flow_state; written by its thread only, but for the late flow */
+	uint32_t slot;
+	struct ring ring;
+	struct stack *stack;
+	struct flow *interrupt; /* NULL until a handler needed it */
+	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
+	uint32_t has_lost;
+	uint32_t end_rounds; /* calls of the key's destructor so far */
+	int tid;
+	struct codec codec;
+};
+
+extern _Thread_local struct flow *torsh_flow_self;
+extern struct flow torsh_flow_unborn, torsh_flow_quiet, torsh_flow_ended;
+
+/* More than one flow was ever open: stamps must be ordered between threads. */
+extern _Atomic int torsh_flow_is_shared;
+extern int torsh_flow_clock_is_monotonic; /* the counter can't be trusted: stamps are clock_gettime's */
+
+struct flow *torsh_flow_enter_slowly(struct flow *flow);
+
+static inline struct flow *torsh_flow_enter(void)
+{
+	struct flow *flow = torsh_flow_self;
+
+	if (__builtin_expect(atomic_load_explicit(&flow->state, memory_order_relaxed) != FLOW_IDLE, 0))
+		return torsh_flow_enter_slowly(flow);
+	atomic_store_explicit(&flow->state, FLOW_BUSY, memory_order_relaxed);
+	/* A signal handler that comes from here on finds the flow busy. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return flow;
+}
+
+static inline void torsh_flow_leave(struct flow *flow)
+{
+	/* For the late flow this is the release of a lock, paired with the acquire in enter_slowly. */
+	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_release);
+}
+
+uint64_t torsh_flow_monotonic_stamp(void);
+uint64_t torsh_flow_stamp_went_back(struct flow *flow);
+
+/*
+ * The time of an event. With more than one thread it is ordered after every load before it: an event that was caused
+ * by another thread's gets the later stamp.
+ */
+static inline uint64_t torsh_flow_stamp(struct flow *flow)
+{
+	uint64_t stamp;
+
+	if (__builtin_expect(torsh_flow_clock_is_monotonic, 0))
+		return torsh_flow_monotonic_stamp();
+	if (atomic_load_explicit(&torsh_flow_is_shared, memory_order_relaxed))
+		stamp = torsh_cpu_ticks_ordered() >> CHANNEL_STAMP_SHIFT;
+	else
+		stamp = torsh_cpu_ticks() >> CHANNEL_STAMP_SHIFT;
+	if (__builtin_expect(stamp < flow->codec.stamp, 0))
+		return torsh_flow_stamp_went_back(flow);
+	return stamp;
+}
+
+#define FLOW_ROOM (CODEC_EVENT_MAX + 16)
+
+int torsh_flow_make_room(struct flow *flow);
+void torsh_flow_lose(struct flow *flow, enum flow_loss what);
+
+/* Is there room for one event? May wait for the writer, for a bounded time; 0: the event is to be lost. */
+static inline int torsh_flow_has_room(struct flow *flow)
+{
+	if (__builtin_expect(flow->ring.head + FLOW_ROOM <= flow->ring.room_until, 1))
+		return 1;
+	return torsh_flow_make_room(flow);
+}
+
+/*
+ * Send the stack of the hook with this frame as events of its own, so that the next event's stack is the same.
+ * Returns 0, or -1 when there was no room: the stack starts anew with the next capture.
+ */
+int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta);
+
+static inline void torsh_flow_free(struct flow *flow, uint64_t address, uint32_t is_realloc)
+{
+	uint8_t *begin, *end;
+
+	if (!torsh_flow_has_room(flow)) {
+		torsh_flow_lose(flow, LOSS_FREE);
+		return;
+	}
+	begin = torsh_ring_begin(&flow->ring);
+	end = torsh_codec_put_free(&flow->codec, begin, torsh_flow_stamp(flow), address, is_realloc);
+	torsh_ring_commit(&flow->ring, begin, end);
+}
+
+/* frame: the hook's __builtin_frame_address(0), or NULL when stacks are not recorded. */
+static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc *alloc, const void *frame)
+{
+	struct stack_delta delta = {0};
+	uint8_t *begin, *end;
+
+	if (!torsh_flow_has_room(flow)) {
+		torsh_flow_lose(flow, LOSS_ALLOC);
+		return;
+	}
+	if (frame) {
+		torsh_stack_capture(flow->stack, frame, &delta);
+		if (__builtin_expect(delta.pop > 255 || delta.n_push > CODEC_INLINE_IDS, 0)) {
+			if (torsh_flow_put_stack(flow, &delta)) {
+				torsh_flow_lose(flow, LOSS_ALLOC);
+				return;
+			}
+			delta.pop = delta.n_push = 0;
+		}
+	}
+	begin = torsh_ring_begin(&flow->ring);
+	end = torsh_codec_put_alloc(&flow->codec, begin, torsh_flow_stamp(flow), alloc, frame != 0, delta.pop,
+				    delta.n_push, delta.push);
+	torsh_ring_commit(&flow->ring, begin, end);
+}
+
+/*
+ * A cold event, as of now; with frame, the stack is sent before it. For an event whose stamp must be older than the
+ * call that it reports, take the stamp between torsh_flow_hold and torsh_flow_event_at: the writer waits meanwhile.
+ */
+void torsh_flow_event(struct flow *flow, const struct event *event, const void *frame);
+
+/*
+ * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost already.
+ * Afterwards exactly one of torsh_flow_event_at and torsh_flow_release.
+ */
+int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp);
+void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp);
+void torsh_flow_release(struct flow *flow);
+
+/* Called by the thread key's destructor of the calling thread, until it says that this was the last round. */
+int torsh_flow_end_round(struct flow *flow);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the agent knows of the process that it lives in. It lies in pages that the kernel hands to a forked child as
+ * zeros, so that a child notices at its first event, by whatever call it was made: pid is 0 then.
+ */
+#ifndef TORSH_AGENT_PROCESS_H
+#define TORSH_AGENT_PROCESS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "agent/channel.h"
+#include "agent/flow.h"
+
+enum agent_state {
+	AGENT_UNSTARTED, /* no hook was called yet */
+	AGENT_STARTING, /* one thread is at it; hooks pass through */
+	AGENT_ON,
+	AGENT_OFF, /* asked for, or something failed: hooks pass through for ever */
+};
+
+extern _Atomic int torsh_agent_state;
+
+struct process {
+	int pid;
+	_Atomic uint32_t next_slot; /* where to look for a free slot first */
+	_Atomic uint32_t stuck_at; /* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
+	struct channel channel;
+	struct flow *_Atomic late; /* shared by threads whose own flow has ended already; NULL until needed */
+	struct flow *flows[CHANNEL_THREADS]; /* by slot: made once, used again by the slot's next owner */
+};
+
+extern struct process *torsh_process;
+
+/* Start the agent in this process if that was not done: called by the first hook, or by the constructor. */
+void torsh_agent_start(void);
+
+/* The calling thread is the only one of a child that fork left: give it a channel of its own, or go quiet. */
+void torsh_agent_restart_in_child(void);
+
+/* exit or its kin was called: tell the writer. */
+void torsh_agent_exiting(int status, uint32_t how);
+
+/* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
+int torsh_agent_is_borrowed(void);
+
+#endif

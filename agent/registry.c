@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Modules are found from addresses, not by listening to dlopen: the first return address in a module registers it.
+ * A small table of what was found last spares the search; it is flushed when code may have been unmapped.
+ */
+#include "agent/registry.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+
+#include "agent/modules.h"
+#include "agent/process.h"
+#include "agent/text.h"
+
+#define N_CACHED 512u
+
+/* map_start << 16 | index + 1: one word, so that it can't be read half. */
+static _Atomic uint64_t cached[N_CACHED];
+
+static uint32_t cache_slot(uintptr_t map_start)
+{
+	return (uint32_t)((map_start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 55) % N_CACHED;
+}
+
+void torsh_registry_forget_modules(void)
+{
+	for (uint32_t i = 0; i < N_CACHED; i++)
+		atomic_store_explicit(&cached[i], 0, memory_order_relaxed);
+}
+
+/* The build-id note, from the object's own headers in memory. */
+static void read_build_id(struct channel_module *module)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+	const ElfW(Phdr) *segment;
+
+	module->n_build_id = 0;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_phentsize != sizeof(*segment))
+		return;
+	segment = (const ElfW(Phdr) *)(module->start + header->e_phoff);
+	for (int i = 0; i < header->e_phnum; i++) {
+		const char *at = (const char *)(module->bias + segment[i].p_vaddr), *end = at + segment[i].p_memsz;
+
+		if (segment[i].p_type != PT_NOTE)
+			continue;
+		while (at + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+			const char *name = at + sizeof(*note), *bytes = name + ((note->n_namesz + 3) & ~3u);
+
+			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4) &&
+			    note->n_descsz <= CHANNEL_BUILD_ID_MAX) {
+				memcpy(module->build_id, bytes, note->n_descsz);
+				module->n_build_id = note->n_descsz;
+				return;
+			}
+			at = bytes + ((note->n_descsz + 3) & ~3u);
+		}
+	}
+}
+
+/* The C library knows the program itself by an empty name, and the vdso by one that is no file. */
+static void read_path(const struct link_map *map, struct text *path)
+{
+	if (!map)
+		return;
+	if (!strncmp(map->l_name, "linux-vdso", 10)) {
+		torsh_text_put(path, "[vdso]");
+	} else if (!*map->l_name) {
+		long n = TORSH_SYS(SYS_readlink, "/proc/self/exe", path->bytes, path->capacity - 1, 0, 0, 0);
+
+		path->length = n > 0 ? (size_t)n : 0;
+		path->bytes[path->length] = '\0';
+	} else {
+		if (*map->l_name != '/' && TORSH_SYS(SYS_getcwd, path->bytes, path->capacity, 0, 0, 0, 0) > 0) {
+			path->length = strlen(path->bytes);
+			torsh_text_put(path, "/");
+		}
+		torsh_text_put(path, map->l_name);
+	}
+}
+
+static int is_same(const struct channel *channel, const struct channel_module *a, const struct channel_module *b,
+		   const struct text *path)
+{
+	return a->bias == b->bias && a->start == b->start && a->end == b->end && a->path.length == path->length &&
+	       a->n_build_id == b->n_build_id && !memcmp(a->build_id, b->build_id, b->n_build_id) &&
+	       !memcmp(channel->text + a->path.offset, path->bytes, path->length);
+}
+
+static uint32_t add_module(const struct module *found)
+{
+	struct channel *channel = &torsh_process->channel;
+	const struct link_map *map = found->link_map;
+	struct channel_module module = {.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
+	char buffer[PATH_MAX];
+	struct text path = TEXT_IN(buffer);
+	uint32_t n = atomic_load_explicit(&channel->header->n_modules, memory_order_acquire), index;
+
+	buffer[0] = '\0';
+	read_path(map, &path);
+	if (map)
+		read_build_id(&module);
+	for (index = 0; index < n && index < CHANNEL_MODULES; index++)
+		if (is_same(channel, &channel->modules[index], &module, &path))
+			return index;
+	module.path = torsh_channel_add_text(channel, path.bytes, path.length);
+	index = atomic_fetch_add_explicit(&channel->header->n_modules, 1, memory_order_acq_rel);
+	if (index >= CHANNEL_MODULES) {
+		atomic_store_explicit(&channel->header->n_modules, CHANNEL_MODULES, memory_order_relaxed);
+		return CHANNEL_NO_MODULE;
+	}
+	channel->modules[index] = module;
+	return index;
+}
+
+static uint32_t module_of(uintptr_t ip)
+{
+	struct module module;
+	uint64_t entry;
+	uint32_t slot, index;
+
+	if (torsh_modules_find(ip, &module) == MODULE_NONE)
+		return CHANNEL_NO_MODULE;
+	slot = cache_slot(module.start);
+	entry = atomic_load_explicit(&cached[slot], memory_order_acquire);
+	if (entry >> 16 == module.start && entry & 0xffff)
+		return (uint32_t)(entry & 0xffff) - 1;
+	index = add_module(&module);
+	if (index != CHANNEL_NO_MODULE)
+		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1), memory_order_release);
+	return index;
+}
+
+uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
+{
+	struct channel *channel = &torsh_process->channel;
+	uint32_t module = ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE;
+	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
+	struct channel_address *address = &channel->addresses[index];
+
+	if (index >= CHANNEL_ADDRESSES) {
+		atomic_store_explicit(&channel->header->n_addresses, CHANNEL_ADDRESSES, memory_order_relaxed);
+		return REGISTRY_FULL;
+	}
+	address->module = module;
+	/* Pairs with the acquire of the writer, which met this number in an event: module and all behind it are there. */
+	atomic_store_explicit(&address->ip_and_flags, (uint64_t)ip << 8 | CHANNEL_ADDRESS_THERE | flags,
+			      memory_order_release);
+	return index;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Everything that makes files or sockets happens in a child with a descriptor table of its own, so that the target's
+ * descriptors are never in the way. That child was made by clone without a signal: no SIGCHLD, and no wait() of the
+ * target sees it.
+ */
+#include "agent/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/config.h"
+#include "agent/text.h"
+#include "agent/wire/channel.h"
+#include "shim/sys.h"
+
+#define SOCKET_FD 3
+#define RECORDING_FD 4
+
+struct plan {
+	const char *program; /* base name */
+	uint64_t pid; /* the target's: this is worked on in a child */
+	char writer[PATH_MAX]; /* path of torsh-writer */
+	char output[PATH_MAX]; /* directory, or file when is_file */
+	int is_file;
+	char recording[PATH_MAX];
+	char socket_path[SESSION_SOCKET_MAX];
+};
+
+static const char *reason(int error)
+{
+	const char *text = strerrordesc_np(error < 0 ? -error : error);
+
+	return text ? text : "unknown error";
+}
+
+static int ends_with(const char *string, const char *ending)
+{
+	size_t n = strlen(string), n_ending = strlen(ending);
+
+	return n >= n_ending && !strcmp(string + n - n_ending, ending);
+}
+
+static void put_absolute(struct text *text, const char *path)
+{
+	char cwd[PATH_MAX];
+
+	if (*path != '/' && TORSH_SYS(SYS_getcwd, cwd, sizeof(cwd), 0, 0, 0, 0) > 0) {
+		torsh_text_put(text, cwd);
+		torsh_text_put(text, "/");
+	}
+	torsh_text_put(text, path);
+}
+
+static void plan_output(struct plan *plan)
+{
+	static const char *const exports[] = {".json", ".json.gz", ".pftrace"};
+	char expanded[PATH_MAX];
+	struct text text = TEXT_IN(expanded), output = TEXT_IN(plan->output);
+
+	torsh_config_expand(torsh_config.output ? torsh_config.output : "torsh-%n-%p", plan->program, &text);
+	put_absolute(&output, expanded);
+	plan->is_file = ends_with(plan->output, ".torsh");
+	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
+		if (ends_with(plan->output, exports[i])) {
+			torsh_say("this version writes no trace at the end: in place of ", plan->output,
+				  " there will be a recording with the ending .torsh", NULL);
+			plan->output[output.length - strlen(exports[i])] = '\0';
+			output.length -= strlen(exports[i]);
+			torsh_text_put(&output, ".torsh");
+			plan->is_file = 1;
+			break;
+		}
+}
+
+static int make_directories(char *path)
+{
+	for (char *at = path + 1;; at++) {
+		char end = *at;
+
+		if (end && end != '/')
+			continue;
+		*at = '\0';
+		if (mkdir(path, 0777) && errno != EEXIST && errno != EISDIR) {
+			int error = errno;
+
+			*at = end;
+			return -error;
+		}
+		*at = end;
+		if (!end)
+			return 0;
+	}
+}
+
+/* A new file of its own for this session, locked until the writer is done. Returns the descriptor or -errno. */
+static int open_recording(struct plan *plan, const char *directory)
+{
+	struct text text;
+	char number[24];
+	int fd = -1;
+
+	for (uint64_t i = 0; fd < 0 && i < 1000; i++) {
+		text = (struct text)TEXT_IN(plan->recording);
+		if (plan->is_file) {
+			torsh_text_put(&text, plan->output);
+		} else {
+			torsh_text_put(&text, directory);
+			torsh_text_put(&text, "/");
+			torsh_text_put(&text, plan->program);
+			torsh_text_put(&text, "-");
+			torsh_text_put_number(&text, plan->pid);
+			if (i) {
+				struct text n = TEXT_IN(number);
+
+				torsh_text_put_number(&n, i);
+				torsh_text_put(&text, ".");
+				torsh_text_put(&text, number);
+			}
+			torsh_text_put(&text, ".torsh");
+		}
+		if (text.is_cut)
+			return -ENAMETOOLONG;
+		fd = open(plan->recording, O_RDWR | O_CREAT | O_CLOEXEC | (plan->is_file ? 0 : O_EXCL), 0666);
+		if (fd < 0 && (errno != EEXIST || plan->is_file))
+			return -errno;
+	}
+	if (fd < 0)
+		return -EEXIST;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
+	if (plan->is_file && ftruncate(fd, 0))
+		return -errno;
+	return fd;
+}
+
+static int try_output(struct plan *plan)
+{
+	char directory[PATH_MAX];
+	int result;
+
+	strcpy(directory, plan->output);
+	if (plan->is_file)
+		*strrchr(directory, '/') = '\0';
+	result = *directory ? make_directories(directory) : 0;
+	return result ? result : open_recording(plan, directory);
+}
+
+/* Where the user wanted it, else in the directory for temporary files: a run's data is not lost for a path. */
+static int make_recording(struct plan *plan)
+{
+	const char *temporary = getenv("TMPDIR");
+	char wanted[PATH_MAX];
+	struct text text = TEXT_IN(plan->output);
+	int fd = try_output(plan), error = fd;
+
+	if (fd >= 0)
+		return fd;
+	strcpy(wanted, plan->output);
+	torsh_text_put(&text, temporary && *temporary == '/' ? temporary : "/tmp");
+	torsh_text_put(&text, "/torsh-");
+	torsh_text_put(&text, plan->program);
+	torsh_text_put(&text, "-");
+	torsh_text_put_number(&text, plan->pid);
+	plan->is_file = 0;
+	fd = try_output(plan);
+	if (fd < 0) {
+		torsh_say("nothing is recorded: can't write ", wanted, " (", reason(error), ") nor ", plan->output,
+			  " (", reason(fd), ")", NULL);
+		return fd;
+	}
+	torsh_say("can't write ", wanted, " (", reason(error), "): the recording is ", plan->recording, NULL);
+	return fd;
+}
+
+/* In a directory that only this user can enter, made here and nowhere else. */
+static int plan_socket(struct plan *plan)
+{
+	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
+	int error = -ENOENT;
+
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+		struct text text = TEXT_IN(plan->socket_path);
+
+		if (!bases[i] || *bases[i] != '/')
+			continue;
+		torsh_text_put(&text, bases[i]);
+		torsh_text_put(&text, "/torsh-");
+		torsh_text_put_number(&text, (uint64_t)getuid());
+		torsh_text_put(&text, "-");
+		torsh_text_put_number(&text, (uint64_t)torsh_sys_getpid());
+		torsh_text_put(&text, "-");
+		torsh_text_put_number(&text, torsh_cpu_ticks() & 0xffffffff);
+		if (text.length + sizeof("/socket") > sizeof(plan->socket_path))
+			continue;
+		if (!mkdir(plan->socket_path, 0700)) {
+			torsh_text_put(&text, "/socket");
+			return 0;
+		}
+		error = -errno;
+	}
+	torsh_say("nothing is recorded: no directory for the writer's socket (", reason(error), ")", NULL);
+	return error;
+}
+
+static void remove_socket_directory(struct plan *plan)
+{
+	*strrchr(plan->socket_path, '/') = '\0';
+	rmdir(plan->socket_path);
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	strcpy(address.sun_path, path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1024)) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* The writer's environment is the target's without what would start the agent in it. */
+static char **writer_environment(void)
+{
+	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_", "MALLOC_", "GLIBC_TUNABLES="};
+	size_t n = 0, n_kept = 0;
+	char **kept;
+
+	while (environ && environ[n])
+		n++;
+	kept = torsh_sys_pages((n + 1) * sizeof(*kept));
+	for (size_t i = 0; kept && i < n; i++) {
+		size_t d = 0;
+
+		while (d < sizeof(dropped) / sizeof(dropped[0]) && strncmp(environ[i], dropped[d], strlen(dropped[d])))
+			d++;
+		if (d == sizeof(dropped) / sizeof(dropped[0]))
+			kept[n_kept++] = environ[i];
+	}
+	return kept;
+}
+
+static void reset_signals(void)
+{
+	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTTOU};
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The target may have tied its own hands; the writer's soft limits are the hard ones. */
+static void raise_limits(void)
+{
+	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (!getrlimit((__rlimit_resource_t)limits[i], &limit)) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit((__rlimit_resource_t)limits[i], &limit);
+		}
+}
+
+/* Both descriptors may have any number, each other's too: move them out of the way first. */
+static void place_descriptors(int socket_fd, int recording_fd)
+{
+	int null;
+
+	socket_fd = fcntl(socket_fd, F_DUPFD, 16);
+	recording_fd = fcntl(recording_fd, F_DUPFD, 16);
+	dup2(socket_fd, SOCKET_FD);
+	dup2(recording_fd, RECORDING_FD);
+	null = open("/dev/null", O_RDWR);
+	dup2(null, 0);
+	dup2(null, 1);
+	if (fcntl(2, F_GETFD) < 0)
+		dup2(null, 2);
+	if (TORSH_SYS(SYS_close_range, RECORDING_FD + 1, UINT32_MAX, 0, 0, 0, 0) < 0)
+		for (int fd = RECORDING_FD + 1; fd < 1024; fd++)
+			close(fd);
+}
+
+static void put_option_number(struct text *text, uint64_t number)
+{
+	text->bytes[0] = '\0';
+	torsh_text_put_number(text, number);
+}
+
+__attribute__((noreturn)) static void become_writer(const struct plan *plan, int socket_fd, int recording_fd)
+{
+	char max_size[24], reserve[24];
+	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve);
+	const char *arguments[] = {
+		"torsh-writer", "--socket",   plan->socket_path, "--recording",
+		plan->recording, "--record",  torsh_config.record_full ? "full" : "folded",
+		"--max-size",	max_size,     "--reserve",	 reserve,
+		"--summary",	torsh_config.summary ? "1" : "0",  NULL,
+	};
+	char **environment = writer_environment();
+	long result;
+
+	put_option_number(&max_text, torsh_config.max_size_bytes);
+	put_option_number(&reserve_text, torsh_config.reserve_bytes);
+	place_descriptors(socket_fd, recording_fd);
+	reset_signals();
+	raise_limits();
+	if (chdir("/"))
+		torsh_say("the writer stays in the target's directory", NULL);
+	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
+	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", reason((int)result), NULL);
+	unlink(plan->socket_path);
+	_exit(127);
+}
+
+static long fork_silently(void)
+{
+#if defined(__x86_64__)
+	return TORSH_SYS(SYS_fork, 0, 0, 0, 0, 0, 0);
+#else
+	return TORSH_SYS(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+#endif
+}
+
+/* The child between the target and the writer; its exit status is an errno. */
+static int start_writer(struct plan *plan)
+{
+	int recording_fd, socket_fd;
+	long pid;
+
+	TORSH_SYS(SYS_setsid, 0, 0, 0, 0, 0, 0);
+	recording_fd = make_recording(plan);
+	if (recording_fd < 0)
+		return -recording_fd;
+	socket_fd = listen_at(plan->socket_path);
+	if (socket_fd < 0) {
+		torsh_say("nothing is recorded: ", plan->socket_path, ": ", reason(socket_fd), NULL);
+		return -socket_fd;
+	}
+	pid = fork_silently();
+	if (pid == 0)
+		become_writer(plan, socket_fd, recording_fd);
+	return pid < 0 ? (int)-pid : 0;
+}
+
+static int plan_writer(struct plan *plan, const char *agent_path)
+{
+	struct text text = TEXT_IN(plan->writer);
+	size_t n = (size_t)(strrchr(agent_path, '/') - agent_path);
+
+	torsh_text_put_bytes(&text, agent_path, n);
+	torsh_text_put(&text, "/torsh-writer");
+	if (TORSH_SYS(SYS_access, plan->writer, X_OK, 0, 0, 0, 0) == 0)
+		return 0;
+	torsh_say("nothing is recorded: ", plan->writer, " is missing or not executable", NULL);
+	return -ENOENT;
+}
+
+int torsh_session_begin(const char *program, const char *agent_path, char socket_path[SESSION_SOCKET_MAX])
+{
+	/* Large, and used once: not on a stack whose size the target chose. */
+	struct plan *plan = torsh_sys_pages(sizeof(*plan));
+	int result, status = 0;
+	long pid, waited;
+
+	if (!plan)
+		return -ENOMEM;
+	plan->program = program;
+	plan->pid = (uint64_t)torsh_sys_getpid();
+	plan_output(plan);
+	result = plan_writer(plan, agent_path);
+	if (!result)
+		result = plan_socket(plan);
+	if (result)
+		goto free;
+	pid = TORSH_SYS(SYS_clone, 0, 0, 0, 0, 0, 0);
+	if (pid == 0)
+		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
+	if (pid < 0) {
+		result = (int)pid;
+		goto remove;
+	}
+	do
+		waited = TORSH_SYS(SYS_wait4, pid, &status, __WALL, 0, 0, 0);
+	while (waited == -EINTR);
+	result = waited == pid && WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+	if (!result)
+		strcpy(socket_path, plan->socket_path);
+remove:
+	if (result)
+		remove_socket_directory(plan);
+free:
+	torsh_sys_munmap(plan, sizeof(*plan));
+	return result;
+}
+
+int torsh_session_join(const char *socket_path, int fd)
+{
+	struct channel_hello hello = {.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = (uint32_t)getpid()};
+	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = 2};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int s, result = 0;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, socket_path);
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	if (connect(s, (struct sockaddr *)&address, sizeof(address)) || sendmsg(s, &message, MSG_NOSIGNAL) < 0)
+		result = -errno;
+	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
+	return result;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The session: one writer for the process tree that began with one preload. The first process starts the writer,
+ * every process hands it the descriptor of its channel.
+ */
+#ifndef TORSH_AGENT_SESSION_H
+#define TORSH_AGENT_SESSION_H
+
+#define SESSION_SOCKET_MAX 104 /* bytes with the NUL, as sun_path takes them */
+
+struct channel;
+
+/*
+ * Start a writer for a new session and put the path of its socket into socket_path. program is this process's base
+ * name, agent_path the agent's own absolute path, beside which the writer lies. The writer becomes nobody's child.
+ * Returns 0 or -errno; what went wrong was said on stderr.
+ */
+int torsh_session_begin(const char *program, const char *agent_path, char socket_path[SESSION_SOCKET_MAX]);
+
+/* Hand the channel behind fd to the session's writer. Returns 0 or -errno. */
+int torsh_session_join(const char *socket_path, int fd);
+
+#endif

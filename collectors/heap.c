@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The heap collector: every block that the program is given, resizes and gives back.
+ */
+#include "agent/config.h"
+#include "agent/flow.h"
+#include "shim/hooks.h"
+#include "shim/next.h"
+
+static int is_off(void)
+{
+	return !(torsh_config.activities & ACTIVITY_HEAP);
+}
+
+void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
+{
+	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
+	struct flow *flow;
+
+	if (__builtin_expect(!block || is_off(), 0))
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	if (torsh_next_has_usable_size)
+		alloc.usable = torsh_next.malloc_usable_size(block);
+	torsh_flow_alloc(flow, &alloc, torsh_config.with_stack ? frame : NULL);
+	torsh_flow_leave(flow);
+}
+
+static void record_free(void *block, uint32_t is_realloc)
+{
+	struct flow *flow;
+
+	if (__builtin_expect(!block || is_off(), 0))
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	torsh_flow_free(flow, (uintptr_t)block, is_realloc);
+	torsh_flow_leave(flow);
+}
+
+void torsh_heap_freeing(void *block)
+{
+	record_free(block, 0);
+}
+
+void torsh_heap_resizing(void *block)
+{
+	record_free(block, 1);
+}
+
+void torsh_heap_not_resized(void *block)
+{
+	struct event event = {.id = EVENT_REALLOC_FAILED, .realloc_failed = {.address = (uintptr_t)block}};
+	struct flow *flow;
+
+	if (!block || is_off())
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	torsh_flow_event(flow, &event, NULL);
+	torsh_flow_leave(flow);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The boot heap: memory for what the loader allocates while we look up the real allocator. A lock-free bump; blocks are
+ * never given back, and are recognised for ever.
+ */
+#ifndef TORSH_SHIM_BOOT_H
+#define TORSH_SHIM_BOOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BOOT_BYTES 65536u
+
+extern char torsh_boot_heap[BOOT_BYTES];
+
+/* Zeroed; alignment 0 means 16. NULL when the heap is used up. */
+void *torsh_boot_alloc(size_t n_bytes, size_t alignment);
+
+/* What a block of the boot heap was asked for. */
+size_t torsh_boot_size(const void *block);
+
+static inline int torsh_boot_owns(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)torsh_boot_heap < BOOT_BYTES;
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The malloc family, as programs call it. A block is recorded after it was made and before it is freed: in between no
+ * other thread can own its address.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/boot.h"
+#include "shim/hooks.h"
+#include "shim/next.h"
+
+EXPORT void *malloc(size_t n)
+{
+	void *p = torsh_next.malloc(n);
+
+	torsh_heap_allocated(p, n, ALLOC_MALLOC, HOOK_FRAME);
+	return p;
+}
+
+void *(*torsh_hook_own_malloc(void))(size_t)
+{
+	return malloc;
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	void *p = torsh_next.calloc(n, size);
+
+	/* Where the product overflows the real calloc has failed. */
+	torsh_heap_allocated(p, n * size, ALLOC_CALLOC, HOOK_FRAME);
+	return p;
+}
+
+static inline void release(void *p)
+{
+	if (__builtin_expect(torsh_boot_owns(p), 0))
+		return;
+	torsh_heap_freeing(p);
+	torsh_next.free(p);
+}
+
+EXPORT void free(void *p)
+{
+	release(p);
+}
+
+/* A block of the boot heap moves into the real one; what stays behind is never used again. */
+static void *move_boot_block(void *p, size_t n, const void *frame)
+{
+	size_t size = torsh_boot_size(p);
+	void *moved = torsh_next.malloc(n);
+
+	if (moved)
+		memcpy(moved, p, size < n ? size : n);
+	torsh_heap_allocated(moved, n, ALLOC_REALLOC, frame);
+	return moved;
+}
+
+static void *resize(void *p, size_t n, const void *frame)
+{
+	void *resized;
+
+	if (__builtin_expect(torsh_boot_owns(p), 0))
+		return move_boot_block(p, n, frame);
+	/* Size 0 frees in some allocators and gives an empty block in others: a free, and then maybe a new block. */
+	if (n == 0)
+		torsh_heap_freeing(p);
+	else
+		torsh_heap_resizing(p);
+	resized = torsh_next.realloc(p, n);
+	if (resized)
+		torsh_heap_allocated(resized, n, ALLOC_REALLOC, frame);
+	else if (n != 0)
+		torsh_heap_not_resized(p);
+	return resized;
+}
+
+EXPORT void *realloc(void *p, size_t n)
+{
+	return resize(p, n, HOOK_FRAME);
+}
+
+/* The C library's own calls our realloc: it is done here, so that the stack begins at the caller. */
+EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return resize(p, total, HOOK_FRAME);
+}
+
+EXPORT void cfree(void *p)
+{
+	release(p);
+}
+
+/* C23. The allocators that have these treat them as free; so may those that don't. */
+EXPORT void free_sized(void *p, size_t n)
+{
+	(void)n;
+	release(p);
+}
+
+EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
+{
+	(void)alignment;
+	(void)n;
+	release(p);
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
+{
+	int error = torsh_next.posix_memalign(out, alignment, n);
+
+	if (!error)
+		torsh_heap_allocated(*out, n, ALLOC_ALIGNED, HOOK_FRAME);
+	return error;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t n)
+{
+	void *p = torsh_next.aligned_alloc(alignment, n);
+
+	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	return p;
+}
+
+EXPORT void *memalign(size_t alignment, size_t n)
+{
+	void *p = torsh_next.memalign(alignment, n);
+
+	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	return p;
+}
+
+EXPORT void *valloc(size_t n)
+{
+	void *p = torsh_next.valloc(n);
+
+	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	return p;
+}
+
+EXPORT void *pvalloc(size_t n)
+{
+	void *p = torsh_next.pvalloc(n);
+
+	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	return p;
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+	return torsh_boot_owns(p) ? torsh_boot_size(p) : torsh_next.malloc_usable_size(p);
+}

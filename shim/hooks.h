@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the exported functions tell the collectors: declared here, by the caller, and defined in collectors/, so that
+ * the shim knows nothing of what is recorded. frame is the exported function's __builtin_frame_address(0). All keep
+ * errno and never fail towards the caller.
+ */
+#ifndef TORSH_SHIM_HOOKS_H
+#define TORSH_SHIM_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/wire/event.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define HOOK_FRAME __builtin_frame_address(0)
+
+/* The address of our malloc, as this library itself sees it. */
+void *(*torsh_hook_own_malloc(void))(size_t);
+
+/* Heap: collectors/heap.c. block may be NULL: the call failed. */
+void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
+void torsh_heap_freeing(void *block);
+void torsh_heap_resizing(void *block);
+void torsh_heap_not_resized(void *block);
+
+/* Address space: collectors/vm.c. Each makes the call, so that its stamp can be taken before it. */
+void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset, const void *frame);
+int torsh_vm_unmap(void *at, size_t n_bytes);
+void *torsh_vm_remap(void *at, size_t old_bytes, size_t n_bytes, int flags, void *wanted, const void *frame);
+int torsh_vm_break(void *to, const void *frame);
+void *torsh_vm_move_break(intptr_t by, const void *frame);
+void torsh_vm_advised(void *at, size_t n_bytes, int advice);
+
+/* Process: collectors/process.c. */
+void torsh_process_forked(pid_t child);
+int torsh_process_executing(void); /* 1: tell torsh_process_not_executed when it failed */
+void torsh_process_not_executed(void);
+void torsh_process_exiting(int status, enum exit_how how);
+void torsh_process_code_unmapped(void);
+
+/* See agent/environment.h. */
+size_t torsh_process_environment_slots(char *const *envp);
+char *const *torsh_process_environment(char *const *envp, char **slots);
+
+#endif

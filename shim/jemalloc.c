@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the private jemalloc is given in place of the C library's functions: it must not obey the program's
+ * MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own mappings recorded.
+ */
+#include "shim/jemalloc.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "shim/next.h"
+#include "shim/sys.h"
+
+#ifndef TORSH_WITHOUT_JEMALLOC
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+HIDDEN void *torsh_je_malloc(size_t n);
+HIDDEN void *torsh_je_calloc(size_t n, size_t size);
+HIDDEN void *torsh_je_realloc(void *p, size_t n);
+HIDDEN void torsh_je_free(void *p);
+HIDDEN int torsh_je_posix_memalign(void **out, size_t alignment, size_t n);
+HIDDEN void *torsh_je_aligned_alloc(size_t alignment, size_t n);
+HIDDEN void *torsh_je_memalign(size_t alignment, size_t n);
+HIDDEN void *torsh_je_valloc(size_t n);
+HIDDEN size_t torsh_je_malloc_usable_size(void *p);
+
+HIDDEN char *torsh_je_getenv(const char *name);
+HIDDEN char *torsh_je_secure_getenv(const char *name);
+HIDDEN ssize_t torsh_je_readlink(const char *path, char *buffer, size_t n_bytes);
+HIDDEN void torsh_je_abort(void) __attribute__((noreturn));
+HIDDEN int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+				   void *argument);
+
+HIDDEN void *torsh_je_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
+HIDDEN int torsh_je_munmap(void *at, size_t n);
+HIDDEN int torsh_je_madvise(void *at, size_t n, int advice);
+
+static int as_errno(long result)
+{
+	if (!torsh_sys_failed(result))
+		return 0;
+	errno = (int)-result;
+	return -1;
+}
+
+void *torsh_je_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	void *p = torsh_sys_mmap(at, n, prot, flags, fd, offset);
+
+	return as_errno((long)p) ? MAP_FAILED : p;
+}
+
+int torsh_je_munmap(void *at, size_t n)
+{
+	return as_errno(torsh_sys_munmap(at, n));
+}
+
+int torsh_je_madvise(void *at, size_t n, int advice)
+{
+	return as_errno(TORSH_SYS(SYS_madvise, at, n, advice, 0, 0, 0));
+}
+
+char *torsh_je_getenv(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+char *torsh_je_secure_getenv(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+ssize_t torsh_je_readlink(const char *path, char *buffer, size_t n_bytes)
+{
+	(void)path;
+	(void)buffer;
+	(void)n_bytes;
+	errno = ENOENT;
+	return -1;
+}
+
+/* jemalloc has found its own heap destroyed by the program: the same end as in glibc's malloc. */
+void torsh_je_abort(void)
+{
+	for (;;)
+		__builtin_trap();
+}
+
+/* Background threads stay off. */
+int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	(void)thread;
+	(void)attributes;
+	(void)run;
+	(void)argument;
+	return EAGAIN;
+}
+
+static void *pvalloc_pages(size_t n)
+{
+	size_t rounded = (n + 4095) & ~(size_t)4095;
+
+	return torsh_je_memalign(4096, rounded < n ? n : rounded ? rounded : 4096);
+}
+
+int torsh_jemalloc_serve(struct torsh_next *next)
+{
+	next->malloc = torsh_je_malloc;
+	next->calloc = torsh_je_calloc;
+	next->realloc = torsh_je_realloc;
+	next->free = torsh_je_free;
+	next->posix_memalign = torsh_je_posix_memalign;
+	next->aligned_alloc = torsh_je_aligned_alloc;
+	next->memalign = torsh_je_memalign;
+	next->valloc = torsh_je_valloc;
+	next->pvalloc = pvalloc_pages;
+	next->malloc_usable_size = torsh_je_malloc_usable_size;
+	return 1;
+}
+
+#else
+
+int torsh_jemalloc_serve(struct torsh_next *next)
+{
+	(void)next;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The private jemalloc: a static library with every symbol renamed, that serves the program's heap where
+ * TORSH_PROFILER_ALLOCATOR=jemalloc asks for it.
+ */
+#ifndef TORSH_SHIM_JEMALLOC_H
+#define TORSH_SHIM_JEMALLOC_H
+
+struct torsh_next;
+
+/* Put jemalloc's functions into the heap's places of next. 0: this agent was built without it. */
+int torsh_jemalloc_serve(struct torsh_next *next);
+
+#endif

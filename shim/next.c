@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "shim/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/boot.h"
+#include "shim/hooks.h"
+#include "shim/jemalloc.h"
+#include "shim/sys.h"
+
+enum { LOOK_UP_NOT_BEGUN, LOOK_UP_UNDER_WAY, LOOK_UP_DONE };
+
+static _Atomic int look_up_state;
+static _Thread_local int is_looking_up;
+static const char *problem, *allocator_path = "";
+
+int torsh_next_has_usable_size;
+
+static void *boot_calloc(size_t n, size_t size)
+{
+	size_t total;
+
+	return __builtin_mul_overflow(n, size, &total) ? NULL : torsh_boot_alloc(total, 0);
+}
+
+static int boot_memalign(void **out, size_t alignment, size_t n)
+{
+	*out = torsh_boot_alloc(n, alignment);
+	return *out ? 0 : ENOMEM;
+}
+
+static void *boot_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	void *p = torsh_sys_mmap(at, n, prot, flags, fd, offset);
+
+	if (!torsh_sys_failed((long)p))
+		return p;
+	errno = -(int)(long)p;
+	return MAP_FAILED;
+}
+
+static int boot_munmap(void *at, size_t n)
+{
+	long result = torsh_sys_munmap(at, n);
+
+	if (!result)
+		return 0;
+	errno = (int)-result;
+	return -1;
+}
+
+static int look_up(void);
+
+/* Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def says. */
+#define NEXT(result, name, parameters, arguments, stub) \
+	static result stub_##name parameters             \
+	{                                                \
+		if (look_up())                           \
+			return torsh_next.name arguments; \
+		return stub;                             \
+	}
+#define NEXT_VOID(name, parameters, arguments, stub) \
+	static void stub_##name parameters            \
+	{                                             \
+		if (look_up())                        \
+			torsh_next.name arguments;    \
+		else                                  \
+			(void)(stub);                 \
+	}
+#include "shim/next.def"
+#undef NEXT
+#undef NEXT_VOID
+
+struct torsh_next torsh_next = {
+#define NEXT(result, name, parameters, arguments, stub) .name = stub_##name,
+#define NEXT_VOID(name, parameters, arguments, stub) .name = stub_##name,
+#include "shim/next.def"
+#undef NEXT
+#undef NEXT_VOID
+};
+
+/* Where a definition is missing its stub stays, and fails as next.def says. */
+static void find(const char *name, void *place)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	if (found)
+		memcpy(place, &found, sizeof(found));
+}
+
+static const char *path_of(const void *code)
+{
+	Dl_info info;
+
+	return dladdr(code, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+/* Who serves the program's heap, and can we see it? */
+static void inspect_allocator(void *real_malloc)
+{
+	void *first = dlsym(RTLD_DEFAULT, "malloc"), *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+	void *first_free = dlsym(RTLD_DEFAULT, "free");
+
+	allocator_path = path_of(real_malloc);
+	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
+	if (first != (void *)torsh_hook_own_malloc() && first && strcmp(path_of(first), torsh_next_own_path())) {
+		allocator_path = path_of(first);
+		problem = "heap: the program defines malloc itself (a statically linked allocator): no preloaded "
+			  "library can see its heap events";
+	} else if (first_free && strcmp(path_of(first_free), torsh_next_own_path())) {
+		problem = "heap: the program defines free itself, but not malloc: heap events are incomplete";
+	}
+}
+
+static void use_jemalloc(struct torsh_next *next)
+{
+	const char *wanted = secure_getenv("TORSH_PROFILER_ALLOCATOR");
+
+	if (!wanted || strcmp(wanted, "jemalloc"))
+		return;
+	if (torsh_jemalloc_serve(next)) {
+		allocator_path = "torsh's jemalloc";
+		torsh_next_has_usable_size = 1;
+	} else {
+		problem = "heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
+	}
+}
+
+static int look_up(void)
+{
+	int expected = LOOK_UP_NOT_BEGUN;
+	struct torsh_next found = torsh_next;
+
+	if (is_looking_up)
+		return 0;
+	if (!atomic_compare_exchange_strong(&look_up_state, &expected, LOOK_UP_UNDER_WAY)) {
+		while (atomic_load_explicit(&look_up_state, memory_order_acquire) != LOOK_UP_DONE)
+			torsh_cpu_pause();
+		return 1;
+	}
+	is_looking_up = 1;
+#define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name);
+#define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name);
+#include "shim/next.def"
+#undef NEXT
+#undef NEXT_VOID
+	inspect_allocator((void *)found.malloc);
+	use_jemalloc(&found);
+	torsh_next = found;
+	is_looking_up = 0;
+	atomic_store_explicit(&look_up_state, LOOK_UP_DONE, memory_order_release);
+	return 1;
+}
+
+const char *torsh_next_own_path(void)
+{
+	return path_of((const void *)&torsh_next_own_path);
+}
+
+const char *torsh_next_problem(void)
+{
+	look_up();
+	return problem;
+}
+
+const char *torsh_next_allocator(void)
+{
+	look_up();
+	return allocator_path;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The definitions that our hooks stand before. Each starts as a stub that looks all of them up, so that a hook calls
+ * torsh_next.NAME without asking whether it is there.
+ */
+#ifndef TORSH_SHIM_NEXT_H
+#define TORSH_SHIM_NEXT_H
+
+#include <spawn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct torsh_next {
+#define NEXT(result, name, parameters, arguments, stub) result(*name) parameters;
+#define NEXT_VOID(name, parameters, arguments, stub) void (*name) parameters;
+#include "shim/next.def"
+#undef NEXT
+#undef NEXT_VOID
+};
+
+extern struct torsh_next torsh_next;
+
+/* malloc_usable_size belongs to the allocator that serves the program: it may be asked. */
+extern int torsh_next_has_usable_size;
+
+/* The path by which the loader knows this library, as it was given to it. NULL when it can't be told. */
+const char *torsh_next_own_path(void);
+
+/* A sentence when the heap, or a part of it, can't be seen, e.g. the program defines malloc itself. NULL: all is well. */
+const char *torsh_next_problem(void);
+
+/* Path of the library whose malloc serves the program, or "torsh's jemalloc". */
+const char *torsh_next_allocator(void);
+
+#endif

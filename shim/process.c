@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The calls by which a process multiplies, becomes another program or ends. Children get the agent's environment, also
+ * where the caller scrubbed it.
+ *
+ * After vfork these run in a child that shares its parent's memory: everything they need lies on the stack, and what
+ * they say is ignored by the collectors.
+ */
+#include <alloca.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shim/hooks.h"
+#include "shim/next.h"
+
+EXPORT pid_t fork(void)
+{
+	pid_t child = torsh_next.fork();
+
+	if (child > 0)
+		torsh_process_forked(child);
+	return child;
+}
+
+/* envp as the child is to have it; the array is on the caller's stack. */
+#define CHILD_ENVIRONMENT(envp)                                                                     \
+	({                                                                                          \
+		size_t n_slots_ = torsh_process_environment_slots(envp);                            \
+		n_slots_ ? torsh_process_environment(envp, alloca(n_slots_ * sizeof(char *))) : (envp); \
+	})
+
+/* Calls an exec function between the collectors' two marks: it returns only when it failed. */
+#define EXECUTE(call)                                          \
+	({                                                     \
+		int is_told_ = torsh_process_executing();      \
+		int result_ = (call);                          \
+		if (is_told_)                                  \
+			torsh_process_not_executed();          \
+		result_;                                       \
+	})
+
+EXPORT int execve(const char *path, char *const *argv, char *const *envp)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+
+	return EXECUTE(torsh_next.execve(path, argv, environment));
+}
+
+EXPORT int execv(const char *path, char *const *argv)
+{
+	char *const *environment = CHILD_ENVIRONMENT(environ);
+
+	return EXECUTE(torsh_next.execve(path, argv, environment));
+}
+
+EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+
+	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+}
+
+EXPORT int execvp(const char *file, char *const *argv)
+{
+	char *const *environment = CHILD_ENVIRONMENT(environ);
+
+	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+}
+
+EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+
+	return EXECUTE(torsh_next.fexecve(fd, argv, environment));
+}
+
+EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+
+	return EXECUTE(torsh_next.execveat(dir, path, argv, environment, flags));
+}
+
+static size_t count_arguments(va_list from)
+{
+	size_t n = 1;
+	va_list rest;
+
+	va_copy(rest, from);
+	while (va_arg(rest, char *))
+		n++;
+	va_end(rest);
+	return n;
+}
+
+static void collect_arguments(char **argv, const char *first, va_list *rest)
+{
+	*argv = (char *)first;
+	while (*argv)
+		*++argv = va_arg(*rest, char *);
+}
+
+/* The list forms: argv from the arguments, on the stack, and behind its NULL what the function takes further. */
+#define ARGUMENTS_BEFORE(first, rest)                                                 \
+	({                                                                            \
+		char **argv_ = alloca(((first) ? count_arguments(rest) + 1 : 1) * sizeof(char *)); \
+		collect_arguments(argv_, first, &(rest));                             \
+		argv_;                                                                \
+	})
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	argv = ARGUMENTS_BEFORE(first, rest);
+	va_end(rest);
+	return EXECUTE(torsh_next.execve(path, argv, environment));
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	argv = ARGUMENTS_BEFORE(first, rest);
+	va_end(rest);
+	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	char *const *given, *const *environment;
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	argv = ARGUMENTS_BEFORE(first, rest);
+	given = va_arg(rest, char *const *);
+	va_end(rest);
+	environment = CHILD_ENVIRONMENT(given);
+	return EXECUTE(torsh_next.execve(path, argv, environment));
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+	pid_t child;
+	int error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
+
+	if (!error) {
+		if (pid)
+			*pid = child;
+		torsh_process_forked(child);
+	}
+	return error;
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
+{
+	char *const *environment = CHILD_ENVIRONMENT(envp);
+	pid_t child;
+	int error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
+
+	if (!error) {
+		if (pid)
+			*pid = child;
+		torsh_process_forked(child);
+	}
+	return error;
+}
+
+EXPORT void _exit(int status)
+{
+	torsh_process_exiting(status, EXIT_BY_UNDERSCORE);
+	torsh_next._exit(status);
+	__builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+	torsh_process_exiting(status, EXIT_BY_UNDERSCORE);
+	torsh_next._exit(status);
+	__builtin_unreachable();
+}
+
+EXPORT void quick_exit(int status)
+{
+	torsh_process_exiting(status, EXIT_BY_QUICK);
+	torsh_next.quick_exit(status);
+	__builtin_unreachable();
+}
+
+/* Other code may be mapped where the library was. Only dlopen depends on who calls it, so dlclose can be wrapped. */
+EXPORT int dlclose(void *handle)
+{
+	int result = torsh_next.dlclose(handle);
+
+	torsh_process_code_unmapped();
+	return result;
+}

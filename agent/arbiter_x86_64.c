@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* libunwind as the arbiter. See arbiter.h. */
+#include "agent/arbiter.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "agent/cfi.h"
+#include "agent/counter.h"
+#include "agent/rules.h"
+
+/* unw_cursor_t is 127 words on x86-64, and its name says that it stays so. */
+struct cursor {
+	uintptr_t opaque[127];
+};
+
+static struct {
+	int (*get_context)(ucontext_t *context);
+	int (*init_local)(struct cursor *cursor, ucontext_t *context);
+	int (*step)(struct cursor *cursor);
+	int (*get_register)(struct cursor *cursor, int number, uintptr_t *value);
+	void (*flush_cache)(void *space, uintptr_t low, uintptr_t high);
+	void **local_space;
+} unwind;
+
+struct arbiter_difference torsh_arbiter_first_difference;
+static _Atomic uint32_t has_difference;
+static _Atomic uint32_t known_generation;
+
+int torsh_arbiter_open(void)
+{
+	void *library;
+
+	if (unwind.step)
+		return 0;
+	library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+	if (!library)
+		return -ENOENT;
+	*(void **)&unwind.get_context = dlsym(library, "_Ux86_64_getcontext");
+	*(void **)&unwind.init_local = dlsym(library, "_ULx86_64_init_local");
+	*(void **)&unwind.get_register = dlsym(library, "_ULx86_64_get_reg");
+	*(void **)&unwind.flush_cache = dlsym(library, "_Ux86_64_flush_cache");
+	unwind.local_space = dlsym(library, "_ULx86_64_local_addr_space");
+	*(void **)&unwind.step = dlsym(library, "_ULx86_64_step");
+	if (unwind.get_context && unwind.init_local && unwind.get_register && unwind.step)
+		return 0;
+	unwind.step = NULL;
+	return -ENOENT;
+}
+
+/* Its cache of rules knows nothing of dlclose. */
+static void flush_when_code_changed(void)
+{
+	uint32_t generation = atomic_load(&torsh_rules_generation);
+
+	if (atomic_exchange(&known_generation, generation) != generation && unwind.flush_cache && unwind.local_space)
+		unwind.flush_cache(*unwind.local_space, 0, 0);
+}
+
+uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
+{
+	struct cursor cursor;
+	ucontext_t context;
+	uintptr_t at = 0;
+	uint32_t n = 0;
+
+	flush_when_code_changed();
+	if (unwind.get_context(&context) || unwind.init_local(&cursor, &context))
+		return 0;
+	do {
+		if (unwind.get_register(&cursor, CFI_RSP, &at))
+			return 0;
+	} while (at != sp && unwind.step(&cursor) > 0);
+	if (at != sp)
+		return 0;
+	do
+		unwind.get_register(&cursor, CFI_RIP, &ips[n++]);
+	while (n < ARBITER_MAX_FRAMES && unwind.step(&cursor) > 0);
+	return n;
+}
+
+static void remember(uintptr_t *to, const uintptr_t *from, uint32_t n)
+{
+	memcpy(to, from, (n < ARBITER_REMEMBERED ? n : ARBITER_REMEMBERED) * sizeof(*to));
+}
+
+void torsh_arbiter_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *arbiters, uint32_t n_arbiters,
+			   int is_cut)
+{
+	uint32_t unset = 0;
+
+	torsh_count(COUNTER_captures_checked);
+	if ((n_ours == n_arbiters || (is_cut && n_ours < n_arbiters)) &&
+	    memcmp(ours, arbiters, n_ours * sizeof(*ours)) == 0)
+		return;
+	torsh_count(COUNTER_captures_differing);
+	if (!atomic_compare_exchange_strong(&has_difference, &unset, 1))
+		return;
+	torsh_arbiter_first_difference.n_ours = n_ours;
+	torsh_arbiter_first_difference.n_arbiters = n_arbiters;
+	remember(torsh_arbiter_first_difference.ours, ours, n_ours);
+	remember(torsh_arbiter_first_difference.arbiters, arbiters, n_arbiters);
+}

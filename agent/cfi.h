@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Call frame information: which registers of the caller are saved where, at one place in the code, read from the
+ * .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No lock, no allocation, no system call.
+ */
+#ifndef TORSH_AGENT_CFI_H
+#define TORSH_AGENT_CFI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* DWARF's numbers on x86-64 (psABI figure 3.36); rip stands for the return address. */
+enum cfi_register {
+	CFI_RAX,
+	CFI_RDX,
+	CFI_RCX,
+	CFI_RBX,
+	CFI_RSI,
+	CFI_RDI,
+	CFI_RBP,
+	CFI_RSP,
+	CFI_R8,
+	CFI_R12 = 12,
+	CFI_R13,
+	CFI_R14,
+	CFI_R15,
+	CFI_RIP,
+	CFI_N_REGISTERS,
+};
+
+enum cfi_place {
+	CFI_SAME, /* not touched */
+	CFI_UNDEFINED, /* lost; of rip: there is no caller */
+	CFI_AT_CFA, /* saved at CFA + value */
+	CFI_IS_CFA, /* is CFA + value */
+	CFI_IN_REGISTER, /* is in register number value */
+	CFI_AT_EXPRESSION, /* saved at the address that the block at value computes */
+	CFI_IS_EXPRESSION, /* is what the block at value computes */
+};
+
+struct cfi_where {
+	enum cfi_place place;
+	intptr_t value; /* an offset, a register, or the address of a block: ULEB128 length and DWARF expression */
+};
+
+struct cfi_row {
+	const uint8_t *cfa_block; /* when not NULL, its expression computes the CFA */
+	uint32_t cfa_register;
+	intptr_t cfa_offset;
+	bool is_signal_frame;
+	struct cfi_where registers[CFI_N_REGISTERS];
+};
+
+/* What reading takes: too large for the small stacks of signal handlers and coroutines. Contents need no care. */
+#define CFI_REMEMBERED 8
+struct cfi_scratch {
+	struct cfi_row row, initial, remembered[CFI_REMEMBERED];
+};
+
+/*
+ * The row for the instruction at pc into scratch->row; eh_frame_hdr is that of the object that holds pc.
+ * Returns 0, -ENOENT when nothing describes pc, or -EINVAL when it can't be understood.
+ */
+int torsh_cfi_read(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_scratch *scratch);
+
+/*
+ * A cursor over the bytes of encoded unwind data. is_bad once something ran over the end or can't be understood; every
+ * later value is 0.
+ */
+struct cfi_bytes {
+	const uint8_t *at, *end;
+	bool is_bad;
+};
+
+uint64_t torsh_cfi_unsigned(struct cfi_bytes *bytes, uint32_t size_bytes);
+int64_t torsh_cfi_signed(struct cfi_bytes *bytes, uint32_t size_bytes);
+uint64_t torsh_cfi_uleb(struct cfi_bytes *bytes);
+int64_t torsh_cfi_sleb(struct cfi_bytes *bytes);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The stack machine of DWARF expressions. See expression.h; the numbers are DWARF 5, table 7.9. */
+#include "agent/expression.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "agent/cfi.h"
+#include "agent/probe.h"
+
+#define N_VALUES 16
+#define MAX_OPERATIONS 1000 /* branches may loop */
+
+struct machine {
+	struct cfi_bytes code;
+	const uint8_t *start;
+	const uintptr_t *registers;
+	uintptr_t *known_page;
+	uint32_t n;
+	uintptr_t values[N_VALUES];
+};
+
+static void push(struct machine *m, uintptr_t value)
+{
+	if (m->n == N_VALUES)
+		m->code.is_bad = true;
+	else
+		m->values[m->n++] = value;
+}
+
+static uintptr_t pop(struct machine *m)
+{
+	if (m->n == 0) {
+		m->code.is_bad = true;
+		return 0;
+	}
+	return m->values[--m->n];
+}
+
+static void push_register(struct machine *m, uint64_t number, int64_t offset)
+{
+	if (number >= CFI_N_REGISTERS)
+		m->code.is_bad = true;
+	else
+		push(m, m->registers[number] + (uintptr_t)offset);
+}
+
+static void push_pick(struct machine *m, uint64_t depth)
+{
+	if (depth >= m->n)
+		m->code.is_bad = true;
+	else
+		push(m, m->values[m->n - 1 - depth]);
+}
+
+/* Memory is read in aligned words, as all that call frame information ever stores is. */
+static void push_memory(struct machine *m, uintptr_t address, uint64_t size_bytes)
+{
+	uintptr_t word, shift = address % 8 * 8;
+
+	if (size_bytes == 0 || size_bytes > 8 || address % 8 + size_bytes > 8 ||
+	    !torsh_probe_read(address - address % 8, m->known_page, &word)) {
+		m->code.is_bad = true;
+		return;
+	}
+	push(m, word >> shift & (size_bytes == 8 ? UINTPTR_MAX : ((uintptr_t)1 << size_bytes * 8) - 1));
+}
+
+static void branch(struct machine *m, bool is_taken)
+{
+	int64_t distance = torsh_cfi_signed(&m->code, 2);
+
+	if (!is_taken)
+		return;
+	if (distance < m->start - m->code.at || distance > m->code.end - m->code.at)
+		m->code.is_bad = true;
+	else
+		m->code.at += distance;
+}
+
+/* Operations with two operands; false: another operation. */
+static bool run_binary(struct machine *m, uint8_t op)
+{
+	uintptr_t a, b;
+
+	if (op != 0x1a && op != 0x1b && op != 0x1c && op != 0x1d && op != 0x1e && op != 0x21 && op != 0x22 &&
+	    (op < 0x24 || op > 0x27) && (op < 0x29 || op > 0x2e))
+		return false;
+	b = pop(m);
+	a = pop(m);
+	switch (op) {
+	case 0x1a:
+		push(m, a & b);
+		break;
+	case 0x1b:
+		/* The one quotient that overflows traps on a CPU. */
+		if (b == 0 || (b == UINTPTR_MAX && a == (uintptr_t)INTPTR_MIN))
+			m->code.is_bad = true;
+		else
+			push(m, (uintptr_t)((intptr_t)a / (intptr_t)b));
+		break;
+	case 0x1c:
+		push(m, a - b);
+		break;
+	case 0x1d:
+		if (b == 0)
+			m->code.is_bad = true;
+		else
+			push(m, a % b);
+		break;
+	case 0x1e:
+		push(m, a * b);
+		break;
+	case 0x21:
+		push(m, a | b);
+		break;
+	case 0x22:
+		push(m, a + b);
+		break;
+	case 0x24:
+		push(m, b < 64 ? a << b : 0);
+		break;
+	case 0x25:
+		push(m, b < 64 ? a >> b : 0);
+		break;
+	case 0x26:
+		push(m, (uintptr_t)((intptr_t)a >> (b < 64 ? b : 63)));
+		break;
+	case 0x27:
+		push(m, a ^ b);
+		break;
+	case 0x29:
+		push(m, (intptr_t)a == (intptr_t)b);
+		break;
+	case 0x2a:
+		push(m, (intptr_t)a >= (intptr_t)b);
+		break;
+	case 0x2b:
+		push(m, (intptr_t)a > (intptr_t)b);
+		break;
+	case 0x2c:
+		push(m, (intptr_t)a <= (intptr_t)b);
+		break;
+	case 0x2d:
+		push(m, (intptr_t)a < (intptr_t)b);
+		break;
+	case 0x2e:
+		push(m, (intptr_t)a != (intptr_t)b);
+		break;
+	}
+	return true;
+}
+
+/* Constants and copies of what is on the stack; false: another operation. */
+static bool run_constant(struct machine *m, uint8_t op)
+{
+	switch (op) {
+	case 0x03:
+		push(m, torsh_cfi_unsigned(&m->code, 8));
+		break; /* addr */
+	case 0x08:
+		push(m, torsh_cfi_unsigned(&m->code, 1));
+		break;
+	case 0x09:
+		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 1));
+		break;
+	case 0x0a:
+		push(m, torsh_cfi_unsigned(&m->code, 2));
+		break;
+	case 0x0b:
+		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 2));
+		break;
+	case 0x0c:
+		push(m, torsh_cfi_unsigned(&m->code, 4));
+		break;
+	case 0x0d:
+		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 4));
+		break;
+	case 0x0e:
+	case 0x0f:
+		push(m, torsh_cfi_unsigned(&m->code, 8));
+		break;
+	case 0x10:
+		push(m, torsh_cfi_uleb(&m->code));
+		break;
+	case 0x11:
+		push(m, (uintptr_t)torsh_cfi_sleb(&m->code));
+		break;
+	case 0x12:
+		push_pick(m, 0);
+		break;
+	case 0x14:
+		push_pick(m, 1);
+		break;
+	case 0x15:
+		push_pick(m, torsh_cfi_unsigned(&m->code, 1));
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+static void run_other(struct machine *m, uint8_t op)
+{
+	uintptr_t a, b, c;
+
+	switch (op) {
+	case 0x06:
+		push_memory(m, pop(m), 8);
+		break;
+	case 0x13:
+		pop(m);
+		break;
+	case 0x16: /* swap */
+		a = pop(m), b = pop(m);
+		push(m, a), push(m, b);
+		break;
+	case 0x17: /* rot */
+		a = pop(m), b = pop(m), c = pop(m);
+		push(m, a), push(m, c), push(m, b);
+		break;
+	case 0x19: /* abs */
+		a = pop(m);
+		push(m, (intptr_t)a < 0 ? -a : a);
+		break;
+	case 0x1f:
+		push(m, -pop(m));
+		break;
+	case 0x20:
+		push(m, ~pop(m));
+		break;
+	case 0x23:
+		push(m, pop(m) + torsh_cfi_uleb(&m->code));
+		break;
+	case 0x28:
+		branch(m, pop(m) != 0);
+		break;
+	case 0x2f:
+		branch(m, true);
+		break;
+	case 0x92: /* bregx */
+		a = torsh_cfi_uleb(&m->code);
+		push_register(m, a, torsh_cfi_sleb(&m->code));
+		break;
+	case 0x94: /* deref_size */
+		push_memory(m, pop(m), torsh_cfi_unsigned(&m->code, 1));
+		break;
+	case 0x96:
+		break; /* nop */
+	default:
+		m->code.is_bad = true;
+	}
+}
+
+int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const uintptr_t *initial,
+			 uintptr_t *known_page, uintptr_t *result)
+{
+	struct machine m = {.registers = registers, .known_page = known_page};
+	struct cfi_bytes head = {.at = block, .end = block + 10};
+	uint64_t length = torsh_cfi_uleb(&head);
+
+	m.start = head.at;
+	m.code = (struct cfi_bytes){.at = head.at, .end = head.at + length};
+	if (initial)
+		push(&m, *initial);
+	for (int i = 0; i < MAX_OPERATIONS && m.code.at < m.code.end && !m.code.is_bad; i++) {
+		uint8_t op = *m.code.at++;
+
+		if (op >= 0x30 && op < 0x50) /* lit0... */
+			push(&m, op - 0x30u);
+		else if (op >= 0x70 && op < 0x90) /* breg0... */
+			push_register(&m, op - 0x70u, torsh_cfi_sleb(&m.code));
+		else if (!run_constant(&m, op) && !run_binary(&m, op))
+			run_other(&m, op);
+	}
+	*result = pop(&m);
+	return m.code.is_bad || m.code.at < m.code.end ? -EINVAL : 0;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The kernel's list of mappings, read line by line. See maps.h. */
+#include "agent/maps.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/probe.h"
+#include "shim/sys.h"
+
+struct reader {
+	int fd;
+	uint32_t at, n;
+	char bytes[512];
+};
+
+/* One line of maps; paths don't matter, the inode does. */
+struct mapping {
+	uintptr_t start, end, offset, device_major, device_minor, inode;
+	char permissions[4];
+};
+
+static int next_byte(struct reader *r)
+{
+	if (r->at == r->n) {
+		long n = TORSH_SYS(SYS_read, r->fd, r->bytes, sizeof(r->bytes), 0, 0, 0);
+
+		if (n <= 0)
+			return -1;
+		r->at = 0;
+		r->n = (uint32_t)n;
+	}
+	return (unsigned char)r->bytes[r->at++];
+}
+
+/* A number and the byte behind it. */
+static uintptr_t next_number(struct reader *r, uintptr_t base)
+{
+	uintptr_t value = 0;
+
+	for (;;) {
+		int c = next_byte(r);
+		int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+
+		if (digit < 0)
+			return value;
+		value = value * base + (uintptr_t)digit;
+	}
+}
+
+/* start-end perms offset major:minor inode path */
+static bool next_mapping(struct reader *r, struct mapping *m)
+{
+	int c;
+
+	m->start = next_number(r, 16);
+	m->end = next_number(r, 16);
+	for (int i = 0; i < 4; i++)
+		m->permissions[i] = (char)next_byte(r);
+	next_byte(r);
+	m->offset = next_number(r, 16);
+	m->device_major = next_number(r, 16);
+	m->device_minor = next_number(r, 16);
+	m->inode = next_number(r, 10);
+	do
+		c = next_byte(r);
+	while (c != '\n' && c >= 0);
+	return m->end > m->start;
+}
+
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->device_major == b->device_major && a->device_minor == b->device_minor;
+}
+
+/* first maps the start of a file: find the unwind information through its program headers. */
+static bool read_object(const struct mapping *first, struct module *module)
+{
+	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)first->start;
+	const Elf64_Phdr *phdr;
+	uintptr_t bias = 0, eh_frame = 0, end = 0;
+	bool has_bias = false;
+
+	if (first->permissions[0] != 'r' || !torsh_probe(first->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
+	    elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_phentsize != sizeof(*phdr) ||
+	    elf->e_phoff + elf->e_phnum * sizeof(*phdr) > PROBE_PAGE_BYTES)
+		return false;
+	phdr = (const Elf64_Phdr *)(first->start + elf->e_phoff);
+	for (int i = 0; i < elf->e_phnum; i++) {
+		if (phdr[i].p_type == PT_LOAD && !has_bias) {
+			bias = first->start - (phdr[i].p_vaddr - phdr[i].p_offset);
+			has_bias = true;
+		}
+		if (phdr[i].p_type == PT_LOAD)
+			end = bias + phdr[i].p_vaddr + phdr[i].p_memsz;
+		if (phdr[i].p_type == PT_GNU_EH_FRAME)
+			eh_frame = bias + phdr[i].p_vaddr;
+	}
+	if (!has_bias || !eh_frame || !torsh_probe(eh_frame & ~(uintptr_t)7))
+		return false;
+	*module = (struct module){
+		.start = first->start,
+		.end = end,
+		.eh_frame_hdr = (const uint8_t *)eh_frame,
+	};
+	return true;
+}
+
+bool torsh_maps_find(uintptr_t pc, struct module *module)
+{
+	struct reader reader = {.at = 0};
+	struct mapping m, first = {.start = 0};
+	bool is_found = false;
+
+	reader.fd = (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (reader.fd < 0)
+		return false;
+	while (next_mapping(&reader, &m) && m.start <= pc) {
+		if (m.offset == 0 && (!is_same_file(&m, &first) || m.inode == 0))
+			first = m;
+		if (pc < m.end) {
+			is_found = is_same_file(&m, &first) && read_object(&first, module) && pc < module->end;
+			break;
+		}
+	}
+	TORSH_SYS(SYS_close, reader.fd, 0, 0, 0, 0, 0);
+	return is_found;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Objects found in /proc/self/maps by plain system calls: for C libraries without _dl_find_object. Some 100 us a call.
+ */
+#ifndef TORSH_AGENT_MAPS_H
+#define TORSH_AGENT_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/modules.h"
+
+/* The object mapped at pc that has unwind information; its link_map stays NULL, its fingerprint 0. */
+bool torsh_maps_find(uintptr_t pc, struct module *module);
+
+#endif

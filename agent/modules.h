@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Which loaded object holds a pc, as far as unwinding asks; and whether it is still the one it was. Lock-free and
+ * async-signal-safe: glibc's _dl_find_object where there is one (2.35), else /proc/self/maps, read on each new object.
+ */
+#ifndef TORSH_AGENT_MODULES_H
+#define TORSH_AGENT_MODULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module {
+	uintptr_t start, end; /* its mapping */
+	const void *link_map; /* NULL without _dl_find_object */
+	const uint8_t *eh_frame_hdr;
+	uint64_t fingerprint; /* of eh_frame_hdr's contents */
+};
+
+/* Called for each span of code that is gone, or was replaced. */
+typedef void torsh_module_gone(uintptr_t start, uintptr_t end);
+
+/* Once, before all else. may_ask_glibc is false only in tests of the other way. */
+void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc);
+
+enum module_answer {
+	MODULE_NONE, /* no object with unwind information holds pc */
+	MODULE_KNOWN,
+	MODULE_NEW, /* never seen before, or gone in between */
+};
+
+/* The object that holds pc, which is remembered; gone is called for a remembered one that it has replaced. */
+enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
+
+/* Compare all remembered objects with what is loaded now: gone is called for those that aren't. */
+void torsh_modules_recheck(void);
+
+#endif

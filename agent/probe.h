@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Reading memory that may not be there: the unwinder follows values that garbage may have written. One system call
+ * asks the kernel; nothing is changed, no signal can arise. For rare paths.
+ */
+#ifndef TORSH_AGENT_PROBE_H
+#define TORSH_AGENT_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROBE_PAGE_BYTES 4096u /* no page is smaller, so that two words in one of these share their fate */
+
+static inline uintptr_t torsh_probe_page(uintptr_t address)
+{
+	return address & ~(uintptr_t)(PROBE_PAGE_BYTES - 1);
+}
+
+/* Whether the eight bytes at address can be read now. */
+bool torsh_probe(uintptr_t address);
+
+/*
+ * Read an aligned word at address when it is readable. *known_page is a page that needs no question; it becomes the
+ * page of address. False leaves *value alone.
+ */
+bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value);
+
+#endif

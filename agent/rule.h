@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How to step from one frame to the next outer one on x86-64, in 64 bits together with the id of the frame's address;
+ * and the key by which rules are found. Almost every frame's unwind information fits; what doesn't is RULE_BAD and is
+ * interpreted in full each time.
+ *
+ * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 63 RULE_UNPROVABLE
+ */
+#ifndef TORSH_AGENT_RULE_H
+#define TORSH_AGENT_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/cfi.h"
+
+enum rule_kind {
+	/* Up to here the table says "not known yet" by 0. CFA: the stack pointer of the outer frame. */
+	RULE_RSP = 1, /* CFA = rsp + offset; rbp at CFA + where */
+	RULE_RBP, /* CFA = rbp + offset; rbp at CFA + where */
+	RULE_DEREF_RBP, /* CFA = *(rbp + offset), functions that align their stack; rbp at rbp + where */
+	RULE_SIGNAL, /* rsp points to the ucontext of the interrupted code */
+	RULE_STOP, /* the outermost frame */
+	RULE_NO_INFO, /* no unwind information: rbp chain, if it looks like one */
+	RULE_BAD, /* needs more registers than rsp and rbp */
+};
+
+#define RULE_RESTORES_BP 8u
+#define RULE_UNPROVABLE (UINT64_C(1) << 63) /* of a step taken, never of a rule: re-read slots would prove nothing */
+
+static inline enum rule_kind torsh_rule_kind(uint64_t rule)
+{
+	return (enum rule_kind)(rule & 7);
+}
+
+static inline intptr_t torsh_rule_bp_where(uint64_t rule)
+{
+	return (int64_t)(rule << 48) >> 52 << 3;
+}
+
+static inline intptr_t torsh_rule_offset(uint64_t rule)
+{
+	return (int64_t)(rule << 24) >> 40 << 3;
+}
+
+static inline uint32_t torsh_rule_id(uint64_t rule)
+{
+	return (uint32_t)(rule >> 40) & 0x3fffff;
+}
+
+static inline uint64_t torsh_rule_with_id(uint64_t rule, uint32_t id)
+{
+	return rule | (uint64_t)(id & 0x3fffff) << 40;
+}
+
+/* What an address in a key is. */
+enum rule_variety {
+	RULE_OF_CALL, /* a return address: the rule is that of the call before it */
+	RULE_OF_INTERRUPTED, /* the next instruction of code that a signal interrupted */
+	RULE_OF_CUT_UNKNOWN, /* pseudo-frames: they have ids, not rules */
+	RULE_OF_CUT_BAD,
+	RULE_OF_CUT_DEEP,
+};
+
+static inline uint64_t torsh_rule_key(uintptr_t ip, enum rule_variety variety)
+{
+	return (uint64_t)ip << 3 | variety;
+}
+
+static inline uintptr_t torsh_rule_ip(uint64_t key)
+{
+	return key >> 3;
+}
+
+static inline enum rule_variety torsh_rule_variety(uint64_t key)
+{
+	return (enum rule_variety)(key & 7);
+}
+
+/*
+ * The rule of key, without an id, and what its address is (ADDRESS_* of agent/wire/channel.h). Takes some 2 us.
+ */
+uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
+
+/* Whether ip starts the code that returns from a signal. A loaded object's code can be read without asking. */
+bool torsh_rule_is_signal_return(uintptr_t ip, bool is_in_object);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* From call frame information to a packed rule. See rule.h. */
+#include "agent/rule.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/modules.h"
+#include "agent/probe.h"
+#include "agent/rules.h"
+#include "agent/wire/channel.h"
+
+/* There are rules of code that no object held: a new object may lie where such code was. */
+static _Atomic bool has_orphans;
+
+enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
+
+/* mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C library. */
+static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
+
+bool torsh_rule_is_signal_return(uintptr_t ip, bool is_in_object)
+{
+	uintptr_t last = ip + sizeof(signal_return) - 1;
+
+	/* Code follows on the page that holds the call; only beyond it, or without a call, is there doubt. */
+	if ((!is_in_object || torsh_probe_page(ip - 1) != torsh_probe_page(last)) &&
+	    !(torsh_probe(ip) && torsh_probe(last - 7)))
+		return false;
+	return memcmp((const void *)ip, signal_return, sizeof(signal_return)) == 0;
+}
+
+/* rule of a kind with both offsets, or RULE_BAD when these don't fit. */
+static uint64_t pack(enum rule_kind kind, bool restores_bp, intptr_t bp_where, intptr_t offset)
+{
+	intptr_t where = bp_where / 8, cfa = offset / 8;
+
+	if (bp_where % 8 || offset % 8 || where < -2048 || where > 2047 || cfa < -(1 << 23) || cfa >= 1 << 23)
+		return RULE_BAD;
+	return (uint64_t)kind | (restores_bp ? RULE_RESTORES_BP : 0) | ((uint64_t)where & 0xfff) << 4 |
+	       ((uint64_t)cfa & 0xffffff) << 16;
+}
+
+/* The offset of a block that is "rbp + offset" followed by n_more operations from more; false: it isn't. */
+static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_more, intptr_t *offset)
+{
+	struct cfi_bytes bytes = {.at = block, .end = block + 10};
+	uint64_t length = torsh_cfi_uleb(&bytes);
+
+	bytes.end = bytes.at + length;
+	if (torsh_cfi_unsigned(&bytes, 1) != OP_BREG_RBP)
+		return false;
+	*offset = torsh_cfi_sleb(&bytes);
+	return !bytes.is_bad && (uint64_t)(bytes.end - bytes.at) == n_more && memcmp(bytes.at, more, n_more) == 0;
+}
+
+/*
+ * The expression that linkers write for procedure linkage tables: rsp + 8, and 8 more once the entry has pushed its
+ * number, which is when the offset in its 16 bytes has reached a limit.
+ */
+static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
+{
+	/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus */
+	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a}, tail[] = {0x2a, 0x33, 0x24, 0x22};
+	uint8_t limit = block[sizeof(head)] - OP_LIT0;
+
+	if (memcmp(block, head, sizeof(head)) || limit > 15 || memcmp(block + sizeof(head) + 1, tail, sizeof(tail)))
+		return false;
+	*offset = (pc & 15) >= limit ? 16 : 8;
+	return true;
+}
+
+static uint64_t compile_row(const struct cfi_row *row, uintptr_t ip)
+{
+	const struct cfi_where *rip = &row->registers[CFI_RIP], *rbp = &row->registers[CFI_RBP];
+	const uint8_t deref = OP_DEREF;
+	bool saves_bp = rbp->place == CFI_AT_CFA;
+	intptr_t offset, where = saves_bp ? rbp->value : 0;
+
+	if (rip->place == CFI_UNDEFINED)
+		return RULE_STOP;
+	if (rip->place != CFI_AT_CFA || rip->value != -8 || row->registers[CFI_RSP].place != CFI_SAME ||
+	    row->is_signal_frame)
+		return RULE_BAD;
+
+	if (row->cfa_block && is_rbp_plus(row->cfa_block, &deref, 1, &offset)) {
+		if (rbp->place == CFI_SAME)
+			return pack(RULE_DEREF_RBP, false, 0, offset);
+		if (rbp->place != CFI_AT_EXPRESSION || !is_rbp_plus((const uint8_t *)rbp->value, NULL, 0, &where))
+			return RULE_BAD;
+		return pack(RULE_DEREF_RBP, true, where, offset);
+	}
+	if (!saves_bp && rbp->place != CFI_SAME && rbp->place != CFI_UNDEFINED)
+		return RULE_BAD;
+	if (row->cfa_block)
+		return is_plt(row->cfa_block, ip, &offset) ? pack(RULE_RSP, saves_bp, where, offset) : RULE_BAD;
+	if (row->cfa_register == CFI_RSP && row->cfa_offset >= 8)
+		return pack(RULE_RSP, saves_bp, where, row->cfa_offset);
+	if (row->cfa_register == CFI_RBP)
+		return pack(RULE_RBP, saves_bp, where, row->cfa_offset);
+	return RULE_BAD;
+}
+
+static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch *scratch)
+{
+	struct module module;
+	uintptr_t pc = is_exact ? ip : ip - 1;
+	enum module_answer answer = torsh_modules_find(pc, &module);
+
+	if (answer == MODULE_NONE)
+		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
+	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
+		torsh_rules_forget(module.start, module.end);
+	if (torsh_rule_is_signal_return(ip, answer != MODULE_NONE))
+		return RULE_SIGNAL;
+	if (answer == MODULE_NONE)
+		return RULE_NO_INFO;
+	switch (torsh_cfi_read(module.eh_frame_hdr, pc, scratch)) {
+	case 0:
+		return compile_row(&scratch->row, ip);
+	case -ENOENT:
+		return RULE_NO_INFO;
+	default:
+		return RULE_BAD;
+	}
+}
+
+uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)
+{
+	enum rule_variety variety = torsh_rule_variety(key);
+	uint64_t rule;
+
+	switch (variety) {
+	case RULE_OF_CUT_UNKNOWN:
+		*flags = ADDRESS_CUT_UNKNOWN_CODE;
+		return RULE_STOP;
+	case RULE_OF_CUT_BAD:
+		*flags = ADDRESS_CUT_BAD_FRAME;
+		return RULE_STOP;
+	case RULE_OF_CUT_DEEP:
+		*flags = ADDRESS_CUT_TOO_DEEP;
+		return RULE_STOP;
+	default:
+		rule = compile_address(torsh_rule_ip(key), variety == RULE_OF_INTERRUPTED, scratch);
+		*flags = variety == RULE_OF_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
+		if (torsh_rule_kind(rule) == RULE_SIGNAL)
+			*flags |= ADDRESS_SIGNAL_FRAME;
+		if (torsh_rule_kind(rule) == RULE_NO_INFO)
+			*flags |= ADDRESS_NO_UNWIND_INFO;
+		return rule;
+	}
+}

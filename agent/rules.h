@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The rules of all addresses that stacks went through, compiled once each and kept for the process: a hash table that
+ * only grows, read without locks. A rule carries the id under which the writer knows the address.
+ */
+#ifndef TORSH_AGENT_RULES_H
+#define TORSH_AGENT_RULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/cfi.h"
+#include "agent/rule.h"
+
+struct rule_entry {
+	_Atomic uint64_t key; /* set once */
+	_Atomic uint64_t rule; /* 0: not compiled yet, or forgotten */
+};
+
+struct rule_table {
+	struct rule_table *older; /* smaller; what isn't here yet may be there */
+	uint32_t shift; /* 64 - log2(number of entries) */
+	uint32_t mask;
+	_Atomic uint32_t n_used;
+	struct rule_entry entries[];
+};
+
+extern struct rule_table *_Atomic torsh_rules_table;
+
+/* Moves when rules were forgotten: what was derived from rules before is void. */
+extern _Atomic uint32_t torsh_rules_generation;
+
+/* Once, before all else; see torsh_modules_start. */
+void torsh_rules_start(bool may_ask_glibc);
+
+/*
+ * Compile the rule of a key that torsh_rules_find doesn't know, register its address, and remember both. Never 0. When
+ * there is no memory for a larger table the rule is not remembered and its id is 0.
+ */
+uint64_t torsh_rules_learn(uint64_t key, struct cfi_scratch *scratch);
+
+/* What was compiled for code from start to end is void. */
+void torsh_rules_forget(uintptr_t start, uintptr_t end);
+
+/* The rule of key, or 0. */
+static inline uint64_t torsh_rules_find(uint64_t key)
+{
+	/* Pairs with the release in add_table. */
+	const struct rule_table *table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+
+	for (;; i++) {
+		const struct rule_entry *entry = &table->entries[i & table->mask];
+		uint64_t found = atomic_load_explicit(&entry->key, memory_order_relaxed);
+
+		/* A rule says all that a reader needs: nothing else is published with it. */
+		if (found == key)
+			return atomic_load_explicit(&entry->rule, memory_order_relaxed);
+		if (!found)
+			return 0;
+	}
+}
+
+#endif

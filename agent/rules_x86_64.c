@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The table of rules, and compiling one from call frame information. See rules.h. */
+#include "agent/rules.h"
+
+#include <stdbool.h>
+
+#include "agent/counter.h"
+#include "agent/modules.h"
+#include "agent/registry.h"
+#include "shim/sys.h"
+
+#define FIRST_BITS 13
+#define LAST_BITS 24
+#define GROWTH_BITS 2
+
+/* So that there is always a table: full from the start, all others come before it. */
+static struct rule_table last_resort = {.shift = 63, .mask = 1, .n_used = 1, .entries = {{.key = 0}, {.key = 0}}};
+
+struct rule_table *_Atomic torsh_rules_table = &last_resort;
+_Atomic uint32_t torsh_rules_generation = 1;
+
+static size_t n_entries(const struct rule_table *table)
+{
+	return (size_t)table->mask + 1;
+}
+
+static bool is_full(const struct rule_table *table)
+{
+	return atomic_load_explicit(&table->n_used, memory_order_relaxed) >= n_entries(table) / 2;
+}
+
+/* A larger table in front of current; readers of that one stay with it, and it is never freed. */
+static void add_table(struct rule_table *current)
+{
+	uint32_t bits = current == &last_resort ? FIRST_BITS : 64 - current->shift + GROWTH_BITS;
+	size_t size_bytes = sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
+	struct rule_table *table = bits <= LAST_BITS ? torsh_sys_pages(size_bytes) : NULL;
+
+	if (!table)
+		return;
+	table->older = current;
+	table->shift = 64 - bits;
+	table->mask = (1u << bits) - 1;
+	/* Pairs with the acquires of whoever loads torsh_rules_table. */
+	if (!atomic_compare_exchange_strong_explicit(&torsh_rules_table, &current, table, memory_order_release,
+						     memory_order_relaxed))
+		torsh_sys_munmap(table, size_bytes);
+}
+
+/* The entry of key, made when there is room; NULL: neither. */
+static struct rule_entry *claim(struct rule_table *table, uint64_t key)
+{
+	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+
+	for (;; i++) {
+		struct rule_entry *entry = &table->entries[i & table->mask];
+		uint64_t found = atomic_load_explicit(&entry->key, memory_order_relaxed);
+
+		if (!found) {
+			if (is_full(table))
+				return NULL;
+			if (atomic_compare_exchange_strong(&entry->key, &found, key)) {
+				atomic_fetch_add_explicit(&table->n_used, 1, memory_order_relaxed);
+				return entry;
+			}
+		}
+		if (found == key)
+			return entry;
+	}
+}
+
+static uint64_t find_older(const struct rule_table *table, uint64_t key)
+{
+	while ((table = table->older)) {
+		size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+		uint64_t found;
+
+		while ((found = atomic_load_explicit(&table->entries[i & table->mask].key, memory_order_relaxed))) {
+			if (found == key)
+				return atomic_load_explicit(&table->entries[i & table->mask].rule,
+							    memory_order_relaxed);
+			i++;
+		}
+	}
+	return 0;
+}
+
+uint64_t torsh_rules_learn(uint64_t key, struct cfi_scratch *scratch)
+{
+	struct rule_table *table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	struct rule_entry *entry;
+	uint64_t rule, winner = 0;
+	uint32_t flags;
+
+	if (is_full(table)) {
+		add_table(table);
+		table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	}
+	entry = claim(table, key);
+	rule = find_older(table, key);
+	if (!rule) {
+		rule = torsh_rule_compile(key, scratch, &flags);
+		torsh_count(COUNTER_rules_compiled);
+		if (entry)
+			rule = torsh_rule_with_id(rule, torsh_registry_add_address(torsh_rule_ip(key), flags));
+	}
+	/* Two threads may compile one key at a time: the first one's id stays, the other id is never used. */
+	if (entry && !atomic_compare_exchange_strong(&entry->rule, &winner, rule))
+		return winner;
+	return rule;
+}
+
+static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t end)
+{
+	size_t n_forgotten = 0;
+
+	for (size_t i = 0; i < n_entries(table); i++) {
+		struct rule_entry *entry = &table->entries[i];
+		uintptr_t ip = torsh_rule_ip(atomic_load_explicit(&entry->key, memory_order_relaxed));
+
+		/* A return address may lie just behind its object's last byte. */
+		if (ip >= start && ip <= end && atomic_load_explicit(&entry->rule, memory_order_relaxed)) {
+			atomic_store_explicit(&entry->rule, 0, memory_order_relaxed);
+			n_forgotten++;
+		}
+	}
+	return n_forgotten;
+}
+
+void torsh_rules_forget(uintptr_t start, uintptr_t end)
+{
+	struct rule_table *current = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	size_t n_forgotten = 0;
+
+	for (struct rule_table *table = current; table; table = table->older)
+		n_forgotten += forget_span(table, start, end);
+	/* Only a full table lets stacks have frames whose rules it doesn't hold. */
+	if (n_forgotten == 0 && !is_full(current))
+		return;
+	/* After the rules are gone: pairs with the acquire in torsh_stack_capture. */
+	atomic_fetch_add_explicit(&torsh_rules_generation, 1, memory_order_release);
+	torsh_count(COUNTER_code_forgotten);
+}
+
+void torsh_rules_start(bool may_ask_glibc)
+{
+	torsh_modules_start(torsh_rules_forget, may_ask_glibc);
+	if (atomic_load_explicit(&torsh_rules_table, memory_order_relaxed) == &last_resort)
+		add_table(&last_resort);
+}

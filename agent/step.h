@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * One real step from a frame to the next outer one, for all kinds of frames (x86-64). The capture does the common kinds
+ * by itself, and comes here for the rest.
+ *
+ * Where a step follows a guess (a frame pointer in code that nothing describes) or goes unusually far, memory is only
+ * read when it is known to be there.
+ */
+#ifndef TORSH_AGENT_STEP_H
+#define TORSH_AGENT_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind_full.h"
+
+/* Reads up to here above a frame's sp are taken to lie on its stack. */
+#define STEP_NEAR_BYTES (16u << 10)
+
+/* sp: rsp at the return point; key: its address (agent/rule.h); bp: rbp there. */
+struct step_frame {
+	uintptr_t sp;
+	uint64_t key;
+	uintptr_t bp;
+};
+
+enum step_result {
+	STEP_NEXT, /* the frame is the outer one now */
+	STEP_END, /* it was the outermost */
+	STEP_END_READ, /* it was the outermost, as an address of 0 in memory says: the frame has that address */
+	STEP_CUT_UNKNOWN, /* ADDRESS_CUT_UNKNOWN_CODE */
+	STEP_CUT_BAD, /* ADDRESS_CUT_BAD_FRAME */
+};
+
+/* One capture's state; is_guessing and has_cursor are false at its start. */
+struct stepper {
+	bool is_guessing; /* a frame further in had no unwind information */
+	bool has_cursor;
+	uintptr_t hook_sp; /* of the hook's caller */
+
+	/*
+	 * Readable memory around hook_sp. Frames lie outside of it that will be returned to: nobody unmaps those, so
+	 * that it holds as long as hook_sp stays in it.
+	 */
+	uintptr_t low, high;
+
+	struct unwind_cursor cursor;
+	struct cfi_scratch scratch;
+};
+
+/*
+ * Step out of *frame by *rule. RULE_UNPROVABLE is added to *rule when reading the step's slots again would not prove
+ * that it would be the same again.
+ */
+enum step_result torsh_step(struct stepper *stepper, struct step_frame *frame, uint64_t *rule);
+
+#endif

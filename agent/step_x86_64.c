@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* All ways to leave a frame. See step.h. */
+#include "agent/step.h"
+
+#include "agent/chain.h"
+#include "agent/counter.h"
+#include "agent/probe.h"
+#include "agent/rule.h"
+
+#define FARTHEST_CFA (UINT64_C(64) << 20)
+#define LARGEST_STACK (UINT64_C(8) << 20)
+
+/* Whether address lies in the readable memory around the hook's frame, which is extended upwards for it. */
+static bool is_on_known_stack(struct stepper *s, uintptr_t address)
+{
+	if (s->hook_sp - s->low >= s->high - s->low) {
+		/* The page of the hook's return address. */
+		s->low = torsh_probe_page(s->hook_sp - 8);
+		s->high = s->low + PROBE_PAGE_BYTES;
+	}
+	if (address < s->low || address - s->low > LARGEST_STACK)
+		return false;
+	while (address >= s->high) {
+		if (!torsh_probe(s->high))
+			return false;
+		s->high += PROBE_PAGE_BYTES;
+	}
+	return true;
+}
+
+static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintptr_t *value, uint64_t *rule)
+{
+	if (address % 8)
+		return false;
+	if ((s->is_guessing || address - sp >= STEP_NEAR_BYTES) && !is_on_known_stack(s, address)) {
+		if (!torsh_probe(address))
+			return false;
+		/* Next time it may not be there, and nobody would ask. */
+		*rule |= RULE_UNPROVABLE;
+	}
+	*value = *(const uintptr_t *)address;
+	return true;
+}
+
+/* The frame whose return address and perhaps rbp lie below cfa. */
+static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_t *rule, uintptr_t cfa,
+				uintptr_t bp_slot)
+{
+	uintptr_t ip, bp = f->bp;
+
+	if (!read_word(s, f->sp, cfa - 8, &ip, rule) ||
+	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule))) {
+		*rule |= RULE_UNPROVABLE;
+		return STEP_CUT_BAD;
+	}
+	*f = (struct step_frame){.sp = cfa, .key = torsh_rule_key(ip, RULE_OF_CALL), .bp = bp};
+	return ip ? STEP_NEXT : STEP_END_READ;
+}
+
+static enum step_result step_by_bp(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	uintptr_t cfa = f->bp + (uintptr_t)torsh_rule_offset(*rule);
+
+	/* Another stack, if it is true. Return addresses outside of it would be read unasked next time. */
+	if (cfa <= f->sp || cfa - f->sp > FARTHEST_CFA)
+		*rule |= RULE_UNPROVABLE;
+	return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_rule_bp_where(*rule));
+}
+
+static enum step_result step_by_deref(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	uintptr_t cfa;
+
+	if (!read_word(s, f->sp, f->bp + (uintptr_t)torsh_rule_offset(*rule), &cfa, rule) || cfa <= f->sp ||
+	    cfa - f->sp > FARTHEST_CFA) {
+		*rule |= RULE_UNPROVABLE;
+		return STEP_CUT_BAD;
+	}
+	return step_to(s, f, rule, cfa, f->bp + (uintptr_t)torsh_rule_bp_where(*rule));
+}
+
+static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	uintptr_t sp, bp, ip;
+
+	if (!read_word(s, f->sp, f->sp + CHAIN_GREG_RSP, &sp, rule) ||
+	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RBP, &bp, rule) ||
+	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule)) {
+		*rule |= RULE_UNPROVABLE;
+		return STEP_CUT_BAD;
+	}
+	*f = (struct step_frame){.sp = sp, .key = torsh_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
+	if (ip)
+		return STEP_NEXT;
+	f->key = 0;
+	return STEP_END_READ;
+}
+
+static enum step_result step_by_chain(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	uintptr_t ip, outer_bp, bp = f->bp;
+
+	s->is_guessing = true;
+	if (!torsh_chain_is_plausible(f->sp, bp))
+		return STEP_CUT_UNKNOWN;
+	if (!read_word(s, f->sp, bp, &outer_bp, rule) || !read_word(s, f->sp, bp + 8, &ip, rule)) {
+		*rule |= RULE_UNPROVABLE;
+		return STEP_CUT_UNKNOWN;
+	}
+	*f = (struct step_frame){.sp = bp + 16, .key = torsh_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
+	return ip ? STEP_NEXT : STEP_END_READ;
+}
+
+static bool reach(struct stepper *s, const struct step_frame *f)
+{
+	struct unwind_cursor *c = &s->cursor;
+
+	if (!s->has_cursor) {
+		torsh_count(COUNTER_captures_slow);
+		if (torsh_unwind_reach(c, &s->scratch, s->hook_sp))
+			return false;
+		s->has_cursor = true;
+	}
+	while (c->registers[CFI_RSP] != f->sp || c->registers[CFI_RIP] != torsh_rule_ip(f->key)) {
+		if (torsh_unwind_step(c) <= 0)
+			return false;
+	}
+	return true;
+}
+
+/* What rbx or another register says now, no slot of the stack proves. */
+static enum step_result step_with_all_registers(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	const uintptr_t *registers = s->cursor.registers;
+	int result;
+
+	*rule |= RULE_UNPROVABLE;
+	if (!reach(s, f))
+		return STEP_CUT_BAD;
+	result = torsh_unwind_step(&s->cursor);
+	if (result <= 0)
+		return result ? STEP_CUT_BAD : STEP_END;
+	*f = (struct step_frame){
+		.sp = registers[CFI_RSP],
+		.key = torsh_rule_key(registers[CFI_RIP], s->cursor.is_exact ? RULE_OF_INTERRUPTED : RULE_OF_CALL),
+		.bp = registers[CFI_RBP],
+	};
+	return STEP_NEXT;
+}
+
+enum step_result torsh_step(struct stepper *s, struct step_frame *f, uint64_t *rule)
+{
+	uintptr_t cfa;
+
+	switch (torsh_rule_kind(*rule)) {
+	case RULE_RSP:
+		cfa = f->sp + (uintptr_t)torsh_rule_offset(*rule);
+		return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_rule_bp_where(*rule));
+	case RULE_RBP:
+		return step_by_bp(s, f, rule);
+	case RULE_DEREF_RBP:
+		return step_by_deref(s, f, rule);
+	case RULE_SIGNAL:
+		return step_by_ucontext(s, f, rule);
+	case RULE_STOP:
+		return STEP_END;
+	case RULE_NO_INFO:
+		return step_by_chain(s, f, rule);
+	default:
+		return step_with_all_registers(s, f, rule);
+	}
+}

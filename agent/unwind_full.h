@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Unwinding with all registers by interpreting call frame information as it stands: slow and complete, for frames that
+ * no packed rule describes. Takes no lock, allocates nothing, reads no memory that isn't there.
+ */
+#ifndef TORSH_AGENT_UNWIND_FULL_H
+#define TORSH_AGENT_UNWIND_FULL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/cfi.h"
+
+struct unwind_cursor {
+	uintptr_t registers[CFI_N_REGISTERS]; /* rsp: the frame's at its return point; rip: the address that is next */
+	bool is_exact; /* rip is that of an interrupted instruction, not behind a call */
+	uintptr_t known_page; /* memory that was read before */
+	struct cfi_scratch *scratch; /* the caller's */
+};
+
+/*
+ * Start in the frame of the calling function's own callee, and step out until rsp is sp: the cursor then stands in the
+ * frame that will run with that rsp, with its callee-saved registers. 0, or -errno when it wasn't reached.
+ */
+int torsh_unwind_reach(struct unwind_cursor *cursor, struct cfi_scratch *scratch, uintptr_t sp);
+
+/* Go to the next outer frame: 1, 0 when this is the outermost one, or -errno when there is no way on. */
+int torsh_unwind_step(struct unwind_cursor *cursor);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Stepping with all registers. See unwind_full.h. */
+#include "agent/unwind_full.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/chain.h"
+#include "agent/expression.h"
+#include "agent/modules.h"
+#include "agent/probe.h"
+#include "agent/rule.h"
+#include "shim/registers_x86_64.h"
+
+/* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
+#define MAX_OWN_FRAMES 64
+
+static int find_cfa(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t *cfa)
+{
+	if (row->cfa_block)
+		return torsh_expression_run(row->cfa_block, c->registers, NULL, &c->known_page, cfa);
+	if (row->cfa_register >= CFI_N_REGISTERS)
+		return -EINVAL;
+	*cfa = c->registers[row->cfa_register] + (uintptr_t)row->cfa_offset;
+	return 0;
+}
+
+/* The caller's value of register number. */
+static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t cfa, uint32_t number,
+			 uintptr_t *value)
+{
+	const struct cfi_where *where = &row->registers[number];
+	uintptr_t address;
+	int err;
+
+	switch (where->place) {
+	case CFI_SAME:
+	case CFI_UNDEFINED:
+		*value = number == CFI_RSP ? cfa : c->registers[number];
+		return 0;
+	case CFI_AT_CFA:
+		address = cfa + (uintptr_t)where->value;
+		break;
+	case CFI_IS_CFA:
+		*value = cfa + (uintptr_t)where->value;
+		return 0;
+	case CFI_IN_REGISTER:
+		if (where->value >= CFI_N_REGISTERS)
+			return -EINVAL;
+		*value = c->registers[where->value];
+		return 0;
+	case CFI_AT_EXPRESSION:
+		err = torsh_expression_run((const uint8_t *)where->value, c->registers, &cfa, &c->known_page, &address);
+		if (err)
+			return err;
+		break;
+	case CFI_IS_EXPRESSION:
+		return torsh_expression_run((const uint8_t *)where->value, c->registers, &cfa, &c->known_page, value);
+	default:
+		return -EINVAL;
+	}
+	return torsh_probe_read(address, &c->known_page, value) ? 0 : -EFAULT;
+}
+
+static int step_by_row(struct unwind_cursor *c)
+{
+	const struct cfi_row *row = &c->scratch->row;
+	uintptr_t next[CFI_N_REGISTERS], cfa;
+	int err;
+
+	if (row->registers[CFI_RIP].place == CFI_UNDEFINED)
+		return 0;
+	err = find_cfa(c, row, &cfa);
+	for (uint32_t i = 0; !err && i < CFI_N_REGISTERS; i++)
+		err = find_register(c, row, cfa, i, &next[i]);
+	if (err)
+		return err;
+	/* Every step leaves at least a return address behind, or the frames would repeat for ever. */
+	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
+		return -EINVAL;
+	c->is_exact = row->is_signal_frame;
+	memcpy(c->registers, next, sizeof(next));
+	return next[CFI_RIP] ? 1 : 0;
+}
+
+static int step_by_chain(struct unwind_cursor *c)
+{
+	uintptr_t bp = c->registers[CFI_RBP], return_address, outer_bp;
+
+	if (!torsh_chain_is_plausible(c->registers[CFI_RSP], bp) || !torsh_probe_read(bp, &c->known_page, &outer_bp) ||
+	    !torsh_probe_read(bp + 8, &c->known_page, &return_address))
+		return -ENOENT;
+	c->registers[CFI_RSP] = bp + 16;
+	c->registers[CFI_RBP] = outer_bp;
+	c->registers[CFI_RIP] = return_address;
+	c->is_exact = false;
+	return return_address ? 1 : 0;
+}
+
+/* Out of the frame that returns from a signal: rsp points to the ucontext. */
+static int step_by_ucontext(struct unwind_cursor *c)
+{
+	/* DWARF numbers in the order of uc_mcontext.gregs: r8-r15 rdi rsi rbp rbx rdx rax rcx rsp rip. */
+	static const uint8_t order[CHAIN_N_GREGS] = {8,	      9,       10,	11,	 12,	  13,
+						     14,      15,      CFI_RDI, CFI_RSI, CFI_RBP, CFI_RBX,
+						     CFI_RDX, CFI_RAX, CFI_RCX, CFI_RSP, CFI_RIP};
+	uintptr_t gregs = c->registers[CFI_RSP] + CHAIN_GREGS;
+
+	for (uint32_t i = 0; i < CHAIN_N_GREGS; i++) {
+		if (!torsh_probe_read(gregs + 8 * i, &c->known_page, &c->registers[order[i]]))
+			return -EFAULT;
+	}
+	c->is_exact = true;
+	return c->registers[CFI_RIP] ? 1 : 0;
+}
+
+int torsh_unwind_step(struct unwind_cursor *c)
+{
+	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
+	struct module module;
+	enum module_answer answer = torsh_modules_find(pc, &module);
+	int err;
+
+	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE))
+		return step_by_ucontext(c);
+	if (answer == MODULE_NONE)
+		return step_by_chain(c);
+	err = torsh_cfi_read(module.eh_frame_hdr, pc, c->scratch);
+	if (err == -ENOENT)
+		return step_by_chain(c);
+	return err ? err : step_by_row(c);
+}
+
+/* Not inlined: the registers stored here are those of a frame that lives until the cursor has left it. */
+__attribute__((noinline)) int torsh_unwind_reach(struct unwind_cursor *c, struct cfi_scratch *scratch, uintptr_t sp)
+{
+	memset(c, 0, sizeof(*c));
+	c->scratch = scratch;
+	c->is_exact = true;
+	torsh_cpu_registers(c->registers);
+	for (int i = 0; i < MAX_OWN_FRAMES; i++) {
+		int err = torsh_unwind_step(c);
+
+		if (err <= 0)
+			return err ? err : -ENOENT;
+		if (c->registers[CFI_RSP] == sp)
+			return 0;
+	}
+	return -ENOENT;
+}

@@ -46,9 +46,11 @@ JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemallo
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
 JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise
+# Its own profiler is never on, and would make the target load libgcc_s.
+JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
-JEMALLOC_LIBS := -lm
+JEMALLOC_LINK := $(JEMALLOC_UNUSED:%=-Wl,--defsym=$(JEMALLOC_PREFIX)%=$(JEMALLOC_PREFIX)abort) -lm
 else
 TARGET_FLAGS += -DTORSH_WITHOUT_JEMALLOC
 endif
@@ -116,7 +118,7 @@ $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
 	@nm -g --defined-only $< 2>/dev/null | awk 'NF == 3 { print $$3 }' | sort -u | \
 		grep -vE '^(je_|_Z|DW\.ref\.)' | sed 's/.*/& $(JEMALLOC_PREFIX)&/' >$(@D)/names
 	@nm -u $< 2>/dev/null | awk 'NF == 2 { print $$2 }' | sort -u | \
-		grep -xF $(JEMALLOC_IMPORTS:%=-e %) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
+		grep -xF $(addprefix -e ,$(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
 	@cp $< $(@D)/archive.a
 	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
 	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names $(@D)/archive.a $@
@@ -125,7 +127,7 @@ $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
 $(AGENT): $(TARGET_OBJECTS) $(JEMALLOC) $(wildcard $(EXPORTS_MAP))
 	$(call say,link,$@)$(CC) -shared -o $@ $(TARGET_OBJECTS) $(JEMALLOC) -Wl,-soname,libtorshagent.so -Wl,-z,now -Wl,-z,defs \
 		-Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed \
-		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LIBS)
+		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LINK)
 	@$(if $(JEMALLOC),,echo "note: no libjemalloc_pic.a here: the agent was built without its private jemalloc" >&2)
 comma := ,
 

@@ -77,7 +77,7 @@ layering: ## no #include goes the wrong way
 	@test/check/layering
 
 exports: agent ## the agent exports, imports and needs only what it may
-	@test/check/exports $(AGENT) $(BUILD)/target $(EXPORTS_MAP)
+	@test/check/exports $(AGENT) $(BUILD)/target $(EXPORTS_MAP) $(JEMALLOC)
 
 lint: ## formatting, static analysis, licence lines; the longest functions and files
 	@test/check/lint

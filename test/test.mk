@@ -94,4 +94,27 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 .PHONY: test-programs fuzzers asan-replays bench-programs
 
--include $(wildcard $(TEST)/*/*.d)
+-include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
+
+# ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
+
+BENCH := $(BUILD)/bench
+BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/libnoop_agent.so \
+	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
+bench-programs: $(BENCH_PROGRAMS)
+
+$(BENCH)/pair: test/bench/pair.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
+
+$(BENCH)/containers: test/bench/containers.cc $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,c++,$<)$(CXX) -std=c++17 -O2 -g $(WARNINGS) -fomit-frame-pointer -pthread -o $@ $<
+
+$(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fno-builtin -fPIC -shared -o $@ $<
+
+$(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)

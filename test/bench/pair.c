@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What a malloc+free pair costs: pair SITES DEPTH THREADS PAIRS
+ *
+ * SITES 1: one call site, DEPTH frames below the thread's first function, each block freed at once. SITES 4: four call
+ * sites at DEPTH, DEPTH+1, DEPTH+2 and DEPTH+3 in turn, with 64 live blocks. Every thread does PAIRS. Prints the
+ * nanoseconds that a pair took, per thread.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LIVE 64
+#define THREADS_MAX 64
+
+static int n_sites, n_threads, depth;
+static long n_pairs;
+static pthread_barrier_t ready;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void run_one_site(void)
+{
+	for (long i = 0; i < n_pairs; i++) {
+		void *volatile block = malloc(64);
+
+		free(block);
+	}
+}
+
+__attribute__((noinline)) static void *site_0(long i)
+{
+	void *volatile block = malloc(32 + (i & 15));
+
+	return block;
+}
+
+__attribute__((noinline)) static void *site_1(long i)
+{
+	void *volatile block = site_0(i);
+
+	return block;
+}
+
+__attribute__((noinline)) static void *site_2(long i)
+{
+	void *volatile block = site_1(i);
+
+	return block;
+}
+
+__attribute__((noinline)) static void *site_3(long i)
+{
+	void *volatile block = site_2(i);
+
+	return block;
+}
+
+static void run_four_sites(void)
+{
+	void *live[LIVE] = {0};
+
+	for (long i = 0; i < n_pairs; i += 4) {
+		void **slot = &live[i % LIVE];
+
+		free(slot[0]);
+		slot[0] = site_0(i);
+		free(slot[1]);
+		slot[1] = site_3(i);
+		free(slot[2]);
+		slot[2] = site_1(i);
+		free(slot[3]);
+		slot[3] = site_2(i);
+	}
+	for (int i = 0; i < LIVE; i++)
+		free(live[i]);
+}
+
+/* Each level has its own frame: the result is used after the call. */
+__attribute__((noinline)) static int descend(int levels)
+{
+	volatile int below;
+
+	if (levels > 0)
+		below = descend(levels - 1);
+	else if (n_sites == 1)
+		below = (run_one_site(), 0);
+	else
+		below = (run_four_sites(), 0);
+	return below + 1;
+}
+
+static void *run_thread(void *unused)
+{
+	pthread_barrier_wait(&ready);
+	descend(depth);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS_MAX];
+	uint64_t start_ns;
+
+	if (argc != 5)
+		return 2;
+	n_sites = atoi(argv[1]);
+	depth = atoi(argv[2]);
+	n_threads = atoi(argv[3]);
+	n_pairs = atol(argv[4]);
+	if (n_threads < 1 || n_threads > THREADS_MAX)
+		return 2;
+	pthread_barrier_init(&ready, NULL, (unsigned)n_threads + 1);
+	for (int i = 0; i < n_threads; i++) {
+		if (pthread_create(&threads[i], NULL, run_thread, NULL))
+			return 1;
+	}
+	pthread_barrier_wait(&ready);
+	start_ns = now_ns();
+	for (int i = 0; i < n_threads; i++)
+		pthread_join(threads[i], NULL);
+	printf("%.2f\n", (double)(now_ns() - start_ns) / (double)n_pairs);
+	return 0;
+}

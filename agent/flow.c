@@ -84,11 +84,12 @@ static int wait_for_room(struct flow *flow)
 	struct channel_header *header = torsh_process->channel.header;
 	struct thread_slot *slot = flow->ring.slot;
 	uint32_t heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);
-	uint64_t start = monotonic_ns(), moved = start, now = start;
+	uint64_t start, moved, now;
 	int has_room = 0;
 
 	if (heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
 		return 0;
+	start = moved = now = monotonic_ns();
 	while (!has_room && now - start < WAIT_AT_MOST_NS && now - moved < STUCK_AFTER_NS && !writer_is_dead(header)) {
 		uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire), beat;
 
@@ -210,7 +211,7 @@ lose:
 
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
 {
-	uint8_t *begin = flow->ring.bytes + (flow->ring.head & flow->ring.mask), *end, payload[64];
+	uint8_t *begin = torsh_ring_place(&flow->ring), *end, payload[64];
 
 	end = torsh_codec_put_cold(&flow->codec, begin, stamp, event->id, payload, torsh_codec_pack(event, payload));
 	torsh_ring_commit(&flow->ring, begin, end);

@@ -128,29 +128,43 @@ static inline void torsh_flow_free(struct flow *flow, uint64_t address, uint32_t
 	torsh_ring_commit(&flow->ring, begin, end);
 }
 
+/* The stack by events of its own, because it changed too much; returns the alloc's stamp anew, 0 when it is lost. */
+static inline uint64_t torsh_flow_stack_first(struct flow *flow, struct stack_delta *delta)
+{
+	torsh_ring_cancel(&flow->ring);
+	if (torsh_flow_put_stack(flow, delta)) {
+		torsh_flow_lose(flow, LOSS_ALLOC);
+		return 0;
+	}
+	delta->pop = delta->n_push = 0;
+	torsh_ring_begin(&flow->ring);
+	return torsh_flow_stamp(flow);
+}
+
 /* frame: the hook's __builtin_frame_address(0), or NULL when stacks are not recorded. */
 static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc *alloc, const void *frame)
 {
 	struct stack_delta delta = {0};
 	uint8_t *begin, *end;
+	uint64_t stamp;
 
 	if (!torsh_flow_has_room(flow)) {
 		torsh_flow_lose(flow, LOSS_ALLOC);
 		return;
 	}
+	/* Stamped before the stack is taken: reading the counter goes on while that is done. */
+	begin = torsh_ring_begin(&flow->ring);
+	stamp = torsh_flow_stamp(flow);
 	if (frame) {
 		torsh_stack_capture(flow->stack, frame, &delta);
 		if (__builtin_expect(delta.pop > 255 || delta.n_push > CODEC_INLINE_IDS, 0)) {
-			if (torsh_flow_put_stack(flow, &delta)) {
-				torsh_flow_lose(flow, LOSS_ALLOC);
+			stamp = torsh_flow_stack_first(flow, &delta);
+			if (!stamp)
 				return;
-			}
-			delta.pop = delta.n_push = 0;
+			begin = torsh_ring_place(&flow->ring);
 		}
 	}
-	begin = torsh_ring_begin(&flow->ring);
-	end = torsh_codec_put_alloc(&flow->codec, begin, torsh_flow_stamp(flow), alloc, frame != 0, delta.pop,
-				    delta.n_push, delta.push);
+	end = torsh_codec_put_alloc(&flow->codec, begin, stamp, alloc, frame != 0, delta.pop, delta.n_push, delta.push);
 	torsh_ring_commit(&flow->ring, begin, end);
 }
 

@@ -17,7 +17,11 @@
 
 struct stack;
 
-/* ids of addresses (agent/registry.h), outermost first; valid until the next capture. */
+/*
+ * ids of addresses (agent/registry.h), outermost first; valid until the next capture. STACK_READABLE of them can be
+ * read, also where n_push is less.
+ */
+#define STACK_READABLE 8
 struct stack_delta {
 	uint32_t pop;		/* innermost frames that are gone, or STACK_POP_ALL: start anew */
 	uint32_t n_push;

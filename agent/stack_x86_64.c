@@ -57,7 +57,7 @@ struct stack {
 	uintptr_t never; /* 0, where a check expects something else */
 	struct frame end; /* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
 	struct stepper stepper;
-	uint32_t ids[STACK_MAX_FRAMES];
+	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
 	struct frame frames[STACK_MAX_FRAMES]; /* outermost first */
 	struct fresh_frame fresh[STACK_MAX_FRAMES]; /* innermost first */
 	struct check_group checks[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME]; /* each on a page of its own, at worst */

@@ -65,17 +65,19 @@ static void read_ids(struct reader *in, struct codec_stack *stack, uint32_t n)
 
 static void use_change(struct codec_stack *stack, const struct codec_change *change)
 {
+	uint32_t n = change->words[0] >> 16 & 0xffff;
+
 	stack->form = CODEC_STACK_GIVEN;
-	stack->pop = change->pop;
-	stack->n = change->n <= CODEC_CHANGE_IDS ? change->n : CODEC_CHANGE_IDS;
-	memcpy(stack->ids, change->ids, sizeof(change->ids));
+	stack->pop = change->words[0] & 0xffff;
+	stack->n = n <= CODEC_CHANGE_IDS ? n : CODEC_CHANGE_IDS;
+	for (uint32_t i = 0; i < CODEC_CHANGE_IDS; i++)
+		stack->ids[i] = (uint32_t)(change->words[(i + 1) / 2] >> (i & 1 ? 0 : 32));
 }
 
 static void remember_change(struct codec *codec, const struct codec_stack *stack)
 {
-	struct codec_change change = {.pop = (uint16_t)stack->pop, .n = (uint16_t)stack->n};
+	struct codec_change change = torsh_codec_change(stack->pop, stack->n, stack->ids);
 
-	memcpy(change.ids, stack->ids, stack->n * sizeof(stack->ids[0]));
 	codec->changes[torsh_codec_change_slot(&change)] = change;
 }
 
@@ -99,10 +101,11 @@ static int read_stack(const struct codec *codec, struct reader *in, uint32_t for
 
 static long decode_free(struct codec *codec, struct reader *in, uint32_t lead, struct event *event)
 {
-	uint64_t stamp = read_stamp(codec, in, lead), address;
+	uint64_t stamp, address;
 
 	if (read_address(codec, in, lead >> 4 & 7, &address))
 		return -EPROTO;
+	stamp = read_stamp(codec, in, lead);
 	if (in->is_short)
 		return 0;
 	codec->stamp = event->stamp = stamp;
@@ -116,7 +119,7 @@ static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, 
 			 struct codec_stack *stack)
 {
 	uint32_t second = (uint32_t)read_bytes(in, 1), form = second >> 2 & 3;
-	uint64_t stamp = read_stamp(codec, in, lead), address;
+	uint64_t stamp, address;
 
 	if (read_address(codec, in, lead >> 4 & 7, &address))
 		return -EPROTO;
@@ -131,6 +134,7 @@ static long decode_alloc(struct codec *codec, struct reader *in, uint32_t lead, 
 		event->alloc.usable = event->alloc.size + read_bytes(in, 2);
 	if (event->alloc.entry >= N_ALLOC_ENTRIES || read_stack(codec, in, form, stack))
 		return -EPROTO;
+	stamp = read_stamp(codec, in, lead);
 	if (in->is_short)
 		return 0;
 	codec->stamp = event->stamp = stamp;
@@ -194,19 +198,22 @@ static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, s
 			struct codec_stack *stack)
 {
 	uint32_t id = (uint32_t)read_bytes(in, 1), n_bytes = (uint32_t)read_bytes(in, 2);
-	uint64_t stamp = read_stamp(codec, in, lead);
 	struct reader payload = {.at = in->at, .end = in->at + n_bytes};
+	uint64_t stamp;
 
 	if ((lead & 0xf0) || id < 8 || id >= EVENT_ID_END || n_bytes > CODEC_EVENT_MAX)
-		return -EPROTO;
+		return in->is_short ? 0 : -EPROTO;
 	if (in->is_short || (size_t)(in->end - in->at) < n_bytes)
+		return 0;
+	in->at += n_bytes;
+	stamp = read_stamp(codec, in, lead);
+	if (in->is_short)
 		return 0;
 	event->id = id;
 	unpack(&payload, event);
 	if (id == EVENT_STACK && unpack_stack(&payload, event, stack))
 		return -EPROTO;
 	codec->stamp = event->stamp = stamp;
-	in->at += n_bytes;
 	return 1;
 }
 

@@ -15,9 +15,12 @@
  *	bits 2-3  stack: enum codec_stack_form
  *	bits 4-6  enum alloc_entry
  *	bit 7	  the usable size takes 8 bytes (otherwise 2: what it exceeds the size by)
- * Then in this order: stamp, address, size, usable size, stack. All numbers little endian.
+ * Then in this order: address, size, usable size, stack, stamp. All numbers little endian.
  *
- * Cold: lead, id, u16 length of the payload, stamp, payload (fields as in events.def, packed; for STACK the ids).
+ * Cold: lead, id, u16 length of the payload, payload (fields as in events.def, packed; for STACK the ids), stamp.
+ *
+ * The stamp is last so that nothing else has to wait for it: reading the time stamp counter takes as long as all the
+ * rest, but goes on beside it.
  *
  * The encoder writes whole 8-byte words and advances by less: CODEC_EVENT_MAX includes that slack.
  */
@@ -46,14 +49,13 @@ enum codec_stack_form {
 
 #define CODEC_CHANGE_IDS 7u
 
-/* A small change of the stack: pop innermost frames, push ids (outermost first). Unused ids are 0. */
+/*
+ * A small change of the stack, in four words that are hashed and compared as such: pop in bits 0-15 of the first, the
+ * number of pushed ids in bits 16-31, then the ids (outermost first), 32 bits each. Unused ids are 0.
+ */
 struct codec_change {
-	uint16_t pop;
-	uint16_t n;
-	uint32_t ids[CODEC_CHANGE_IDS];
+	uint64_t words[4];
 };
-
-_Static_assert(sizeof(struct codec_change) == 32, "a change is compared as four words");
 
 #define CODEC_RECENT 256u
 
@@ -85,12 +87,40 @@ static inline uint32_t torsh_codec_address_slot(uint64_t unit)
 
 static inline uint32_t torsh_codec_change_slot(const struct codec_change *change)
 {
-	uint64_t w[4], h;
+	const uint64_t *w = change->words;
+	uint64_t h = w[0] * 0x9e3779b97f4a7c15u ^ w[1] * 0xc2b2ae3d27d4eb4fu;
 
-	memcpy(w, change, sizeof(w));
-	h = w[0] * 0x9e3779b97f4a7c15u ^ w[1] * 0xc2b2ae3d27d4eb4fu;
 	h ^= w[2] * 0x165667b19e3779f9u ^ w[3] * 0x27d4eb2f165667c5u;
 	return (uint32_t)((h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 56);
+}
+
+/* ids: CODEC_CHANGE_IDS of them can be read, the first n count. No branch: n is hard to predict. */
+static inline struct codec_change torsh_codec_change(uint32_t pop, uint32_t n, const uint32_t *ids)
+{
+	static const uint64_t used[CODEC_CHANGE_IDS + 1][4] = {
+#define ONE UINT64_C(0xffffffff)
+#define TWO (~UINT64_C(0))
+		{ONE},		     {TWO},
+		{TWO, ONE},	     {TWO, TWO},
+		{TWO, TWO, ONE},     {TWO, TWO, TWO},
+		{TWO, TWO, TWO, ONE}, {TWO, TWO, TWO, TWO},
+#undef ONE
+#undef TWO
+	};
+	const uint64_t *mask = used[n];
+
+	return (struct codec_change){{
+		(pop | n << 16 | (uint64_t)ids[0] << 32) & mask[0],
+		(ids[1] | (uint64_t)ids[2] << 32) & mask[1],
+		(ids[3] | (uint64_t)ids[4] << 32) & mask[2],
+		(ids[5] | (uint64_t)ids[6] << 32) & mask[3],
+	}};
+}
+
+static inline int torsh_codec_is_same_change(const struct codec_change *a, const struct codec_change *b)
+{
+	return ((a->words[0] ^ b->words[0]) | (a->words[1] ^ b->words[1]) | (a->words[2] ^ b->words[2]) |
+		(a->words[3] ^ b->words[3])) == 0;
 }
 
 /* What malloc_usable_size says on glibc for a block in the heap; elsewhere the usable size is sent. */
@@ -151,8 +181,8 @@ static inline uint8_t *torsh_codec_put_free(struct codec *codec, uint8_t *at, ui
 	uint8_t *lead_at = at++;
 	uint32_t lead = CODEC_FREE | is_realloc << 7;
 
-	at = torsh_codec_put_stamp(codec, at, stamp, &lead);
 	at = torsh_codec_put_address(codec, at, address, &lead);
+	at = torsh_codec_put_stamp(codec, at, stamp, &lead);
 	*lead_at = (uint8_t)lead;
 	return at;
 }
@@ -164,20 +194,20 @@ static inline uint8_t *torsh_codec_put_ids(uint8_t *at, const uint32_t *ids, uin
 	return at;
 }
 
-/* n <= CODEC_INLINE_IDS and pop <= 255: larger changes are sent as STACK events before. */
+/*
+ * n <= CODEC_INLINE_IDS and pop <= 255: larger changes are sent as STACK events before. At least CODEC_CHANGE_IDS ids
+ * can be read, also where n is less.
+ */
 static inline uint8_t *torsh_codec_put_stack(struct codec *codec, uint8_t *at, uint32_t pop, uint32_t n,
 					     const uint32_t *ids, uint32_t *second)
 {
 	if (!(pop | n))
 		return at;
 	if (n <= CODEC_CHANGE_IDS) {
-		struct codec_change change = {.pop = (uint16_t)pop, .n = (uint16_t)n};
-		uint32_t slot;
+		struct codec_change change = torsh_codec_change(pop, n, ids);
+		uint32_t slot = torsh_codec_change_slot(&change);
 
-		for (uint32_t i = 0; i < n; i++)
-			change.ids[i] = ids[i];
-		slot = torsh_codec_change_slot(&change);
-		if (memcmp(&codec->changes[slot], &change, sizeof(change)) == 0) {
+		if (torsh_codec_is_same_change(&codec->changes[slot], &change)) {
 			*second |= CODEC_STACK_RECENT << 2;
 			*at = (uint8_t)slot;
 			return at + 1;
@@ -200,7 +230,6 @@ static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, u
 	uint32_t second = width | alloc->entry << 4;
 
 	at += 2;
-	at = torsh_codec_put_stamp(codec, at, stamp, &lead);
 	at = torsh_codec_put_address(codec, at, alloc->address, &lead);
 	at = torsh_codec_put(at, alloc->size, 1u << width);
 	if (__builtin_expect(alloc->usable != torsh_codec_expected_usable(alloc->size), 0)) {
@@ -218,6 +247,7 @@ static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, u
 		at = torsh_codec_put_stack(codec, at, pop, n, ids, &second);
 	else
 		second |= CODEC_STACK_NONE << 2;
+	at = torsh_codec_put_stamp(codec, at, stamp, &lead);
 	lead_at[0] = (uint8_t)lead;
 	lead_at[1] = (uint8_t)second;
 	return at;
@@ -233,13 +263,13 @@ static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, ui
 	uint8_t *lead_at = at;
 	uint32_t lead = CODEC_COLD;
 
-	at = torsh_codec_put_stamp(codec, at + 4, stamp, &lead);
+	memcpy(at + 4, payload, n_bytes);
+	at = torsh_codec_put_stamp(codec, at + 4 + n_bytes, stamp, &lead);
 	lead_at[0] = (uint8_t)lead;
 	lead_at[1] = (uint8_t)id;
 	lead_at[2] = (uint8_t)n_bytes;
 	lead_at[3] = (uint8_t)(n_bytes >> 8);
-	memcpy(at, payload, n_bytes);
-	return at + n_bytes;
+	return at;
 }
 
 /* The payload of a cold event that is not STACK; returns its length. out holds at least 64 bytes. */

@@ -24,12 +24,18 @@ struct ring {
 	uint64_t n_events; /* producer: how many were committed */
 };
 
+/* Where the next event's bytes go. */
+static inline uint8_t *torsh_ring_place(const struct ring *ring)
+{
+	return ring->bytes + (ring->head & ring->mask);
+}
+
 /* Place for an event at the head, with the ring marked busy. Room was made sure of before. */
 static inline uint8_t *torsh_ring_begin(struct ring *ring)
 {
 	/* Visible to the writer within the store buffer's delay: it allows for that (tools/writer/order.h). */
 	atomic_store_explicit(&ring->slot->head, ring->head << 1 | 1, memory_order_relaxed);
-	return ring->bytes + (ring->head & ring->mask);
+	return torsh_ring_place(ring);
 }
 
 /* Publish what lies between begin and end. Pairs with the acquire in torsh_ring_committed. */

@@ -20,11 +20,6 @@ EXPORT void *malloc(size_t n)
 	return p;
 }
 
-void *(*torsh_hook_own_malloc(void))(size_t)
-{
-	return malloc;
-}
-
 EXPORT void *calloc(size_t n, size_t size)
 {
 	void *p = torsh_next.calloc(n, size);

@@ -16,9 +16,6 @@
 #define EXPORT __attribute__((visibility("default")))
 #define HOOK_FRAME __builtin_frame_address(0)
 
-/* The address of our malloc, as this library itself sees it. */
-void *(*torsh_hook_own_malloc(void))(size_t);
-
 /* Heap: collectors/heap.c. block may be NULL: the call failed. */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
 void torsh_heap_freeing(void *block);

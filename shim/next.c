@@ -3,12 +3,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/boot.h"
-#include "shim/hooks.h"
 #include "shim/jemalloc.h"
 #include "shim/sys.h"
 
@@ -99,19 +99,36 @@ static const char *path_of(const void *code)
 	return dladdr(code, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
+/*
+ * The path of another object that defines name before us, NULL when we are the first. A program that takes the address
+ * of a function has a symbol for it too, an undefined one: that leads here.
+ */
+static const char *defined_before_us(const char *name)
+{
+	void *first = dlsym(RTLD_DEFAULT, name);
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (!first || !dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) || !info.dli_fname)
+		return NULL;
+	if (!strcmp(info.dli_fname, torsh_next_own_path()) || (symbol && symbol->st_shndx == SHN_UNDEF))
+		return NULL;
+	return info.dli_fname;
+}
+
 /* Who serves the program's heap, and can we see it? */
 static void inspect_allocator(void *real_malloc)
 {
-	void *first = dlsym(RTLD_DEFAULT, "malloc"), *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
-	void *first_free = dlsym(RTLD_DEFAULT, "free");
+	void *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+	const char *before_us = defined_before_us("malloc");
 
 	allocator_path = path_of(real_malloc);
 	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
-	if (first != (void *)torsh_hook_own_malloc() && first && strcmp(path_of(first), torsh_next_own_path())) {
-		allocator_path = path_of(first);
-		problem = "heap: the program defines malloc itself (a statically linked allocator): no preloaded "
-			  "library can see its heap events";
-	} else if (first_free && strcmp(path_of(first_free), torsh_next_own_path())) {
+	if (before_us) {
+		allocator_path = before_us;
+		problem = "heap: the program defines malloc itself (a statically linked allocator), or another "
+			  "library was preloaded before the agent: no heap event can be seen";
+	} else if (defined_before_us("free")) {
 		problem = "heap: the program defines free itself, but not malloc: heap events are incomplete";
 	}
 }

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/text.h"
+
+static char said[16384];
+
+/* Reads the variables with stderr led into `said`. */
+static void read_config(char *const *environment)
+{
+	FILE *file = tmpfile();
+	int saved = dup(2);
+	long n;
+
+	assert_non_null(file);
+	dup2(fileno(file), 2);
+	torsh_config_read(environment);
+	dup2(saved, 2);
+	close(saved);
+	rewind(file);
+	n = (long)fread(said, 1, sizeof(said) - 1, file);
+	said[n] = '\0';
+	fclose(file);
+}
+
+static int restore_defaults(void **state)
+{
+	static struct config defaults;
+	static int is_known;
+
+	(void)state;
+	if (!is_known)
+		defaults = torsh_config;
+	is_known = 1;
+	torsh_config = defaults;
+	return 0;
+}
+
+static void nothing_set_is_the_documented_default(void **state)
+{
+	char *none[] = {"PATH=/bin", NULL};
+
+	(void)state;
+	read_config(none);
+	assert_string_equal(said, "");
+	assert_int_equal(torsh_config.enabled, 1);
+	assert_int_equal(torsh_config.follow, 1);
+	assert_int_equal(torsh_config.summary, 1);
+	assert_int_equal(torsh_config.record_full, 0);
+	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
+	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM);
+	assert_null(torsh_config.output);
+}
+
+static void values_are_taken(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_ENABLED=0",    "TORSH_PROFILER_OUTPUT=out/%p",
+		       "TORSH_PROFILER_RECORD=full",  "TORSH_PROFILER_RING=100K",
+		       "TORSH_PROFILER_ACTIVITIES=vm", "TORSH_PROFILER_MAX_SIZE=2G",
+		       "TORSH_PROFILER_FILTER=py*",   "TORSH_PROFILER_CHECK_STACKS=7",
+		       "TORSH_PROFILER_ALLOCATOR=jemalloc", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_string_equal(said, "");
+	assert_int_equal(torsh_config.enabled, 0);
+	assert_string_equal(torsh_config.output, "out/%p");
+	assert_int_equal(torsh_config.record_full, 1);
+	assert_int_equal(torsh_config.ring_bytes, 128 << 10);
+	assert_int_equal(torsh_config.activities, ACTIVITY_VM);
+	assert_true(torsh_config.max_size_bytes == UINT64_C(2) << 30);
+	assert_int_equal(torsh_config.check_stacks, 7);
+	assert_int_equal(torsh_config.use_jemalloc, 1);
+	assert_true(torsh_config_wants("python3"));
+	assert_false(torsh_config_wants("bash"));
+}
+
+static void profile_memory_0_records_no_memory(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_PROFILE_MEMORY=0", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_int_equal(torsh_config.activities & (ACTIVITY_HEAP | ACTIVITY_VM), 0);
+}
+
+static void bad_values_are_named_and_leave_the_default(void **state)
+{
+	static const char *const bad[][2] = {
+		{"TORSH_PROFILER_ENABLED=yes", "0 or 1"},
+		{"TORSH_PROFILER_RING=1K", "from 64K to 256M"},
+		{"TORSH_PROFILER_RING=99999999999999999999", "from 64K to 256M"},
+		{"TORSH_PROFILER_RECORD=all", "full or folded"},
+		{"TORSH_PROFILER_ACTIVITIES=heap,foo", "heap,vm,python"},
+		{"TORSH_PROFILER_MAX_SIZE=12X", "10M, 2G"},
+		{"TORSH_PROFILER_MAX_SIZE=", "10M, 2G"},
+		{"TORSH_PROFILER_ALLOCATOR=tcmalloc", "system or jemalloc"},
+		{"TORSH_PROFILER_EXPORT_FORMAT=pdf", "chrome,perfetto"},
+		{"TORSH_PROFILER_CHECK_STACKS=-1", "a number"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct config before = torsh_config;
+		char *set[] = {(char *)bad[i][0], NULL};
+
+		read_config(set);
+		assert_non_null(strstr(said, bad[i][0]));
+		assert_non_null(strstr(said, bad[i][1]));
+		assert_memory_equal(&before, &torsh_config, sizeof(before));
+	}
+}
+
+static void an_unknown_variable_is_named_with_what_there_is(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_OUPUT=x", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_non_null(strstr(said, "TORSH_PROFILER_OUPUT is not a variable"));
+	assert_non_null(strstr(said, " OUTPUT "));
+	assert_null(torsh_config.output);
+}
+
+static void what_comes_later_says_so(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_WITH_FLOPS=1", "TORSH_PROFILER_SCHEDULE=skip:1", "TORSH_PROFILER_ACTIVITIES=heap,cuda",
+		       NULL};
+
+	(void)state;
+	read_config(set);
+	assert_non_null(strstr(said, "TORSH_PROFILER_WITH_FLOPS has no effect in this version"));
+	assert_non_null(strstr(said, "TORSH_PROFILER_SCHEDULE has no effect in this version"));
+	assert_non_null(strstr(said, "this version records heap and vm"));
+	assert_true(torsh_config.activities & ACTIVITY_HEAP);
+}
+
+static void a_child_of_a_session_does_not_complain_again(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_NONSENSE=1", "TORSH_PROFILER_ENABLED=2", "TORSH_PROFILER_SESSION=/tmp/s", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_string_equal(said, "");
+	assert_string_equal(torsh_config.session, "/tmp/s");
+}
+
+static void patterns_expand(void **state)
+{
+	char buffer[256], expected[256];
+	struct text text = TEXT_IN(buffer);
+
+	(void)state;
+	setenv("RANK", "3", 1);
+	torsh_config_expand("a-%n-%p-%r-%%-%x-%", "prog", &text);
+	snprintf(expected, sizeof(expected), "a-prog-%d-3-%%-%%x-%%", getpid());
+	assert_string_equal(buffer, expected);
+	unsetenv("RANK");
+}
+
+static void text_that_does_not_fit_is_cut_and_ended(void **state)
+{
+	char buffer[8];
+	struct text text = TEXT_IN(buffer);
+
+	(void)state;
+	torsh_text_put(&text, "abc");
+	torsh_text_put_number(&text, UINT64_MAX);
+	assert_string_equal(buffer, "abc1844");
+	assert_true(text.is_cut);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
+		cmocka_unit_test_setup(values_are_taken, restore_defaults),
+		cmocka_unit_test_setup(profile_memory_0_records_no_memory, restore_defaults),
+		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default, restore_defaults),
+		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is, restore_defaults),
+		cmocka_unit_test_setup(what_comes_later_says_so, restore_defaults),
+		cmocka_unit_test_setup(a_child_of_a_session_does_not_complain_again, restore_defaults),
+		cmocka_unit_test_setup(patterns_expand, restore_defaults),
+		cmocka_unit_test(text_that_does_not_fit_is_cut_and_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

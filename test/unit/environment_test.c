@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/environment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int count(char *const *environment, const char *definition)
+{
+	int n = 0;
+
+	for (; *environment; environment++)
+		n += !strcmp(*environment, definition);
+	return n;
+}
+
+static int count_name(char *const *environment, const char *name)
+{
+	int n = 0;
+
+	for (; *environment; environment++)
+		n += !strncmp(*environment, name, strlen(name)) && (*environment)[strlen(name)] == '=';
+	return n;
+}
+
+static int start(void **state)
+{
+	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so",
+			      "TORSH_PROFILER_RECORD=full", NULL};
+
+	(void)state;
+	environ = own;
+	torsh_environment_start("/abs/libtorshagent.so", "/run/s");
+	return 0;
+}
+
+static void own_environment_gets_the_absolute_path_and_the_session(void **state)
+{
+	(void)state;
+	assert_int_equal(count(environ, "LD_PRELOAD=/abs/libtorshagent.so:/x/libother.so"), 1);
+	assert_int_equal(count_name(environ, "LD_PRELOAD"), 1);
+	assert_int_equal(count(environ, "TORSH_PROFILER_SESSION=/run/s"), 1);
+	assert_int_equal(count(environ, "PATH=/bin"), 1);
+	assert_int_equal(count(environ, "TORSH_PROFILER_RECORD=full"), 1);
+}
+
+static void a_complete_environment_is_passed_on_as_it_is(void **state)
+{
+	(void)state;
+	assert_int_equal(torsh_environment_slots(environ), 0);
+}
+
+static void a_scrubbed_environment_is_filled_again(void **state)
+{
+	char *scrubbed[] = {"A=1", NULL}, *slots[16], *const *child;
+	size_t n = torsh_environment_slots(scrubbed);
+
+	(void)state;
+	assert_in_range(n, 1, 16);
+	child = torsh_environment_for_child(scrubbed, slots);
+	assert_int_equal(count(child, "A=1"), 1);
+	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
+	assert_int_equal(count(child, "TORSH_PROFILER_SESSION=/run/s"), 1);
+	assert_int_equal(count(child, "TORSH_PROFILER_RECORD=full"), 1);
+}
+
+static void what_the_caller_changed_for_its_child_stays(void **state)
+{
+	char *changed[] = {"TORSH_PROFILER_RECORD=folded", "TORSH_PROFILER_SESSION=/other", "LD_PRELOAD=", NULL};
+	char *slots[16], *const *child;
+
+	(void)state;
+	assert_in_range(torsh_environment_slots(changed), 1, 16);
+	child = torsh_environment_for_child(changed, slots);
+	assert_int_equal(count(child, "TORSH_PROFILER_RECORD=folded"), 1);
+	assert_int_equal(count_name(child, "TORSH_PROFILER_RECORD"), 1);
+	assert_int_equal(count(child, "TORSH_PROFILER_SESSION=/run/s"), 1);
+	assert_int_equal(count_name(child, "TORSH_PROFILER_SESSION"), 1);
+	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
+}
+
+static void no_environment_at_all_is_an_empty_one(void **state)
+{
+	char *slots[16], *const *child;
+
+	(void)state;
+	assert_in_range(torsh_environment_slots(NULL), 1, 16);
+	child = torsh_environment_for_child(NULL, slots);
+	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_environment_gets_the_absolute_path_and_the_session),
+		cmocka_unit_test(a_complete_environment_is_passed_on_as_it_is),
+		cmocka_unit_test(a_scrubbed_environment_is_filled_again),
+		cmocka_unit_test(what_the_caller_changed_for_its_child_stays),
+		cmocka_unit_test(no_environment_at_all_is_an_empty_one),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}

@@ -11,22 +11,16 @@ STEPS = 400  # as in train.py: one block a step
 BLOCK_BYTES = 4096
 
 
-def processes(report):
-    """One report for one process; a directory of several may hold a list of them."""
-    return report["processes"] if "processes" in report else [report]
-
-
 def main(report_path, source_path):
     source = pathlib.Path(source_path)
     lines = source.read_text().splitlines()
     planted = next(i for i, line in enumerate(lines) if MARK in line)
     function = next(m[1] for line in reversed(lines[:planted]) if (m := re.match(r".*?(\w+)\(void\)$", line)))
     report = json.loads(pathlib.Path(report_path).read_text())
-    for process in processes(report):
-        for leak in process["leaks"]:
-            for frame in leak["stack"]:
-                if frame.get("function") == function and pathlib.Path(frame.get("file") or "").name == source.name:
-                    return judge(leak, frame, planted + 1)
+    for leak in report["leaks"]:
+        for frame in leak["stack"]:
+            if frame.get("function") == function and pathlib.Path(frame.get("file") or "").name == source.name:
+                return judge(leak, frame, planted + 1)
     sys.exit(f"the demo failed: no leak in {function} ({source.name}:{planted + 1}) was reported")
 
 

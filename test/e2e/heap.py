@@ -42,21 +42,19 @@ OPERATORS = {
 def own_leaks(output, inside):
     """Leaked (blocks, bytes) by the function just inside of `inside`."""
     found = {}
-    for report in processes(leaks(output)):
-        for entry in report["leaks"]:
-            names = functions(entry)
-            if inside not in names or names.index(inside) == 0:
-                continue
-            name = names[names.index(inside) - 1].split("(")[0]
-            blocks, n_bytes = found.get(name, (0, 0))
-            found[name] = (blocks + entry["blocks"], n_bytes + entry["bytes"])
+    for entry in leaks(output)["leaks"]:
+        names = functions(entry)
+        if inside not in names or names.index(inside) == 0:
+            continue
+        name = names[names.index(inside) - 1].split("(")[0]
+        blocks, n_bytes = found.get(name, (0, 0))
+        found[name] = (blocks + entry["blocks"], n_bytes + entry["bytes"])
     return found
 
 
 def expect_entries(output):
     expect_equal(own_leaks(output, "main"), {name: (1, size) for name, size in ENTRIES.items()}, "leaks of main")
-    for report in processes(leaks(output)):
-        check_counts(report["events"])
+    check_counts(leaks(output)["events"])
 
 
 def entries_with(env):

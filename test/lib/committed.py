@@ -3,7 +3,7 @@
 
 import struct
 
-from harness import PROGRAMS, entries_through, leaks, processes, total
+from harness import PROGRAMS, entries_through, leaks, total
 
 PROGRAM = PROGRAMS / "committed"
 KEPT_BYTES = 48
@@ -33,8 +33,8 @@ def command(counts, n_blocks, n_threads=1, how="return"):
 
 
 def reported(output):
-    """Blocks and bytes of keep_block in the reports of all processes recorded below output."""
-    found = [entry for report in processes(leaks(output)) for entry in entries_through(report["leaks"], "keep_block")]
+    """Blocks and bytes of keep_block in the report of all processes recorded below output."""
+    found = entries_through(leaks(output)["leaks"], "keep_block")
     return total(found, "blocks"), total(found, "bytes")
 
 

@@ -147,6 +147,11 @@ def functions(entry):
     return [frame.get("function") or "" for frame in entry["stack"]]
 
 
+def bytes_at_end(leak):
+    """All that a process had when it ended: its leaks, and what the report leaves out of them."""
+    return leak["leaked_bytes"] + sum(leak[part]["bytes"] for part in ("bookkeeping", "inherited", "suppressed"))
+
+
 def entries_through(entries, function):
     """Leaks or holders whose stack holds a function."""
     return [entry for entry in entries if function in functions(entry)]
@@ -177,8 +182,3 @@ def started(command, env, **options):
         if process.poll() is None:
             process.kill()
         process.wait()
-
-
-def processes(report):
-    """A report's processes: a recording of one process is its own report, a folder of several holds a list."""
-    return report["processes"] if "processes" in report else [report]

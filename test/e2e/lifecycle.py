@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Processes and threads that begin and end in many ways: same status, and exactly what each of them kept."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+OTHER = PROGRAMS / "operators"
+
+# way: {function that keeps: (blocks, bytes)}, over all processes of the session
+KEPT = {
+    "fork": {"keep_in_parent": (4, 4 * 300), "keep_in_child": (3, 3 * 400)},
+    "fork_with_threads": {"keep_in_child": (50, 50 * 400), "keep_in_thread": (4, 4 * 500)},
+    "fork_of_fork": {"keep_in_child": (2, 2 * 400)},
+    "vfork_and_exit": {"keep_in_parent": (5, 5 * 300)},
+    "vfork_and_exec": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
+    "spawn": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
+    "exec_without_environment": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
+    "shell": {"keep_in_parent": (5, 5 * 300)},
+    "at_exit": {"keep_at_exit": (1, 600)},
+    "threads_with_destructors": {},
+    "hundred_threads": {"align_hundred": (10000, 10000 * 501)},
+    "terminated": {"keep_in_parent": (5, 5 * 300)},
+    "with_closed_streams": {"keep_in_parent": (5, 5 * 300)},
+}
+KEEPERS = sorted({name for kept in KEPT.values() for name in kept} | {"run_with_destructors", "free_of_thread"})
+
+
+def live(way):
+    command = [PROGRAMS / "lifecycle", way, OTHER]
+    bare = run(command)
+    result, output = record(command)
+    expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr),
+                 "status and output")
+    report = leaks(output)
+    for name in KEEPERS:
+        found = entries_through(report["leaks"], name)
+        expect_equal((total(found, "blocks"), total(found)), KEPT[way].get(name, (0, 0)), f"blocks and bytes of {name}")
+    check_counts(report["events"])
+
+
+for name in KEPT:
+    add_case(name, live, name)
+
+
+@case
+def a_child_has_its_own_row():
+    _, output = record([PROGRAMS / "lifecycle", "fork", OTHER])
+    report = leaks(output)
+    by_pid = {process["pid"]: process for process in report["processes"]}
+    expect_equal(len(by_pid), 2, "processes")
+    child = next(p for p in by_pid.values() if p["ppid"] in by_pid)
+    expect_equal(child["leaked_bytes"] if not entries_through(report["leaks"], "main") else 1200, 1200, "bytes of the child")
+    for entry in entries_through(report["leaks"], "keep_in_child"):
+        expect_equal(entry["pid"], child["pid"], "process of the child's blocks")
+
+
+@case
+def children_are_left_alone_where_asked():
+    result, output = record([PROGRAMS / "lifecycle", "spawn", OTHER], env={"TORSH_PROFILER_FOLLOW": "0"})
+    expect_equal(result.returncode, 0, "status")
+    report = leaks(output)
+    expect_equal(len(report["processes"]), 1, "processes")
+    assert not entries_through(report["leaks"], "shop::leak_new()")
+
+
+@case
+def ends_are_named():
+    for way, end in (("terminated", "15"), ("at_exit", "25")):
+        _, output = record([PROGRAMS / "lifecycle", way, OTHER])
+        process = leaks(output)["processes"][0]
+        assert end in process["end"] or "TERM" in process["end"], f"{way}: {process['end']!r}"
+
+
+main()

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Like libtwin_small, with another frame at the same place. */
+#if defined(__x86_64__)
+__asm__(".globl twin\n"
+	".type twin, @function\n"
+	"twin:\n"
+	"	.cfi_startproc\n"
+	"	sub $520, %rsp\n"
+	"	.cfi_def_cfa_offset 528\n"
+	"	call *%rdi\n"
+	"	add $520, %rsp\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size twin, . - twin\n");
+#endif
+
+int call_large(void (*function)(void))
+{
+	function();
+	return 520;
+}

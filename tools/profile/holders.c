@@ -40,7 +40,7 @@ static void collect_live(struct holders *holders, const struct profile_process *
 					    .blocks = less(live[i].blocks, live[i].inherited_blocks),
 					    .bytes = less(live[i].bytes, live[i].inherited_bytes),
 					    .usable_bytes = live[i].usable_bytes,
-					    .usable_is_known = process->usable_is_known,
+					    .usable_is_known = process->usable_is_known && !live[i].inherited_blocks,
 					    .first_ns = live[i].first_ns,
 					    .last_ns = live[i].last_ns,
 					    .has_times = true,
@@ -252,6 +252,26 @@ void torsh_holders_sort(struct holders *holders, enum holders_order order)
 		qsort_r(holders->items, holders->n, sizeof(*holders->items), compare_holders, &order);
 }
 
+size_t torsh_holders_put_large_first(struct holders *holders, uint64_t min_bytes)
+{
+	struct holder *all = torsh_need_items(NULL, 0, holders->n, sizeof(*all));
+	size_t n = 0, n_large;
+
+	for (size_t i = 0; i < holders->n; i++) {
+		if (holders->items[i].bytes >= min_bytes)
+			all[n++] = holders->items[i];
+	}
+	n_large = n;
+	for (size_t i = 0; i < holders->n; i++) {
+		if (holders->items[i].bytes < min_bytes)
+			all[n++] = holders->items[i];
+	}
+	free(holders->items);
+	holders->items = all;
+	holders->n_room = n;
+	return n_large;
+}
+
 /* Texts are interned: other pointers are other texts. */
 static int compare_frame(const struct frame *a, const struct frame *b)
 {
@@ -307,7 +327,7 @@ static void name_holder(struct holder *holder, struct symbols *symbols, size_t d
 	}
 }
 
-void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first, enum holders_order order)
+void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first)
 {
 	if (n_first > holders->n)
 		n_first = holders->n;
@@ -316,7 +336,6 @@ void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t
 			name_holder(&holders->items[i], symbols, holders->depth);
 	}
 	merge_equal(holders, n_first, compare_named);
-	torsh_holders_sort(holders, order);
 }
 
 void torsh_holders_sum(const struct holders *holders, uint64_t *blocks, uint64_t *bytes)

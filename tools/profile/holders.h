@@ -45,11 +45,11 @@ void torsh_holders_merge_stacks(struct holders *holders);
 /* Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack. */
 void torsh_holders_sort(struct holders *holders, enum holders_order order);
 
-/*
- * Give the first n_first their frames, and merge those of a process that then look alike (the same functions and
- * lines). Keeps the order, sorts again.
- */
-void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first, enum holders_order order);
+/* Those with at least min_bytes before the others; returns how many they are. Keeps the order within both. */
+size_t torsh_holders_put_large_first(struct holders *holders, uint64_t min_bytes);
+
+/* Give the first n_first their frames, and merge those of a process that then look alike (same functions and lines). */
+void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first);
 
 void torsh_holders_sum(const struct holders *holders, uint64_t *blocks, uint64_t *bytes);
 void torsh_holders_free(struct holders *holders);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * torsh dump: everything that a recording says, a JSON object a line. What a message looks like is asked of protobuf,
+ * what an event looks like of events.def: nothing is listed here a second time.
+ */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/event.h"
+#include "tools/command/command.h"
+#include "tools/die.h"
+#include "tools/profile/read.h"
+#include "tools/report/json.h"
+#include "tools/store/events_columns.h"
+#include "tools/store/recording_read.h"
+
+static const char doc[] = "Print everything in a recording, one JSON object a line: the messages of "
+			  "tools/store/recording.proto, and each event of a full recording by its name.";
+
+enum { KEY_NO_EVENTS = 0x1000, KEY_JSON };
+
+struct dump_options {
+	const char *path;
+	bool without_events;
+};
+
+static const struct argp_option options_dump[] = {
+	{"no-events", KEY_NO_EVENTS, NULL, 0, "leave out the events of a full recording", 0},
+	{"json", KEY_JSON, NULL, 0, "print JSON, which it does anyway", 0},
+	{0},
+};
+
+static error_t parse_dump(int key, char *argument, struct argp_state *state)
+{
+	struct dump_options *options = state->input;
+
+	switch (key) {
+	case KEY_NO_EVENTS:
+		options->without_events = true;
+		return 0;
+	case KEY_JSON:
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->path)
+			argp_error(state, "one recording at a time: \"%s\" is too much", argument);
+		options->path = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->path)
+			argp_error(state, "which recording? Give its directory or file");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static cJSON *make_message(const ProtobufCMessage *message);
+
+static cJSON *make_bytes(const ProtobufCBinaryData *bytes)
+{
+	char *hex = torsh_need(malloc(bytes->len * 2 + 1));
+	cJSON *value;
+
+	for (size_t i = 0; i < bytes->len; i++)
+		snprintf(hex + i * 2, 3, "%02x", bytes->data[i]);
+	hex[bytes->len * 2] = '\0';
+	value = torsh_json_text(hex);
+	free(hex);
+	return value;
+}
+
+/* Addresses in memory are read by people as hexadecimal numbers. */
+static bool is_address(const ProtobufCFieldDescriptor *field)
+{
+	static const char *const names[] = {"ip", "bias", "start", "end"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (field->type == PROTOBUF_C_TYPE_UINT64 && strcmp(field->name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static cJSON *make_enum(const ProtobufCFieldDescriptor *field, int value)
+{
+	const ProtobufCEnumValue *named = protobuf_c_enum_descriptor_get_value(field->descriptor, value);
+
+	return named ? torsh_json_text(named->name) : torsh_json_i64(value);
+}
+
+static cJSON *make_value(const ProtobufCFieldDescriptor *field, const void *at)
+{
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_UINT32:
+		return torsh_json_u64(*(const uint32_t *)at);
+	case PROTOBUF_C_TYPE_UINT64:
+		return is_address(field) ? torsh_json_hex(*(const uint64_t *)at)
+					 : torsh_json_u64(*(const uint64_t *)at);
+	case PROTOBUF_C_TYPE_SINT32:
+	case PROTOBUF_C_TYPE_INT32:
+		return torsh_json_i64(*(const int32_t *)at);
+	case PROTOBUF_C_TYPE_SINT64:
+	case PROTOBUF_C_TYPE_INT64:
+		return torsh_json_i64(*(const int64_t *)at);
+	case PROTOBUF_C_TYPE_BOOL:
+		return torsh_json_bool(*(const protobuf_c_boolean *)at);
+	case PROTOBUF_C_TYPE_ENUM:
+		return make_enum(field, *(const int *)at);
+	case PROTOBUF_C_TYPE_STRING:
+		return torsh_json_text(*(char *const *)at);
+	case PROTOBUF_C_TYPE_BYTES:
+		return make_bytes(at);
+	case PROTOBUF_C_TYPE_MESSAGE:
+		return *(ProtobufCMessage *const *)at ? make_message(*(ProtobufCMessage *const *)at)
+						      : torsh_json_text(NULL);
+	default:
+		return torsh_json_text(NULL);
+	}
+}
+
+static size_t item_bytes(const ProtobufCFieldDescriptor *field)
+{
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_UINT64:
+	case PROTOBUF_C_TYPE_SINT64:
+	case PROTOBUF_C_TYPE_INT64:
+		return 8;
+	case PROTOBUF_C_TYPE_STRING:
+	case PROTOBUF_C_TYPE_MESSAGE:
+		return sizeof(void *);
+	case PROTOBUF_C_TYPE_BYTES:
+		return sizeof(ProtobufCBinaryData);
+	case PROTOBUF_C_TYPE_BOOL:
+		return sizeof(protobuf_c_boolean);
+	default:
+		return 4;
+	}
+}
+
+static cJSON *make_repeated(const ProtobufCFieldDescriptor *field, const char *message)
+{
+	size_t n = *(const size_t *)(message + field->quantifier_offset);
+	const char *items = *(char *const *)(message + field->offset);
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < n; i++)
+		torsh_json_add(list, make_value(field, items + i * item_bytes(field)));
+	return list;
+}
+
+static bool is_there(const ProtobufCFieldDescriptor *field, const char *message)
+{
+	if (field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE)
+		return *(void *const *)(message + field->offset);
+	return *(const protobuf_c_boolean *)(message + field->quantifier_offset);
+}
+
+static cJSON *make_message(const ProtobufCMessage *message)
+{
+	const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+	const char *at = (const char *)message;
+	cJSON *object = torsh_json_object();
+
+	for (unsigned i = 0; i < descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+
+		if (field->label == PROTOBUF_C_LABEL_REPEATED)
+			torsh_json_set(object, field->name, make_repeated(field, at));
+		else if (is_there(field, at))
+			torsh_json_set(object, field->name, make_value(field, at + field->offset));
+	}
+	return object;
+}
+
+static void print_message(const char *name, const ProtobufCMessage *message)
+{
+	cJSON *line = torsh_json_object();
+
+	torsh_json_set(line, name, make_message(message));
+	torsh_json_line(stdout, line);
+}
+
+static void print_u64(const char *name, uint64_t value)
+{
+	if (strstr(name, "address") || strstr(name, "_break"))
+		printf(",\"%s\":\"0x%" PRIx64 "\"", name, value);
+	else
+		printf(",\"%s\":%" PRIu64, name, value);
+}
+
+static void print_fields(const struct event *event)
+{
+	switch (event->id) {
+#define torsh_print_u32(name, value) printf(",\"%s\":%" PRIu32, name, value)
+#define torsh_print_i32(name, value) printf(",\"%s\":%" PRId32, name, value)
+#define torsh_print_u64(name, value) print_u64(name, value)
+#define EVENT(id, NAME, name, text)                                                                                    \
+	case EVENT_##NAME: {                                                                                           \
+		const struct event_##name *fields = &event->name;
+#define FIELD(type, field) torsh_print_##type(#field, fields->field);
+#define END(NAME)                                                                                                      \
+	break;                                                                                                         \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+#undef torsh_print_u32
+#undef torsh_print_i32
+#undef torsh_print_u64
+	default:
+		printf(",\"id\":%" PRIu32, event->id);
+	}
+}
+
+static const char *event_name(uint32_t id)
+{
+	switch (id) {
+#define EVENT(id, NAME, name, text)                                                                                    \
+	case EVENT_##NAME:                                                                                             \
+		return #name;
+#define FIELD(type, name)
+#define END(NAME)
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	default:
+		return "unknown";
+	}
+}
+
+static void print_events(const Torsh__Events *events)
+{
+	struct columns_reader *reader;
+	struct columns_event event;
+	int rc = torsh_columns_open(&reader, events->first_ns, events->n_events, events->columns.data,
+				    events->columns.len);
+
+	if (rc == 0) {
+		while ((rc = torsh_columns_next(reader, &event)) == 1) {
+			printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32
+			       ",\"stack\":%" PRIu32,
+			       event_name(event.event.id), events->process, event.at_ns, event.thread, event.stack);
+			print_fields(&event.event);
+			puts("}");
+		}
+		torsh_columns_close(reader);
+	}
+	if (rc < 0)
+		torsh_warn("%" PRIu32 " events of process %" PRIu32 " are damaged: those that could be read are printed",
+			   events->n_events, events->process);
+}
+
+static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *options)
+{
+	const ProtobufCMessageDescriptor *descriptor = chunk->base.descriptor;
+	const char *at = (const char *)chunk;
+
+	for (unsigned i = 0; i < descriptor->n_fields; i++) {
+		const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+		ProtobufCMessage *const *messages;
+		size_t n;
+
+		if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+			if (is_there(field, at))
+				print_message(field->name, *(ProtobufCMessage *const *)(at + field->offset));
+			continue;
+		}
+		n = *(const size_t *)(at + field->quantifier_offset);
+		messages = *(ProtobufCMessage **const *)(at + field->offset);
+		for (size_t k = 0; k < n; k++) {
+			if (messages[k]->descriptor != &torsh__events__descriptor)
+				print_message(field->name, messages[k]);
+			else if (!options->without_events)
+				print_events((const Torsh__Events *)messages[k]);
+		}
+	}
+}
+
+int torsh_command_dump(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options_dump, .parser = parse_dump, .args_doc = "DIR|FILE", .doc = doc};
+	struct dump_options options = {0};
+	struct recording_reader *reader;
+	Torsh__Chunk *chunk;
+	char error[512] = "it can't be read", *path;
+	const char *problem;
+	int rc;
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	path = torsh_profile_locate(options.path, error, sizeof(error));
+	if (!path || torsh_recording_open(&reader, path, error, sizeof(error)) < 0)
+		torsh_die("%s", error);
+	if (options.without_events)
+		torsh_recording_skip(reader, CHUNK_EVENTS);
+	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
+		print_chunk(chunk, &options);
+		torsh__chunk__free_unpacked(chunk, NULL);
+	}
+	problem = torsh_recording_problem(reader);
+	if (problem)
+		torsh_warn("%s: %s", path, problem);
+	torsh_recording_close(reader);
+	free(path);
+	return rc < 0 || fflush(stdout) ? TORSH_EXIT_UNREADABLE : TORSH_EXIT_DONE;
+}

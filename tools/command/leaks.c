@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh leaks: blocks that were not freed when their process ended. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define TEXT_LIMIT 20
+
+static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
+			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
+			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
+			  "out and counted apart.";
+
+struct view {
+	const struct read_options *options;
+	const struct reading *reading;
+	struct leaks leaks;
+	size_t n_shown; /* holders that are printed */
+};
+
+static cJSON *make_leak(const struct holder *holder)
+{
+	cJSON *leak = torsh_parts_holder(holder, true);
+	cJSON *stack = cJSON_DetachItemFromObjectCaseSensitive(leak, "stack");
+
+	torsh_json_set(leak, "usable_bytes",
+		       holder->usable_is_known ? torsh_json_u64(holder->usable_bytes) : torsh_json_text(NULL));
+	torsh_json_set(leak, "first_ns", holder->has_times ? torsh_json_u64(holder->first_ns) : torsh_json_text(NULL));
+	torsh_json_set(leak, "last_ns", holder->has_times ? torsh_json_u64(holder->last_ns) : torsh_json_text(NULL));
+	torsh_json_set(leak, "stack", stack);
+	return leak;
+}
+
+static cJSON *make_bookkeeping(const struct leaks *leaks)
+{
+	cJSON *object = torsh_json_object(), *by = torsh_json_list();
+
+	torsh_json_set(object, "bytes", torsh_json_u64(leaks->bookkeeping_bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(leaks->bookkeeping_blocks));
+	for (size_t i = 0; i < leaks->n_bookkeeping; i++) {
+		cJSON *kept = torsh_json_object();
+
+		torsh_json_set(kept, "what", torsh_json_text(leaks->bookkeeping[i].what));
+		torsh_json_set(kept, "bytes", torsh_json_u64(leaks->bookkeeping[i].bytes));
+		torsh_json_set(kept, "blocks", torsh_json_u64(leaks->bookkeeping[i].blocks));
+		torsh_json_add(by, kept);
+	}
+	torsh_json_set(object, "by", by);
+	return object;
+}
+
+static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *suppress)
+{
+	cJSON *object = torsh_json_object(), *by = torsh_json_list();
+
+	torsh_json_set(object, "bytes", torsh_json_u64(leaks->suppressed_bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(leaks->suppressed_blocks));
+	for (size_t i = 0; i < suppress->n; i++) {
+		cJSON *rule = torsh_json_object();
+
+		torsh_json_set(rule, "rule", torsh_json_text(suppress->rules[i].pattern));
+		torsh_json_set(rule, "bytes", torsh_json_u64(suppress->rules[i].bytes));
+		torsh_json_set(rule, "blocks", torsh_json_u64(suppress->rules[i].blocks));
+		torsh_json_set(rule, "stacks", torsh_json_u64(suppress->rules[i].n_stacks));
+		torsh_json_add(by, rule);
+	}
+	torsh_json_set(object, "by", by);
+	return object;
+}
+
+static cJSON *make_processes(const struct view *view)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < view->reading->n_processes; i++) {
+		cJSON *process = torsh_parts_process(view->reading->processes[i]);
+
+		torsh_json_set(process, "leaked_bytes", torsh_json_u64(view->leaks.processes[i].bytes));
+		torsh_json_set(process, "leaked_blocks", torsh_json_u64(view->leaks.processes[i].blocks));
+		torsh_json_add(list, process);
+	}
+	return list;
+}
+
+static void print_json(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	const struct profile_process *first = reading->processes[0];
+	cJSON *inherited = torsh_json_object();
+	struct json json;
+	char end[32];
+
+	torsh_profile_end_name(first, end, sizeof(end));
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "pid", torsh_json_u64(first->pid));
+	torsh_json_member(&json, "program", torsh_json_text(first->program));
+	torsh_json_member(&json, "end", torsh_json_text(end));
+	torsh_json_member(&json, "leaked_bytes", torsh_json_u64(leaks->bytes));
+	torsh_json_member(&json, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_member(&json, "usable_bytes",
+			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes) : torsh_json_text(NULL));
+	torsh_json_member(&json, "overhead_bytes",
+			  leaks->usable_is_known ? torsh_json_i64((int64_t)(leaks->usable_bytes - leaks->bytes))
+						 : torsh_json_text(NULL));
+	torsh_json_array(&json, "leaks");
+	for (size_t i = 0; i < view->n_shown; i++)
+		torsh_json_item(&json, make_leak(&leaks->found.items[i]));
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "omitted", torsh_parts_omitted(&leaks->found, view->n_shown));
+	torsh_json_member(&json, "bookkeeping", make_bookkeeping(leaks));
+	torsh_json_member(&json, "suppressed", make_suppressed(leaks, &view->options->suppress));
+	torsh_json_set(inherited, "bytes", torsh_json_u64(leaks->inherited_bytes));
+	torsh_json_set(inherited, "blocks", torsh_json_u64(leaks->inherited_blocks));
+	torsh_json_member(&json, "inherited", inherited);
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "processes", make_processes(view));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "counters", torsh_parts_counters(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+static void print_left_out(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct suppress *suppress = &view->options->suppress;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (leaks->bookkeeping_blocks) {
+		printf("left out: %s in %s of bookkeeping\n", torsh_size_exact(leaks->bookkeeping_bytes, bytes),
+		       torsh_text_blocks(leaks->bookkeeping_blocks, blocks));
+		for (size_t i = 0; i < leaks->n_bookkeeping; i++)
+			printf("          %s: %s in %s\n", leaks->bookkeeping[i].what,
+			       torsh_size_exact(leaks->bookkeeping[i].bytes, bytes),
+			       torsh_text_blocks(leaks->bookkeeping[i].blocks, blocks));
+	}
+	if (leaks->inherited_blocks)
+		printf("left out: %s in %s from before a fork\n", torsh_size_exact(leaks->inherited_bytes, bytes),
+		       torsh_text_blocks(leaks->inherited_blocks, blocks));
+	for (size_t i = 0; i < suppress->n; i++) {
+		if (suppress->rules[i].n_stacks)
+			printf("suppressed: %s in %s by leak:%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
+			       torsh_text_blocks(suppress->rules[i].blocks, blocks), suppress->rules[i].pattern);
+	}
+}
+
+static void print_text(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	const struct reading *reading = view->reading;
+	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
+	size_t n_left = leaks->found.n - view->n_shown;
+
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, 10);
+	if (!leaks->blocks)
+		torsh_text_heading(stdout, "No leaks.");
+	else
+		torsh_text_heading(stdout, "%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
+				   torsh_text_blocks(leaks->blocks, blocks));
+	if (leaks->blocks && leaks->usable_is_known)
+		printf("the allocator took %s for them\n", torsh_size_exact(leaks->usable_bytes, usable));
+	print_left_out(view);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	for (size_t i = 0; i < view->n_shown; i++)
+		torsh_text_holder(stdout, i + 1, &leaks->found.items[i], leaks->bytes, reading->n_processes > 1);
+	if (n_left)
+		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
+}
+
+int torsh_command_leaks(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct view view = {.options = &options, .reading = &reading};
+
+	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_reading_open(&reading, &options);
+	view.leaks.found.depth = options.depth;
+	torsh_leaks_find(&view.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
+	view.n_shown = torsh_options_choose(&options, &view.leaks.found, reading.symbols, TEXT_LIMIT);
+	if (options.is_json)
+		print_json(&view);
+	else
+		print_text(&view);
+	torsh_leaks_free(&view.leaks);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

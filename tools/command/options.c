@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/command/options.h. */
+#include "tools/command/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/profile/read.h"
+#include "tools/size.h"
+
+/* Stacks that look alike once they have names are merged: so many more than are printed get names for that. */
+#define NAMED_BESIDE 100
+
+enum { KEY_JSON = 0x1000, KEY_LIMIT, KEY_SORT, KEY_PID, KEY_MIN_BYTES, KEY_DEPTH, KEY_SUPPRESS, KEY_NO_LINES };
+
+static const struct argp_option options_common[] = {
+	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
+	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
+	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
+	{"pid", KEY_PID, "PID", 0, "only this process", 1},
+	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
+	{"depth", KEY_DEPTH, "N", 0, "only the N innermost frames count; stacks that are alike then are one", 1},
+	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
+	{0},
+};
+
+uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text)
+{
+	uint64_t bytes = 0;
+
+	if (torsh_size_parse(text, &bytes) < 0)
+		argp_error(state, "--%s takes a size like 4096, 10K, 5M or 1G, not \"%s\"", option, text);
+	return bytes;
+}
+
+uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-')
+		argp_error(state, "--%s takes a number, not \"%s\"", option, text);
+	return number;
+}
+
+static enum holders_order parse_order(struct argp_state *state, const char *text)
+{
+	static const char *const names[] = {
+		[ORDER_BYTES] = "bytes", [ORDER_BLOCKS] = "blocks", [ORDER_USABLE] = "usable",
+		[ORDER_FIRST] = "first", [ORDER_LAST] = "last",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(text, names[i]) == 0)
+			return (enum holders_order)i;
+	}
+	argp_error(state, "--sort takes bytes, blocks, usable, first or last, not \"%s\"", text);
+	return ORDER_BYTES;
+}
+
+/* 0, or a sentence on stderr and false. */
+static bool read_suppressions(struct suppress *suppress, const char *path)
+{
+	unsigned line;
+	int rc = torsh_suppress_read(suppress, path, &line);
+
+	if (rc == -EINVAL)
+		torsh_warn("%s:%u: not a line of the form leak:PATTERN", path, line);
+	else if (rc < 0)
+		torsh_warn("%s: %s", path, strerror(-rc));
+	return rc == 0;
+}
+
+static error_t parse_common(int key, char *argument, struct argp_state *state)
+{
+	struct read_options *options = state->input;
+
+	switch (key) {
+	case KEY_JSON:
+		options->is_json = true;
+		return 0;
+	case KEY_LIMIT:
+		options->limit = torsh_options_number(state, "limit", argument);
+		options->has_limit = true;
+		return 0;
+	case KEY_SORT:
+		options->order = parse_order(state, argument);
+		return 0;
+	case KEY_PID:
+		options->pid = (uint32_t)torsh_options_number(state, "pid", argument);
+		options->has_pid = true;
+		return 0;
+	case KEY_MIN_BYTES:
+		options->min_bytes = torsh_options_size(state, "min-bytes", argument);
+		return 0;
+	case KEY_DEPTH:
+		options->depth = torsh_options_number(state, "depth", argument);
+		return 0;
+	case KEY_SUPPRESS:
+		if (!read_suppressions(&options->suppress, argument))
+			exit(TORSH_EXIT_UNREADABLE);
+		return 0;
+	case KEY_NO_LINES:
+		options->without_lines = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->path)
+			argp_error(state, "one recording at a time: \"%s\" is too much", argument);
+		options->path = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->path)
+			argp_error(state, "which recording? Give its directory or file");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp torsh_read_argp = {.options = options_common, .parser = parse_common};
+
+struct own_input {
+	argp_parser_t parse;
+	void *own;
+	struct read_options *options;
+};
+
+/* The command's parser, with the common one's input handed on. */
+static error_t parse_own_option(int key, char *argument, struct argp_state *state)
+{
+	struct own_input *input = state->input;
+	error_t rc = ARGP_ERR_UNKNOWN;
+
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[0] = input->options;
+		return 0;
+	}
+	if (input->parse) {
+		state->input = input->own;
+		rc = input->parse(key, argument, state);
+		state->input = input;
+	}
+	return rc;
+}
+
+void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			 argp_parser_t parse_own, void *own, struct read_options *options)
+{
+	static const struct argp_child children[] = {{.argp = &torsh_read_argp}, {0}};
+	struct own_input input = {.parse = parse_own, .own = own, .options = options};
+	const struct argp argp = {
+		.options = own_options,
+		.parser = parse_own_option,
+		.args_doc = "DIR|FILE",
+		.doc = doc,
+		.children = children,
+	};
+	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, 0, NULL, &input);
+	if (file && *file && !read_suppressions(&options->suppress, file))
+		exit(TORSH_EXIT_UNREADABLE);
+}
+
+static void select_processes(struct reading *reading, const struct read_options *options)
+{
+	const struct profile *profile = reading->profile;
+
+	reading->processes = torsh_need_items(NULL, 0, profile->n_processes, sizeof(*reading->processes));
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		if (!options->has_pid || profile->processes[i]->pid == options->pid)
+			reading->processes[reading->n_processes++] = profile->processes[i];
+	}
+	if (reading->n_processes)
+		return;
+	if (options->has_pid)
+		torsh_die("%s has no process %u", profile->path, options->pid);
+	torsh_die("%s has no process in it: its writer ended before one was recorded", profile->path);
+}
+
+void torsh_reading_open(struct reading *reading, const struct read_options *options)
+{
+	char error[512] = "it can't be read";
+	char *path = torsh_profile_locate(options->path, error, sizeof(error));
+
+	*reading = (struct reading){0};
+	if (!path)
+		torsh_die("%s", error);
+	reading->profile = torsh_profile_read(path, READ_WAIT_S, error, sizeof(error));
+	if (!reading->profile)
+		torsh_die("%s", error);
+	free(path);
+	select_processes(reading, options);
+	reading->symbols = torsh_symbols_create(!options->without_lines);
+	for (size_t i = 0; reading->profile->is_being_written && i < reading->n_processes; i++) {
+		if (torsh_profile_is_alive(reading->profile, reading->processes[i])) {
+			torsh_warn("still running: as of its last checkpoint");
+			break;
+		}
+	}
+}
+
+void torsh_reading_close(struct reading *reading, struct read_options *options)
+{
+	torsh_symbols_destroy(reading->symbols);
+	torsh_profile_destroy(reading->profile);
+	free(reading->processes);
+	torsh_suppress_free(&options->suppress);
+}
+
+static size_t limit_of(const struct read_options *options, size_t n, size_t text_limit)
+{
+	size_t limit = options->has_limit ? options->limit : options->is_json ? READ_LIMIT_JSON : text_limit;
+
+	return limit && limit < n ? limit : n;
+}
+
+size_t torsh_options_choose(const struct read_options *options, struct holders *holders, struct symbols *symbols,
+			    size_t text_limit)
+{
+	size_t n_large, n_named;
+
+	torsh_holders_sort(holders, options->order);
+	n_large = torsh_holders_put_large_first(holders, options->min_bytes);
+	n_named = limit_of(options, n_large, text_limit);
+	if (n_named < n_large)
+		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
+	torsh_holders_name(holders, symbols, n_named);
+	torsh_holders_sort(holders, options->order);
+	n_large = torsh_holders_put_large_first(holders, options->min_bytes);
+	return limit_of(options, n_large, text_limit);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What all reading commands have in common: their options, and the recording that these lead to. A command's own
+ * argp has torsh_read_argp as a child and a struct read_options as that child's input.
+ */
+#ifndef TORSH_COMMAND_OPTIONS_H
+#define TORSH_COMMAND_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/profile/holders.h"
+#include "tools/profile/suppress.h"
+
+#define READ_LIMIT_JSON 1000
+#define READ_WAIT_S 60
+
+struct read_options {
+	const char *path;
+	bool is_json, without_lines;
+	bool has_limit, has_pid;
+	size_t limit; /* 0: all */
+	uint32_t pid;
+	uint64_t min_bytes;
+	size_t depth; /* 0: all frames */
+	enum holders_order order;
+	struct suppress suppress;
+};
+
+extern const struct argp torsh_read_argp;
+
+/* A recording, and the processes in it that were asked for. */
+struct reading {
+	struct profile *profile;
+	struct symbols *symbols;
+	struct profile_process **processes;
+	size_t n_processes;
+};
+
+/*
+ * Parse a command's arguments: options of its own (a NULL key ends them; may be NULL) and the common ones, with one
+ * PATH. own is what parse gets as its state->input. Exits with usage where they are wrong.
+ */
+void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			 argp_parser_t parse_own, void *own, struct read_options *options);
+
+/* Read what the options ask for; dies with a sentence when that can't be had. */
+void torsh_reading_open(struct reading *reading, const struct read_options *options);
+void torsh_reading_close(struct reading *reading, struct read_options *options);
+
+/*
+ * Sort the holders, name and merge those that are printed, and put them first. Returns how many these are: what was
+ * asked for, else what suits the output.
+ */
+size_t torsh_options_choose(const struct read_options *options, struct holders *holders, struct symbols *symbols,
+			    size_t text_limit);
+
+/* Parse a size for an option, or end with usage. */
+uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text);
+/* The same for a number. */
+uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * torsh run: sets the environment for the agent and becomes the program. Pid, signals and exit status are the
+ * program's own; the agent starts the writer.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/command/program.h"
+#include "tools/die.h"
+
+#define AGENT_NAME "libtorshagent.so"
+
+static const char doc[] = "Run a program under the agent and record what it does with memory.\v"
+			  "Each option sets a variable TORSH_PROFILER_NAME, which works as well. The recording is "
+			  "written to a directory; read it with `torsh report DIR`.";
+
+enum value_kind { VALUE_TEXT, VALUE_SIZE, VALUE_FIXED };
+
+/* Every option but --agent is a variable of the agent. */
+static const struct setting {
+	const char *option, *argument, *variable, *fixed, *text;
+	char letter;
+	enum value_kind kind;
+} settings[] = {
+	{"output", "DIR|FILE", "OUTPUT", NULL, "where to record; %p pid, %n program, %r rank, %h host, %t time "
+	 "(torsh-%n-%p)", 'o', VALUE_TEXT},
+	{"record", "WHAT", "RECORD", NULL, "full: every event is kept; folded: only what reports need", 0, VALUE_TEXT},
+	{"activities", "LIST", "ACTIVITIES", NULL, "what to record: heap,vm,... (all that is found)", 0, VALUE_TEXT},
+	{"filter", "PATTERN", "FILTER", NULL, "only programs with such a name", 0, VALUE_TEXT},
+	{"no-follow", NULL, "FOLLOW", "0", "don't record child processes", 0, VALUE_FIXED},
+	{"summary", NULL, "SUMMARY", "1", "print a short summary at the end", 0, VALUE_FIXED},
+	{"no-summary", NULL, "SUMMARY", "0", "don't print one", 0, VALUE_FIXED},
+	{"suppress", "FILE", "SUPPRESS", NULL, "leaks not to report: lines leak:PATTERN", 0, VALUE_TEXT},
+	{"allocator", "NAME", "ALLOCATOR", NULL, "system: the program's own; jemalloc: serve it from that", 0,
+	 VALUE_TEXT},
+	{"ring", "SIZE", "RING", NULL, "bytes of a thread's ring (1M)", 0, VALUE_SIZE},
+	{"max-size", "SIZE", "MAX_SIZE", NULL, "largest recording", 0, VALUE_SIZE},
+	{"reserve", "SIZE", "RESERVE", NULL, "free disk space to leave", 0, VALUE_SIZE},
+	{"export-format", "LIST", "EXPORT_FORMAT", NULL, "exports to write at the end", 0, VALUE_TEXT},
+	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps", 0, VALUE_TEXT},
+	{"no-stack", NULL, "WITH_STACK", "0", "record no stacks", 0, VALUE_FIXED},
+	{"no-memory", NULL, "PROFILE_MEMORY", "0", "record no heap", 0, VALUE_FIXED},
+	{"no-shapes", NULL, "RECORD_SHAPES", "0", "record no operator shapes", 0, VALUE_FIXED},
+	{"no-flops", NULL, "WITH_FLOPS", "0", "compute no FLOPs", 0, VALUE_FIXED},
+	{"no-modules", NULL, "WITH_MODULES", "0", "record no modules", 0, VALUE_FIXED},
+	{"python-allocators", NULL, "PYTHON_ALLOCATORS", "1", "record Python's own allocators too", 0, VALUE_FIXED},
+	{"check-stacks", "N", "CHECK_STACKS", NULL, "take every N-th stack a second way and compare", 0, VALUE_TEXT},
+};
+
+#define N_SETTINGS (sizeof(settings) / sizeof(*settings))
+#define KEY_SETTING 0x1000
+#define KEY_AGENT (KEY_SETTING + (int)N_SETTINGS)
+
+struct run {
+	const char *agent;
+	char **command;
+};
+
+static void set_variable(const char *name, const char *value)
+{
+	char *variable = torsh_need_text("TORSH_PROFILER_%s", name);
+
+	if (setenv(variable, value, 1) < 0)
+		torsh_die("can't set %s: %s", variable, strerror(errno));
+	free(variable);
+}
+
+static void apply_setting(const struct setting *setting, const char *argument, struct argp_state *state)
+{
+	char digits[24];
+
+	if (setting->kind == VALUE_SIZE) {
+		snprintf(digits, sizeof(digits), "%" PRIu64, torsh_options_size(state, setting->option, argument));
+		argument = digits;
+	}
+	set_variable(setting->variable, setting->kind == VALUE_FIXED ? setting->fixed : argument);
+}
+
+static error_t parse_run(int key, char *argument, struct argp_state *state)
+{
+	struct run *run = state->input;
+
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		if (key == (settings[i].letter ? settings[i].letter : KEY_SETTING + (int)i)) {
+			apply_setting(&settings[i], argument, state);
+			return 0;
+		}
+	}
+	switch (key) {
+	case KEY_AGENT:
+		run->agent = argument;
+		return 0;
+	case ARGP_KEY_ARG:
+		run->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which program? Give it after --");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Beside this program, as in build/, or where `make install` puts it. */
+static char *find_agent(const char *given)
+{
+	static const char *const places[] = {"", "../lib/torsh/", "../lib/"};
+	char exe[PATH_MAX], *directory;
+	ssize_t n;
+
+	if (!given)
+		given = getenv("TORSH_AGENT");
+	if (given && *given) {
+		char *path = realpath(given, NULL);
+
+		if (!path)
+			torsh_die("the agent %s can't be used: %s", given, strerror(errno));
+		return path;
+	}
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n < 0)
+		torsh_die("can't tell where this program lies: %s. Set TORSH_AGENT", strerror(errno));
+	exe[n] = '\0';
+	directory = dirname(exe);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *path = torsh_need_text("%s/%s" AGENT_NAME, directory, places[i]);
+		char *real = realpath(path, NULL);
+
+		free(path);
+		if (real)
+			return real;
+	}
+	torsh_die("there is no " AGENT_NAME " in %s or %s/../lib/torsh: build it, or set TORSH_AGENT", directory,
+		  directory);
+}
+
+/* First in LD_PRELOAD: what the user preloads, e.g. another allocator, is what the agent then passes calls on to. */
+static void preload(const char *agent)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all;
+
+	if (strpbrk(agent, ": "))
+		torsh_die("LD_PRELOAD can't hold a path with a blank or a colon: %s. Set TORSH_AGENT to a symbolic link",
+			  agent);
+	if (others && strstr(others, agent))
+		return;
+	all = others && *others ? torsh_need_text("%s:%s", agent, others) : torsh_need_text("%s", agent);
+	if (setenv("LD_PRELOAD", all, 1) < 0)
+		torsh_die("can't set LD_PRELOAD: %s", strerror(errno));
+	free(all);
+}
+
+static struct argp_option *make_options(void)
+{
+	struct argp_option *options = torsh_need_items(NULL, 0, N_SETTINGS + 2, sizeof(*options));
+
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		options[i] = (struct argp_option){
+			.name = settings[i].option,
+			.key = settings[i].letter ? settings[i].letter : KEY_SETTING + (int)i,
+			.arg = settings[i].argument,
+			.doc = settings[i].text,
+		};
+	}
+	options[N_SETTINGS] = (struct argp_option){
+		.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
+	return options;
+}
+
+int torsh_command_run(int argc, char **argv)
+{
+	struct run run = {0};
+	struct argp argp = {.options = make_options(), .parser = parse_run, .args_doc = "-- COMMAND...", .doc = doc};
+	char reason[PATH_MAX + 256], *agent, *program;
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
+	program = torsh_program_find(run.command[0]);
+	if (!program)
+		torsh_die("there is no program %s", run.command[0]);
+	if (torsh_program_check(program, reason, sizeof(reason)) < 0)
+		torsh_die("%s", reason);
+	agent = find_agent(run.agent);
+	preload(agent);
+	execv(program, run.command);
+	torsh_die("can't run %s: %s", program, strerror(errno));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping of the libraries
+ * and what a rule suppresses. Both are counted apart.
+ */
+#ifndef TORSH_PROFILE_LEAKS_H
+#define TORSH_PROFILE_LEAKS_H
+
+#include "tools/profile/holders.h"
+#include "tools/profile/suppress.h"
+
+struct leaks_kept {
+	const char *what; /* as torsh_bookkeeping_of names it */
+	uint64_t blocks, bytes;
+};
+
+/* What one process leaked; in the order of the processes given. */
+struct leaks_process {
+	uint64_t blocks, bytes;
+};
+
+struct leaks {
+	struct holders found;
+	uint64_t blocks, bytes, usable_bytes;
+	bool usable_is_known; /* of all blocks */
+	struct leaks_process *processes;
+	size_t n_processes;
+	struct leaks_kept *bookkeeping;
+	size_t n_bookkeeping, bookkeeping_room;
+	uint64_t bookkeeping_blocks, bookkeeping_bytes;
+	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
+	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
+};
+
+/* suppress may be NULL. leaks->found.depth may be set before; the found are neither sorted nor named. */
+void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,
+		      struct symbols *symbols, struct suppress *suppress);
+
+void torsh_leaks_free(struct leaks *leaks);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A bar on stderr, for what takes over a second, when that is a terminal. */
+#ifndef TORSH_PROFILE_PROGRESS_H
+#define TORSH_PROFILE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	const char *what;
+	uint64_t total, started_ns, shown_ns;
+	bool is_terminal, is_shown;
+};
+
+void torsh_progress_start(struct progress *progress, const char *what, uint64_t total);
+void torsh_progress_show(struct progress *progress, uint64_t done);
+void torsh_progress_end(struct progress *progress); /* wipes it */
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/read.h. */
+#include "tools/profile/read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/die.h"
+#include "tools/profile/progress.h"
+#include "tools/store/recording_read.h"
+
+#define POLL_NS 20000000L
+#define LOOK_AGAIN_NS UINT64_C(2000000000)
+#define CLOCKS_DIFFER_NS UINT64_C(2000000000) /* a start that is later by more is another process's */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The state and the time of start (ns since boot) of a pid. Returns false where there is none. */
+static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
+{
+	char path[64], line[1024], *end;
+	uint64_t ticks;
+	FILE *file;
+	bool is_there;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is_there = fgets(line, sizeof(line), file);
+	fclose(file);
+	/* The name may hold anything; nothing behind it has a parenthesis. */
+	end = is_there ? strrchr(line, ')') : NULL;
+	if (!end || sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+			   state, &ticks) != 2)
+		return false;
+	*start_ns = ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+	return true;
+}
+
+bool torsh_profile_is_alive(const struct profile *profile, const struct profile_process *process)
+{
+	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME), start_ns;
+	char state;
+
+	if (process->end != TORSH__PROCESS__END_KIND__RUNNING || !process->pid ||
+	    !read_stat(process->pid, &state, &start_ns))
+		return false;
+	if (state == 'Z' || state == 'X')
+		return false;
+	return boot_ns + start_ns < profile->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
+}
+
+static bool any_is_alive(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		if (torsh_profile_is_alive(profile, profile->processes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What the file holds now. Returns 0, -EAGAIN where it doesn't begin as a recording, or -errno with a sentence. */
+static int read_now(const char *path, struct profile **out, char **problem, char *error, size_t n_error)
+{
+	struct recording_reader *reader;
+	struct profile *profile;
+	struct progress progress;
+	Torsh__Chunk *chunk;
+	const char *found;
+	int rc = torsh_recording_open(&reader, path, error, n_error);
+
+	if (rc < 0)
+		return rc == -EPROTO ? -EAGAIN : rc;
+	torsh_recording_skip(reader, CHUNK_EVENTS);
+	profile = torsh_profile_create(path);
+	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
+	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
+		rc = torsh_profile_apply(profile, chunk);
+		torsh__chunk__free_unpacked(chunk, NULL);
+		if (rc < 0)
+			break;
+		torsh_progress_show(&progress, torsh_recording_position(reader));
+	}
+	torsh_progress_end(&progress);
+	found = torsh_recording_problem(reader);
+	*problem = found ? torsh_need(strdup(found)) : NULL;
+	profile->is_truncated = found;
+	torsh_recording_close(reader);
+	if (rc == -EPROTO)
+		snprintf(error, n_error, "%s was written by a version of torsh that this one doesn't know", path);
+	else if (rc < 0)
+		snprintf(error, n_error, "%s: %s", path, strerror(-rc));
+	if (rc < 0) {
+		torsh_profile_destroy(profile);
+		free(*problem);
+		return rc;
+	}
+	*out = profile;
+	return 0;
+}
+
+/* Until the writer has let the file go, or it is time to look again. Returns false when it has let go. */
+static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_ns, bool *is_said)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+
+	while (torsh_recording_is_being_written(path) == 1) {
+		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns >= until_ns)
+			return true;
+		if (!*is_said && now_ns - begin_ns >= LOOK_AGAIN_NS)
+			torsh_warn("waiting for the writer to finish %s", path);
+		*is_said = *is_said || now_ns - begin_ns >= LOOK_AGAIN_NS;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *error, size_t n_error)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), end_ns = begin_ns + wait_s * UINT64_C(1000000000);
+	bool is_said = false;
+
+	for (;;) {
+		/* Asked before reading: what the writer wrote before it let go is read. */
+		bool is_held = torsh_recording_is_being_written(path) == 1;
+		struct profile *profile = NULL;
+		char *problem = NULL;
+		int rc = read_now(path, &profile, &problem, error, n_error);
+		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+		bool is_over = now_ns >= end_ns;
+
+		if (rc < 0 && (rc != -EAGAIN || !is_held || is_over))
+			return NULL;
+		if (rc == 0 && (!is_held || is_over || (profile->n_processes && any_is_alive(profile)))) {
+			profile->is_being_written = is_held;
+			/* The last chunk of a file that grows is often half there: not worth a word. */
+			if (problem && !is_held)
+				torsh_warn("%s: %s", path, problem);
+			free(problem);
+			return profile;
+		}
+		free(problem);
+		torsh_profile_destroy(profile);
+		wait_for_writer(path, begin_ns, now_ns + LOOK_AGAIN_NS < end_ns ? now_ns + LOOK_AGAIN_NS : end_ns,
+				&is_said);
+	}
+}

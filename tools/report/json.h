@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * JSON as the commands print it: values are cJSON's; the outermost object is written member by member and its long
+ * arrays item by item, so that a report of any length needs little memory.
+ *
+ * 64-bit numbers keep all their digits. Text that is no UTF-8 gets U+FFFD for each bad byte.
+ */
+#ifndef TORSH_REPORT_JSON_H
+#define TORSH_REPORT_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *file;
+	bool has_members, has_items;
+};
+
+void torsh_json_begin(struct json *json, FILE *file);
+/* Takes value. */
+void torsh_json_member(struct json *json, const char *name, cJSON *value);
+void torsh_json_array(struct json *json, const char *name);
+/* Takes value. */
+void torsh_json_item(struct json *json, cJSON *value);
+void torsh_json_array_end(struct json *json);
+/* Ends the line; exits with a sentence when writing failed. */
+void torsh_json_end(struct json *json);
+
+/* Values: NULL becomes null. */
+cJSON *torsh_json_u64(uint64_t number);
+cJSON *torsh_json_i64(int64_t number);
+cJSON *torsh_json_hex(uint64_t number); /* "0x7f..." */
+cJSON *torsh_json_text(const char *text);
+cJSON *torsh_json_bool(bool is_true);
+
+/* Add a member to an object, or an item to an array; takes value. */
+void torsh_json_set(cJSON *object, const char *name, cJSON *value);
+void torsh_json_add(cJSON *array, cJSON *value);
+cJSON *torsh_json_object(void);
+cJSON *torsh_json_list(void);
+
+/* One line with the value, which is taken. */
+void torsh_json_line(FILE *file, cJSON *value);
+
+#endif

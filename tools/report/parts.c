@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/parts.h. */
+#include "tools/report/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+static cJSON *make_frame(const struct frame *frame)
+{
+	cJSON *object = torsh_json_object();
+
+	if (frame->cut) {
+		torsh_json_set(object, "cut", torsh_json_text(frame->cut));
+		torsh_json_set(object, "address", frame->address ? torsh_json_hex(frame->address) : torsh_json_text(NULL));
+		return object;
+	}
+	torsh_json_set(object, "function", torsh_json_text(frame->function));
+	torsh_json_set(object, "file", torsh_json_text(frame->file));
+	torsh_json_set(object, "line", frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
+	torsh_json_set(object, "module", torsh_json_text(frame->module));
+	torsh_json_set(object, "address", torsh_json_hex(frame->address));
+	torsh_json_set(object, "offset", frame->has_offset ? torsh_json_u64(frame->offset) : torsh_json_text(NULL));
+	if (frame->module)
+		torsh_json_set(object, "module_offset", torsh_json_hex(frame->module_offset));
+	if (frame->is_inlined)
+		torsh_json_set(object, "inlined", torsh_json_bool(true));
+	if (frame->is_signal_frame)
+		torsh_json_set(object, "signal_frame", torsh_json_bool(true));
+	if (frame->has_no_unwind_info)
+		torsh_json_set(object, "caller_by_frame_pointer", torsh_json_bool(true));
+	return object;
+}
+
+cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < n; i++)
+		torsh_json_add(list, make_frame(frames[i]));
+	return list;
+}
+
+cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "bytes", torsh_json_u64(holder->bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));
+	if (with_pid)
+		torsh_json_set(object, "pid", torsh_json_u64(holder->process->pid));
+	torsh_json_set(object, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
+	return object;
+}
+
+cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
+{
+	uint64_t produced = 0, delivered = 0, dropped = 0, uncommitted = 0, unknown = 0, implicit = 0, late = 0;
+	uint64_t ring_bytes = 0;
+	cJSON *object = torsh_json_object();
+
+	for (size_t i = 0; i < n; i++) {
+		produced += processes[i]->produced;
+		delivered += processes[i]->delivered;
+		dropped += processes[i]->dropped;
+		uncommitted += processes[i]->uncommitted;
+		ring_bytes += processes[i]->ring_bytes_read;
+		unknown += processes[i]->heap.unknown_frees;
+		implicit += processes[i]->heap.implicit_frees;
+		late += processes[i]->heap.late_events;
+	}
+	torsh_json_set(object, "produced", torsh_json_u64(produced));
+	torsh_json_set(object, "delivered", torsh_json_u64(delivered));
+	torsh_json_set(object, "dropped", torsh_json_u64(dropped));
+	torsh_json_set(object, "uncommitted", torsh_json_u64(uncommitted));
+	torsh_json_set(object, "unknown_frees", torsh_json_u64(unknown));
+	torsh_json_set(object, "implicit_frees", torsh_json_u64(implicit));
+	torsh_json_set(object, "late", torsh_json_u64(late));
+	torsh_json_set(object, "ring_bytes", torsh_json_u64(ring_bytes));
+	return object;
+}
+
+static cJSON *make_texts(char **texts, size_t n)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < n; i++)
+		torsh_json_add(list, torsh_json_text(texts[i]));
+	return list;
+}
+
+cJSON *torsh_parts_process(const struct profile_process *process)
+{
+	cJSON *object = torsh_json_object();
+	char end[32];
+
+	torsh_profile_end_name(process, end, sizeof(end));
+	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
+	torsh_json_set(object, "ppid", torsh_json_u64(process->parent_pid));
+	torsh_json_set(object, "program", torsh_json_text(process->program));
+	torsh_json_set(object, "arguments", make_texts(process->arguments, process->n_arguments));
+	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
+	torsh_json_set(object, "end_ns",
+		       process->end == TORSH__PROCESS__END_KIND__RUNNING ? torsh_json_text(NULL)
+									  : torsh_json_u64(process->end_ns));
+	torsh_json_set(object, "end", torsh_json_text(end));
+	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
+	return object;
+}
+
+cJSON *torsh_parts_recording(const struct profile *profile)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "file", torsh_json_text(profile->path));
+	torsh_json_set(object, "complete", torsh_json_bool(profile->is_complete));
+	torsh_json_set(object, "being_written", torsh_json_bool(profile->is_being_written));
+	torsh_json_set(object, "damaged", torsh_json_bool(profile->is_truncated || profile->n_bad_rows));
+	torsh_json_set(object, "reasons", make_texts(profile->reasons, profile->n_reasons));
+	torsh_json_set(object, "record", torsh_json_text(profile->record));
+	torsh_json_set(object, "host", torsh_json_text(profile->host));
+	torsh_json_set(object, "start_realtime_ns",
+		       profile->has_session ? torsh_json_u64(profile->start_realtime_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "agent_version", torsh_json_text(profile->agent_version));
+	return object;
+}
+
+cJSON *torsh_parts_counters(struct profile_process *const *processes, size_t n)
+{
+	cJSON *object = torsh_json_object();
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < processes[i]->n_counters; k++) {
+			const char *name = processes[i]->counters[k].name;
+			uint64_t sum = 0;
+
+			if (cJSON_GetObjectItemCaseSensitive(object, name))
+				continue;
+			for (size_t j = i; j < n; j++) {
+				for (size_t c = 0; c < processes[j]->n_counters; c++) {
+					if (strcmp(processes[j]->counters[c].name, name) == 0)
+						sum += processes[j]->counters[c].value;
+				}
+			}
+			torsh_json_set(object, name, torsh_json_u64(sum));
+		}
+	}
+	return object;
+}
+
+static bool has_text(const cJSON *list, const char *text)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list) {
+		if (strcmp(item->valuestring, text) == 0)
+			return true;
+	}
+	return false;
+}
+
+cJSON *torsh_parts_notes(struct profile_process *const *processes, size_t n)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < processes[i]->n_notes; k++) {
+			if (!has_text(list, processes[i]->notes[k]))
+				torsh_json_add(list, torsh_json_text(processes[i]->notes[k]));
+		}
+	}
+	return list;
+}
+
+cJSON *torsh_parts_omitted(const struct holders *holders, size_t first)
+{
+	cJSON *object = torsh_json_object();
+	uint64_t blocks = 0, bytes = 0;
+
+	for (size_t i = first; i < holders->n; i++) {
+		blocks += holders->items[i].blocks;
+		bytes += holders->items[i].bytes;
+	}
+	torsh_json_set(object, "groups", torsh_json_u64(first < holders->n ? holders->n - first : 0));
+	torsh_json_set(object, "bytes", torsh_json_u64(bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(blocks));
+	return object;
+}

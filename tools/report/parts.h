@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Pieces that several reports have in common, as JSON: stacks, processes, events, what the recording is worth. */
+#ifndef TORSH_REPORT_PARTS_H
+#define TORSH_REPORT_PARTS_H
+
+#include "tools/profile/leaks.h"
+#include "tools/report/json.h"
+
+/* A list of frames, innermost first. */
+cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);
+
+/* {"bytes", "blocks", "pid", "stack"}; "pid" only if with_pid. */
+cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid);
+
+/* {"produced", "delivered", "dropped"}, and what else is known about them, of all processes given. */
+cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n);
+
+/* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
+cJSON *torsh_parts_process(const struct profile_process *process);
+
+/* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
+cJSON *torsh_parts_recording(const struct profile *profile);
+
+/* The counters of counters.def, summed. */
+cJSON *torsh_parts_counters(struct profile_process *const *processes, size_t n);
+
+/* Sentences about what was not recorded, each once. */
+cJSON *torsh_parts_notes(struct profile_process *const *processes, size_t n);
+
+/* {"groups", "bytes", "blocks"} of the holders from first on. */
+cJSON *torsh_parts_omitted(const struct holders *holders, size_t first);
+
+#endif

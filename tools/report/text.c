@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/text.h. */
+#include "tools/report/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/size.h"
+
+#define FUNCTION_COLUMNS 44
+
+void torsh_text_heading(FILE *out, const char *format, ...)
+{
+	bool is_terminal = isatty(fileno(out));
+	va_list arguments;
+
+	fputs(is_terminal ? "\033[1m" : "", out);
+	va_start(arguments, format);
+	vfprintf(out, format, arguments);
+	va_end(arguments);
+	fputs(is_terminal ? "\033[0m\n" : "\n", out);
+}
+
+const char *torsh_text_blocks(uint64_t blocks, char *out)
+{
+	char number[SIZE_TEXT_BYTES];
+
+	snprintf(out, 64, "%s block%s", torsh_size_grouped(blocks, number), blocks == 1 ? "" : "s");
+	return out;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What a frame's place is, for people: as exact as is known. */
+static void print_place(FILE *out, const struct frame *frame)
+{
+	if (frame->file && frame->line)
+		fprintf(out, "%s:%d", frame->file, frame->line);
+	else if (frame->module && frame->function)
+		fprintf(out, "%s", last_component(frame->module));
+	else if (frame->module)
+		fprintf(out, "%s+0x%" PRIx64, last_component(frame->module), frame->module_offset);
+	else
+		fprintf(out, "0x%" PRIx64, frame->address);
+	if (frame->is_inlined)
+		fputs("  (inlined)", out);
+	if (frame->is_signal_frame)
+		fputs("  (signal handler's caller)", out);
+	fputc('\n', out);
+}
+
+void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
+{
+	if (n == 0)
+		fputs("      (no stack was recorded)\n", out);
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *frame = frames[i];
+		const char *function = frame->function ? frame->function : "(unknown)";
+
+		if (frame->cut) {
+			fprintf(out, "      ... cut here: %s\n", frame->cut);
+			continue;
+		}
+		if (strlen(function) > FUNCTION_COLUMNS)
+			fprintf(out, "      %s\n      %-*s ", function, FUNCTION_COLUMNS, "");
+		else
+			fprintf(out, "      %-*s ", FUNCTION_COLUMNS, function);
+		print_place(out, frame);
+	}
+}
+
+void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+	double percent = whole_bytes ? 100.0 * (double)holder->bytes / (double)whole_bytes : 0;
+
+	fprintf(out, "\n#%-3zu %s in %s, %.1f %%", rank, torsh_size_exact(holder->bytes, bytes),
+		torsh_text_blocks(holder->blocks, blocks), percent);
+	if (with_pid)
+		fprintf(out, ", pid %" PRIu32, holder->process->pid);
+	fputc('\n', out);
+	if (holder->has_times) {
+		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];
+		uint64_t start_ns = holder->process->start_ns;
+		uint64_t first_ns = holder->first_ns > start_ns ? holder->first_ns - start_ns : 0;
+		uint64_t last_ns = holder->last_ns > start_ns ? holder->last_ns - start_ns : 0;
+
+		if (holder->first_ns == holder->last_ns)
+			fprintf(out, "     allocated %s after the start\n", torsh_size_duration(first_ns, first));
+		else
+			fprintf(out, "     allocated from %s to %s after the start\n",
+				torsh_size_duration(first_ns, first), torsh_size_duration(last_ns, last));
+	}
+	torsh_text_stack(out, holder->frames, holder->n_frames);
+}
+
+void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
+{
+	for (size_t i = 0; i < n && i < n_lines; i++) {
+		const struct profile_process *process = processes[i];
+		char end[32], duration[SIZE_TEXT_BYTES];
+
+		torsh_profile_end_name(process, end, sizeof(end));
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(process), process->pid);
+		if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
+			fputs(" had not ended when this was recorded\n", out);
+		else
+			fprintf(out, ": %s after %s\n", end,
+				torsh_size_duration(process->end_ns > process->start_ns
+							    ? process->end_ns - process->start_ns
+							    : 0,
+						    duration));
+	}
+	if (n > n_lines)
+		fprintf(out, "... and %zu more processes\n", n - n_lines);
+}
+
+void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)
+{
+	uint64_t produced = 0, delivered = 0, dropped = 0;
+	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < n; i++) {
+		produced += processes[i]->produced;
+		delivered += processes[i]->delivered;
+		dropped += processes[i]->dropped;
+	}
+	fprintf(out, "events: %s produced, %s delivered, %s dropped\n", torsh_size_grouped(produced, a),
+		torsh_size_grouped(delivered, b), torsh_size_grouped(dropped, c));
+}
+
+static bool was_said(struct profile_process *const *processes, size_t process, const char *note)
+{
+	for (size_t i = 0; i < process; i++) {
+		for (size_t k = 0; k < processes[i]->n_notes; k++) {
+			if (strcmp(processes[i]->notes[k], note) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n)
+{
+	if (profile->is_being_written)
+		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n", out);
+	else if (!profile->is_complete)
+		fputs("note: the recording isn't complete: its writer ended before all processes had\n", out);
+	if (profile->is_truncated)
+		fputs("note: the file is damaged: what could be read of it is shown\n", out);
+	if (profile->n_bad_rows)
+		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n", profile->n_bad_rows);
+	for (size_t i = 0; i < profile->n_reasons; i++)
+		fprintf(out, "note: %s\n", profile->reasons[i]);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < processes[i]->n_notes; k++) {
+			if (!was_said(processes, i, processes[i]->notes[k]))
+				fprintf(out, "note: %s\n", processes[i]->notes[k]);
+		}
+	}
+}

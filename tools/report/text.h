@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Pieces that several reports have in common, for people: headings, stacks, the processes, what to keep in mind. */
+#ifndef TORSH_REPORT_TEXT_H
+#define TORSH_REPORT_TEXT_H
+
+#include <stdio.h>
+
+#include "tools/profile/leaks.h"
+
+/* A text in bold where out is a terminal. */
+void torsh_text_heading(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "1,234 blocks", "1 block". Returns out, which holds 64 bytes. */
+const char *torsh_text_blocks(uint64_t blocks, char *out);
+
+/* Frames as lines: function, file:line or module. */
+void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
+
+/* A holder: rank, bytes, blocks, share of the whole; then its stack. */
+void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid);
+
+/* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
+void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
+
+/* The line about events, then notes on what was not recorded or isn't complete. */
+void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n);
+void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);
+
+#endif

@@ -18,6 +18,7 @@
 #include "agent/registry.h"
 #include "agent/session.h"
 #include "agent/text.h"
+#include "shim/boot.h"
 #include "shim/next.h"
 
 #define ARGUMENTS_MAX 4096
@@ -142,6 +143,7 @@ static void introduce(struct channel_header *header)
 static void describe(struct channel *channel)
 {
 	char arguments[ARGUMENTS_MAX];
+	size_t boot_bytes;
 	long n = read_file("/proc/self/cmdline", arguments, sizeof(arguments));
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator();
 
@@ -150,6 +152,8 @@ static void describe(struct channel *channel)
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
 	if (problem)
 		torsh_channel_note(channel, problem);
+	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));
+	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }
 
 /* A channel for this process, handed to the session's writer. */

@@ -73,7 +73,6 @@ void torsh_process_code_unmapped(void)
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON) {
 		torsh_registry_forget_modules();
 		torsh_stack_forget_code();
-		torsh_count(COUNTER_code_forgotten);
 	}
 	errno = saved;
 }

@@ -6,7 +6,7 @@
 
 _Alignas(4096) char torsh_boot_heap[BOOT_BYTES];
 
-static _Atomic size_t used;
+static _Atomic size_t used, n_blocks, n_asked_bytes;
 
 /* Each block lies behind its size. */
 void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
@@ -24,10 +24,18 @@ void *torsh_boot_alloc(size_t n_bytes, size_t alignment)
 	} while (!atomic_compare_exchange_weak_explicit(&used, &at, begin + n_bytes, memory_order_relaxed,
 							memory_order_relaxed));
 	((size_t *)(torsh_boot_heap + begin))[-1] = n_bytes;
+	atomic_fetch_add_explicit(&n_blocks, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n_asked_bytes, n_bytes, memory_order_relaxed);
 	return torsh_boot_heap + begin;
 }
 
 size_t torsh_boot_size(const void *block)
 {
 	return ((const size_t *)block)[-1];
+}
+
+size_t torsh_boot_served(size_t *n_bytes)
+{
+	*n_bytes = atomic_load_explicit(&n_asked_bytes, memory_order_relaxed);
+	return atomic_load_explicit(&n_blocks, memory_order_relaxed);
 }

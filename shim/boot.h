@@ -19,6 +19,9 @@ void *torsh_boot_alloc(size_t n_bytes, size_t alignment);
 /* What a block of the boot heap was asked for. */
 size_t torsh_boot_size(const void *block);
 
+/* How many blocks were served so far; *n_bytes is what they were asked for. */
+size_t torsh_boot_served(size_t *n_bytes);
+
 static inline int torsh_boot_owns(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)torsh_boot_heap < BOOT_BYTES;

@@ -12,8 +12,10 @@
 #include <stddef.h>
 
 #include "agent/maps.h"
+#include "agent/probe.h"
 
 #define N_REMEMBERED 4096u
+#define FINGERPRINT_BYTES 1024u
 
 /* What _dl_find_object fills in on architectures without dlfo_eh_dbase; older C libraries don't declare it. */
 struct find_object_result {
@@ -44,19 +46,29 @@ void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 	ask_glibc = may_ask_glibc ? (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object") : NULL;
 }
 
-/* The start of the header's sorted table: where the functions of this object lie. */
-static uint64_t take_fingerprint(const uint8_t *eh_frame_hdr)
+static uint64_t add_to_hash(uint64_t hash, const uint32_t *words, uint32_t n)
 {
-	const uint32_t *words = (const uint32_t *)eh_frame_hdr;
+	while (n--)
+		hash = (hash ^ *words++) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash;
+}
+
+/*
+ * The start of the file, where its build-id is as a rule, and that of the sorted table in eh_frame_hdr, which tells
+ * where its functions lie.
+ */
+static uint64_t take_fingerprint(const struct module *module)
+{
+	const uint32_t *header = (const uint32_t *)module->eh_frame_hdr;
 	uint64_t hash = 0;
 	uint32_t n = 3;
 
+	if (torsh_probe(module->start))
+		hash = add_to_hash(hash, (const uint32_t *)module->start, FINGERPRINT_BYTES / sizeof(uint32_t));
 	/* Version 1 with 32-bit encodings, as linkers write: a count and that many pairs follow. */
-	if (words[0] == 0x3b031b01)
-		n += words[2] < 32 ? 2 * words[2] : 64;
-	for (uint32_t i = 0; i < n; i++)
-		hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash;
+	if (header[0] == 0x3b031b01)
+		n += header[2] < 16 ? 2 * header[2] : 32;
+	return add_to_hash(hash, header, n);
 }
 
 static bool look_up(uintptr_t pc, struct module *module)
@@ -144,7 +156,7 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 		return MODULE_KNOWN;
 	if (!look_up(pc, module))
 		return MODULE_NONE;
-	module->fingerprint = take_fingerprint(module->eh_frame_hdr);
+	module->fingerprint = take_fingerprint(module);
 	for (uint32_t i = 0; (slot = next_used(&i));) {
 		if (is_same(&slot->module, module))
 			return MODULE_KNOWN;
@@ -162,7 +174,7 @@ void torsh_modules_recheck(void)
 
 	for (uint32_t i = 0; (slot = next_used(&i));) {
 		if (ask_glibc && look_up(slot->module.start, &now)) {
-			now.fingerprint = take_fingerprint(now.eh_frame_hdr);
+			now.fingerprint = take_fingerprint(&now);
 			if (is_same(&slot->module, &now))
 				continue;
 		}

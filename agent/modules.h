@@ -13,7 +13,7 @@ struct module {
 	uintptr_t start, end; /* its mapping */
 	const void *link_map; /* NULL without _dl_find_object */
 	const uint8_t *eh_frame_hdr;
-	uint64_t fingerprint; /* of eh_frame_hdr's contents */
+	uint64_t fingerprint; /* of its contents */
 };
 
 /* Called for each span of code that is gone, or was replaced. */

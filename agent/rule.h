@@ -26,6 +26,7 @@ enum rule_kind {
 };
 
 #define RULE_RESTORES_BP 8u
+#define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP) /* no code: whatever led there was wrong. Never remembered */
 #define RULE_UNPROVABLE (UINT64_C(1) << 63) /* of a step taken, never of a rule: re-read slots would prove nothing */
 
 static inline enum rule_kind torsh_rule_kind(uint64_t rule)

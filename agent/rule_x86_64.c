@@ -114,7 +114,7 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	if (torsh_rule_is_signal_return(ip, answer != MODULE_NONE))
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)
-		return RULE_NO_INFO;
+		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
 	switch (torsh_cfi_read(module.eh_frame_hdr, pc, scratch)) {
 	case 0:
 		return compile_row(&scratch->row, ip);

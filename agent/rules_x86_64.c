@@ -85,29 +85,40 @@ static uint64_t find_older(const struct rule_table *table, uint64_t key)
 	return 0;
 }
 
+/* Compile, register, remember. */
+static uint64_t add_rule(struct rule_table *table, uint64_t key, struct cfi_scratch *scratch)
+{
+	struct rule_entry *entry;
+	uint32_t flags;
+	uint64_t rule = torsh_rule_compile(key, scratch, &flags), winner = 0;
+
+	torsh_count(COUNTER_rules_compiled);
+	/* Garbage has no end: it would fill the tables. */
+	if (rule == RULE_NOWHERE)
+		return rule;
+	entry = claim(table, key);
+	if (!entry)
+		return rule;
+	rule = torsh_rule_with_id(rule, torsh_registry_add_address(torsh_rule_ip(key), flags));
+	/* Two threads may compile one key at a time: the first one's id stays, the other id is never used. */
+	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
+}
+
 uint64_t torsh_rules_learn(uint64_t key, struct cfi_scratch *scratch)
 {
 	struct rule_table *table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
 	struct rule_entry *entry;
 	uint64_t rule, winner = 0;
-	uint32_t flags;
 
 	if (is_full(table)) {
 		add_table(table);
 		table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
 	}
-	entry = claim(table, key);
 	rule = find_older(table, key);
-	if (!rule) {
-		rule = torsh_rule_compile(key, scratch, &flags);
-		torsh_count(COUNTER_rules_compiled);
-		if (entry)
-			rule = torsh_rule_with_id(rule, torsh_registry_add_address(torsh_rule_ip(key), flags));
-	}
-	/* Two threads may compile one key at a time: the first one's id stays, the other id is never used. */
-	if (entry && !atomic_compare_exchange_strong(&entry->rule, &winner, rule))
-		return winner;
-	return rule;
+	if (!rule)
+		return add_rule(table, key, scratch);
+	entry = claim(table, key);
+	return !entry || atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
 
 static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t end)

@@ -113,15 +113,20 @@ static void append_cut(struct stack *s, uintptr_t ip, enum rule_variety variety)
 	s->fresh[s->n_fresh++] = (struct fresh_frame){.at = {.sp = NO_FRAME, .key = key}, .rule = rule};
 }
 
-/* The walk has come to an end of the stack, from a frame at ip. */
-static void finish_walk(struct stack *s, enum step_result result, const struct step_frame *at, uintptr_t ip)
+/* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
+static void finish_walk(struct stack *s, enum step_result result, const struct step_frame *at)
 {
+	const struct fresh_frame *last;
+
 	s->is_too_deep = false;
 	s->end = (struct frame){.sp = result == STEP_END_READ ? at->sp : NO_FRAME};
-	if (result == STEP_CUT_UNKNOWN || result == STEP_CUT_BAD) {
-		torsh_count(COUNTER_captures_cut);
-		append_cut(s, ip, result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
-	}
+	if (result == STEP_END || result == STEP_END_READ)
+		return;
+	torsh_count(COUNTER_captures_cut);
+	if (result == STEP_NOWHERE && s->n_fresh > 1)
+		s->fresh[--s->n_fresh - 1].rule |= RULE_UNPROVABLE;
+	last = &s->fresh[s->n_fresh - 1];
+	append_cut(s, torsh_rule_ip(last->at.key), result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
 }
 
 static void finish_deep_walk(struct stack *s)
@@ -199,7 +204,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 
 			result = torsh_step(&s->stepper, &next, &s->fresh[s->n_fresh - 1].rule);
 			if (result != STEP_NEXT) {
-				finish_walk(s, result, &next, torsh_rule_ip(at.key));
+				finish_walk(s, result, &next);
 				return 0;
 			}
 			at = next;
@@ -292,23 +297,24 @@ int torsh_stack_check_every(uint32_t n)
 	return err;
 }
 
-static bool is_cut(const struct stack *s)
+/* Beyond a frame that nothing describes both sides guess, each in its own way. */
+static bool is_known(uint64_t key)
 {
-	enum rule_variety variety = torsh_rule_variety(s->frames[0].key);
+	enum rule_variety variety = torsh_rule_variety(key);
 
-	return variety != RULE_OF_CALL && variety != RULE_OF_INTERRUPTED;
+	return (variety == RULE_OF_CALL || variety == RULE_OF_INTERRUPTED) &&
+	       torsh_rule_kind(torsh_rules_find(key)) != RULE_NO_INFO;
 }
 
 static void check(struct stack *s)
 {
-	uint32_t n = 0, n_arbiters;
-	bool has_cut = is_cut(s);
+	uint32_t n = 0, i = s->depth, n_arbiters;
 
 	s->n_unchecked = 0;
-	for (uint32_t i = s->depth; i-- > has_cut;)
-		s->ours[n++] = torsh_rule_ip(s->frames[i].key);
+	while (i > 0 && is_known(s->frames[i - 1].key))
+		s->ours[n++] = torsh_rule_ip(s->frames[--i].key);
 	n_arbiters = torsh_arbiter_walk(s->stepper.hook_sp, s->arbiters);
-	torsh_arbiter_compare(s->ours, n, s->arbiters, n_arbiters, has_cut);
+	torsh_arbiter_compare(s->ours, n, s->arbiters, n_arbiters, i > 0);
 }
 
 /* ---- the capture ---- */

@@ -30,6 +30,7 @@ enum step_result {
 	STEP_END_READ, /* it was the outermost, as an address of 0 in memory says: the frame has that address */
 	STEP_CUT_UNKNOWN, /* ADDRESS_CUT_UNKNOWN_CODE */
 	STEP_CUT_BAD, /* ADDRESS_CUT_BAD_FRAME */
+	STEP_NOWHERE, /* the frame's own address is no code: the step before was wrong */
 };
 
 /* One capture's state; is_guessing and has_cursor are false at its start. */

@@ -30,13 +30,16 @@ static bool is_on_known_stack(struct stepper *s, uintptr_t address)
 
 static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintptr_t *value, uint64_t *rule)
 {
+	bool is_near = address - sp < STEP_NEAR_BYTES;
+
 	if (address % 8)
 		return false;
-	if ((s->is_guessing || address - sp >= STEP_NEAR_BYTES) && !is_on_known_stack(s, address)) {
+	if (!is_near || (s->is_guessing && !is_on_known_stack(s, address))) {
 		if (!torsh_probe(address))
 			return false;
-		/* Next time it may not be there, and nobody would ask. */
-		*rule |= RULE_UNPROVABLE;
+		/* A guess led here. Next time the memory may be gone, and nobody would ask. */
+		if (s->is_guessing)
+			*rule |= RULE_UNPROVABLE;
 	}
 	*value = *(const uintptr_t *)address;
 	return true;
@@ -163,7 +166,7 @@ enum step_result torsh_step(struct stepper *s, struct step_frame *f, uint64_t *r
 	case RULE_SIGNAL:
 		return step_by_ucontext(s, f, rule);
 	case RULE_STOP:
-		return STEP_END;
+		return *rule == RULE_NOWHERE ? STEP_NOWHERE : STEP_END;
 	case RULE_NO_INFO:
 		return step_by_chain(s, f, rule);
 	default:

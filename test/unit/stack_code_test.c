@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Captures through code that lies about itself, says nothing, or is replaced. Compared with libunwind's. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "agent/rules.h"
+#include "test/unit/stack_fixture.h"
+
+static volatile int zero;
+
+NOINLINE static void call_hook(void)
+{
+	hook();
+	zero = 0; /* so that the call isn't a jump */
+}
+
+/* ---- code made at run time ---- */
+
+/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+static const uint8_t framed_code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+/* push %rbp; mov %rsi,%rbp; call *%rdi; pop %rbp; ret */
+static const uint8_t garbage_code[] = {0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3};
+
+typedef void code(void (*function)(void), uintptr_t garbage);
+
+static code *make_code(const uint8_t *bytes, size_t n)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memcpy(memory, bytes, n);
+	return (code *)memory;
+}
+
+static code *run_twice;
+
+static void run_framed_again(void)
+{
+	run_twice(call_hook, 0);
+}
+
+static void made_code_with_frame_pointers_is_followed(void **state)
+{
+	code *framed = make_code(framed_code, sizeof(framed_code));
+
+	(void)state;
+	begin_comparing();
+	run_twice = framed;
+	for (int i = 0; i < 10; i++) {
+		framed(call_hook, 0);
+		framed(run_framed_again, 0);
+		hook();
+	}
+	expect_no_mismatch(30);
+	assert_int_equal(outcome.n_cut, 0);
+	munmap((void *)framed, 4096);
+}
+
+static void made_code_without_frame_pointers_ends_the_stack_there(void **state)
+{
+	code *garbage = make_code(garbage_code, sizeof(garbage_code));
+	uint64_t cut = counters[COUNTER_captures_cut];
+
+	(void)state;
+	begin_comparing();
+	for (int i = 0; i < 10; i++) {
+		garbage(call_hook, 0);
+		assert_int_equal(addresses[main_flow->ids[0]].flags, ADDRESS_CUT_UNKNOWN_CODE);
+		assert_int_equal(addresses[main_flow->ids[0]].ip, (uintptr_t)garbage + 6);
+		assert_int_equal(addresses[main_flow->ids[1]].flags, ADDRESS_NO_UNWIND_INFO);
+		garbage(call_hook, 1);
+		garbage(call_hook, (uintptr_t)&cut & ~(uintptr_t)4095); /* below the stack pointer, perhaps */
+		garbage(call_hook, UINTPTR_MAX - 7);
+	}
+	expect_no_mismatch(40);
+	assert_true(counters[COUNTER_captures_cut] > cut);
+	hook();
+	assert_false(is_cut(main_flow));
+	munmap((void *)garbage, 4096);
+}
+
+#define AREA_BYTES (512u << 10)
+
+static struct {
+	ucontext_t main, other;
+	char *area; /* its lower half is a stack */
+	code *garbage;
+	int is_upper_half_gone;
+} coroutine;
+
+/* A frame pointer into the upper half, first readable and leading to a false frame, then not. */
+NOINLINE static void capture_only(void)
+{
+	capture(main_flow, __builtin_frame_address(0));
+}
+
+static void run_with_pointer_above(void)
+{
+	uintptr_t *false_frame = (uintptr_t *)(coroutine.area + AREA_BYTES / 2 + 64);
+
+	false_frame[0] = (uintptr_t)(false_frame + 20);
+	false_frame[1] = (uintptr_t)call_hook + 4;
+	for (int i = 0; i < 3; i++)
+		coroutine.garbage(capture_only, (uintptr_t)false_frame);
+	assert_int_equal(mprotect(coroutine.area + AREA_BYTES / 2, AREA_BYTES / 2, PROT_NONE), 0);
+	for (int i = 0; i < 3; i++)
+		coroutine.garbage(capture_only, (uintptr_t)false_frame);
+}
+
+static void a_frame_pointer_to_unreadable_memory_does_no_harm(void **state)
+{
+	(void)state;
+	coroutine.garbage = make_code(garbage_code, sizeof(garbage_code));
+	coroutine.area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(coroutine.area, MAP_FAILED);
+	getcontext(&coroutine.other);
+	coroutine.other.uc_stack.ss_sp = coroutine.area;
+	coroutine.other.uc_stack.ss_size = AREA_BYTES / 2 - 32768;
+	coroutine.other.uc_link = &coroutine.main;
+	makecontext(&coroutine.other, run_with_pointer_above, 0);
+	swapcontext(&coroutine.main, &coroutine.other);
+	assert_true(is_cut(main_flow));
+	munmap(coroutine.area, AREA_BYTES);
+	munmap((void *)coroutine.garbage, 4096);
+}
+
+/* ---- assembly ---- */
+
+void call_without_information(void (*function)(void));
+void call_through_rbx(void (*function)(void));
+
+__asm__(".text\n"
+	"call_without_information:\n"
+	"	sub $24, %rsp\n"
+	"	call *%rdi\n"
+	"	add $24, %rsp\n"
+	"	ret\n"
+	"call_through_rbx:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset 3, -16\n"
+	"	mov %rsp, %rbx\n"
+	"	.cfi_def_cfa_register 3\n"
+	"	sub $300, %rsp\n"
+	"	and $-64, %rsp\n"
+	"	call *%rdi\n"
+	"	mov %rbx, %rsp\n"
+	"	.cfi_def_cfa_register 7\n"
+	"	pop %rbx\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+/* libunwind takes another way here, and loses it: the frames are known without asking it. */
+NOINLINE static void assembly_without_information_is_passed_by_the_frame_pointer(void **state)
+{
+	uint32_t outer[8], depth;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		hook();
+		depth = main_flow->depth;
+		memcpy(outer, main_flow->ids, sizeof(outer));
+		call_without_information(call_hook);
+		/* The function that keeps the frame pointer, this one, is skipped; two are there instead. */
+		assert_int_equal(main_flow->depth, depth + 1);
+		assert_memory_equal(main_flow->ids, outer, (depth - 1) * sizeof(*outer));
+		assert_int_equal(addresses[main_flow->ids[depth - 1]].flags, ADDRESS_NO_UNWIND_INFO);
+	}
+}
+
+static void call_rbx_again(void)
+{
+	call_through_rbx(call_hook);
+	hook();
+}
+
+/* rbx is only known by restoring all registers from the innermost frame on. */
+static void frames_found_through_rbx_are_walked_with_all_registers(void **state)
+{
+	uint64_t slow = counters[COUNTER_captures_slow];
+
+	(void)state;
+	begin_comparing();
+	for (int i = 0; i < 10; i++) {
+		call_through_rbx(call_hook);
+		call_through_rbx(call_rbx_again);
+		hook();
+	}
+	expect_no_mismatch(40);
+	assert_int_equal(outcome.n_cut, 0);
+	assert_true(counters[COUNTER_captures_slow] >= slow + 30);
+}
+
+/* ---- libraries that follow each other at one address ---- */
+
+/* Beside the tests, where the Makefile builds it; NULL when it did not. */
+static void *open_library(const char *name)
+{
+	char path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	strcat(path, "/../programs/");
+	strcat(path, name);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+typedef void twin(void (*function)(void));
+
+static void *run_in_library(const char *library_name, const char *first_name)
+{
+	void *library = open_library(library_name);
+	twin *first, *second;
+
+	if (!library) {
+		print_message("%s\n", dlerror());
+		skip();
+	}
+	second = (twin *)dlsym(library, "twin");
+	first = first_name ? (twin *)dlsym(library, first_name) : second;
+	assert_non_null(first);
+	assert_non_null(second);
+	first(call_hook);
+	second(call_hook);
+	second(call_hook);
+	dlclose(library);
+	return (void *)second;
+}
+
+static void a_library_in_anothers_place_has_its_own_rules(void **state)
+{
+	(void)state;
+	begin_comparing();
+	for (int i = 0; i < 5; i++) {
+		void *small = run_in_library("libtwin_small.so", NULL);
+
+		torsh_stack_forget_code();
+		assert_ptr_equal(run_in_library("libtwin_large.so", NULL), small);
+		torsh_stack_forget_code();
+		hook();
+	}
+	expect_no_mismatch(35);
+}
+
+/* As when the C library closes its own modules: the first unknown address in the new library tells. */
+static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
+{
+	uint32_t generation;
+
+	(void)state;
+	torsh_stack_forget_code();
+	begin_comparing();
+	run_in_library("libtwin_small.so", "call_small");
+	generation = torsh_rules_generation;
+	run_in_library("libtwin_large.so", "call_large");
+	assert_true(torsh_rules_generation > generation);
+	expect_no_mismatch(6);
+}
+
+static void closing_a_library_that_stays_forgets_nothing(void **state)
+{
+	uint32_t generation, before;
+
+	(void)state;
+	torsh_stack_forget_code();
+	hook();
+	generation = torsh_rules_generation;
+	for (volatile int i = 0; i < 3; i++) {
+		before = n_addresses;
+		dlclose(dlopen("libcmocka.so.0", RTLD_NOW));
+		torsh_stack_forget_code();
+		hook();
+		if (i > 0)
+			assert_int_equal(n_addresses, before);
+	}
+	assert_int_equal(torsh_rules_generation, generation);
+}
+
+/* What it does where the C library has no _dl_find_object. Last: it stays so. */
+static void objects_are_found_without_the_c_librarys_help(void **state)
+{
+	(void)state;
+	torsh_rules_start(false);
+	torsh_rules_forget(0, UINTPTR_MAX);
+	begin_comparing();
+	call_rbx_again();
+	call_through_rbx(call_hook);
+	expect_no_mismatch(3);
+	assert_int_equal(outcome.n_cut, 0);
+	run_in_library("libtwin_small.so", NULL);
+	torsh_stack_forget_code();
+	run_in_library("libtwin_large.so", NULL);
+	expect_no_mismatch(9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(made_code_with_frame_pointers_is_followed),
+		cmocka_unit_test(made_code_without_frame_pointers_ends_the_stack_there),
+		cmocka_unit_test(a_frame_pointer_to_unreadable_memory_does_no_harm),
+		cmocka_unit_test(assembly_without_information_is_passed_by_the_frame_pointer),
+		cmocka_unit_test(frames_found_through_rbx_are_walked_with_all_registers),
+		cmocka_unit_test(a_library_in_anothers_place_has_its_own_rules),
+		cmocka_unit_test(a_library_that_was_replaced_unnoticed_is_noticed),
+		cmocka_unit_test(closing_a_library_that_stays_forgets_nothing),
+		cmocka_unit_test(objects_are_found_without_the_c_librarys_help),
+	};
+
+	return cmocka_run_group_tests(tests, start_fixture, stop_fixture);
+}

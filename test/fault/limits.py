@@ -54,11 +54,33 @@ def small_disk(n_bytes):
 @case
 def a_full_disk_is_said_and_harms_nobody():
     with small_disk(MIB) as disk:
-        _, counts, output = run_limited(env={"TORSH_PROFILER_RECORD": "full"}, n_blocks=1_000_000, output=disk / "out")
+        _, counts, output = run_limited(env={"TORSH_PROFILER_RECORD": "full", "TORSH_PROFILER_RESERVE": "0"},
+                                        n_blocks=1_000_000, output=disk / "out")
         assert recordings(output)
         text = torsh("report", output)
         assert "disk" in text or "space" in text, f"the report does not say that the disk was full:\n{text}"
         assert sum(path.stat().st_size for path in recordings(output)) <= MIB
+
+
+@case
+def a_reserve_of_free_space_is_left():
+    with small_disk(4 * MIB) as disk:
+        _, _, output = run_limited(env={"TORSH_PROFILER_RECORD": "full", "TORSH_PROFILER_RESERVE": "3M"},
+                                   n_blocks=1_000_000, output=disk / "out")
+        free = os.statvfs(disk)
+        # A chunk may be on its way while the space is looked at.
+        assert free.f_bavail * free.f_frsize >= 2 * MIB, f"{free.f_bavail * free.f_frsize} bytes are left of 4 MiB"
+        text = torsh("report", output)
+        assert "disk" in text or "space" in text, f"the report does not say why it stopped:\n{text}"
+
+
+@case
+def a_recording_does_not_outgrow_its_cap():
+    result, counts, output = run_limited(env={"TORSH_PROFILER_RECORD": "full", "TORSH_PROFILER_MAX_SIZE": "300K"},
+                                         n_blocks=1_000_000)
+    assert sum(path.stat().st_size for path in recordings(output)) <= 400 << 10
+    text = torsh("report", output)
+    assert "MAX_SIZE" in text or "size" in text, f"the report does not say why it stopped:\n{text}"
 
 
 @case

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The checks of the build can fail: each is shown what it has to find."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+CHECKS = ROOT / "test/check"
+
+
+def tree(files):
+    folder = scratch("tree")
+    for layer in ("agent/wire", "shim", "collectors", "tools"):
+        (folder / layer).mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+WRONG_INCLUDES = (
+    ("agent/wire/a.c", "agent/stack.h"), ("agent/a.c", "collectors/heap.h"), ("agent/a.h", "tools/die.h"),
+    ("shim/a.c", "agent/stack.h"), ("shim/a.h", "collectors/heap.h"), ("collectors/a.c", "tools/die.h"),
+    ("tools/a.c", "agent/ring.h"), ("tools/a.c", "shim/sys.h"), ("agent/a.c", "../shim/sys.h"), ("agent/a.def", "test/a.h"),
+)
+
+
+@case
+def layering_finds_each_wrong_include():
+    for name, included in WRONG_INCLUDES:
+        result = run([CHECKS / "layering", tree({name: f'\n#  include "{included}"\n'})])
+        expect_equal(result.returncode, 1, f"status for {name} including {included}")
+        assert name.encode() in result.stdout, result.stdout
+
+
+@case
+def layering_lets_right_includes_pass():
+    right = {"collectors/a.c": '#include "agent/a.h"\n#include "shim/a.h"\n#include <stdio.h>\n#include "agent/wire/a.h"\n',
+             "tools/a.c": '#include "agent/wire/a.h"\n#include "tools/a.h"\n', "shim/a.c": '#include "agent/wire/a.h"\n',
+             "agent/a.c": '#include "shim/a.h"\n', "agent/wire/a.c": '#include "agent/wire/a.h"\n'}
+    expect_equal(run([CHECKS / "layering", tree(right)]).returncode, 0, "status")
+
+
+WRONG_OBJECTS = {
+    "exports a name that is not listed": "__attribute__((visibility(\"default\"))) int surplus(void) { return 1; }",
+    "exports an unwinder": "int _Unwind_Backtrace(void) { return 1; }",
+    "uses malloc": "#include <stdlib.h>\nvoid *use_malloc(void) { return malloc(1); }",
+    "prints": "#include <stdio.h>\nvoid use_printf(int n) { printf(\"%d\", n); }",
+    "ends the process": "#include <stdlib.h>\nvoid use_abort(void) { abort(); }",
+    "has TLS that may allocate": "extern __thread int other; int use_tls(void) { return other++; } __thread int other;",
+}
+RIGHT_OBJECT = "int listed(void) { return 1; }"
+MAP = "{ global: listed; local: *; };\n"
+
+
+def check_exports(source, map_text=MAP, *link):
+    folder = scratch("exports")
+    (folder / "a.c").write_text(source + "\n" + RIGHT_OBJECT + "\n")
+    (folder / "map").write_text(map_text)
+    (folder / "objects").mkdir()
+    compiled = run(["gcc", "-fPIC", "-c", "-o", folder / "objects/a.o", folder / "a.c"])
+    linked = run(["gcc", "-shared", "-o", folder / "lib.so", folder / "objects/a.o", *link])
+    expect_equal((compiled.returncode, linked.returncode), (0, 0), "status of the compiler")
+    return run([CHECKS / "exports", folder / "lib.so", folder / "objects", folder / "map"])
+
+
+@case
+def exports_finds_each_fault():
+    for what, source in WRONG_OBJECTS.items():
+        result = check_exports(source)
+        expect_equal(result.returncode, 1, f"status for an object that {what} ({result.stdout.decode()})")
+
+
+@case
+def exports_finds_a_missing_name_and_a_needed_library():
+    expect_equal(check_exports("", "{ global: listed; missing; local: *; };\n").returncode, 1, "status without a listed name")
+    needs = check_exports("", MAP, "-Wl,--no-as-needed", "-lz")
+    expect_equal(needs.returncode, 1, f"status of a library that needs libz ({needs.stdout.decode()})")
+
+
+@case
+def exports_lets_a_right_library_pass():
+    result = check_exports("")
+    expect_equal(result.returncode, 0, f"status ({result.stdout.decode()})")
+
+
+main()

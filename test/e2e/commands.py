@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The torsh command: what its options choose, what its exit status says, and what it exports."""
+
+import collections
+import gzip
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+COMMANDS = ("run", "report", "leaks", "peak", "dump", "check", "export")
+
+
+def recorded(name="entries", **env):
+    result, output = record([PROGRAMS / name], env=env)
+    expect_equal(result.returncode, 0, "status")
+    return output
+
+
+def own(report):
+    return entries_through(report["leaks"], "main")
+
+
+@case
+def every_command_explains_itself():
+    for command in COMMANDS:
+        text = torsh(command, "--help")
+        assert len(text) > 200 and "Usage" in text, f"torsh {command} --help: {text!r}"
+    torsh("--help")
+    torsh("--version")
+
+
+@case
+def wrong_usage_is_status_2():
+    for arguments in (["leaks"], ["leaks", "--no-such-option", "x"], ["nonsense"], ["leaks", "/nonexistent"],
+                      ["leaks", __file__], ["peak", scratch("empty")], ["leaks", "x", "--limit", "many"]):
+        result = run([TORSH, *arguments])
+        expect_equal(result.returncode, 2, f"status of torsh {' '.join(map(str, arguments))} ({result.stderr!r})")
+        assert result.stderr, "no word about it"
+
+
+@case
+def limit_sort_and_min_bytes_choose():
+    output = recorded()
+    everything = leaks(output)
+    sizes = [entry["bytes"] for entry in everything["leaks"]]
+    expect_equal(sizes, sorted(sizes, reverse=True), "order by bytes")
+    expect_equal(sum(sizes), everything["leaked_bytes"], "sum of the leaks")
+
+    few = read_report("leaks", output, "--limit", "3")
+    expect_equal([entry["bytes"] for entry in few["leaks"]], sizes[:3], "the first three")
+    expect_equal(few["leaked_bytes"], everything["leaked_bytes"], "total, whatever is shown")
+
+    large = leaks(output, "--min-bytes", "5000")
+    expect_equal([entry["bytes"] for entry in large["leaks"]], [n for n in sizes if n >= 5000], "those of 5000 and more")
+
+    by_blocks = [entry["blocks"] for entry in leaks(output, "--sort", "blocks")["leaks"]]
+    expect_equal(by_blocks, sorted(by_blocks, reverse=True), "order by blocks")
+
+
+@case
+def depth_merges_what_is_alike():
+    output = record([PROGRAMS / "stacks", PROGRAMS])[1]
+    whole, shallow = leaks(output, "--depth", "0"), leaks(output, "--depth", "1")
+    assert all(len(entry["stack"]) <= 1 for entry in shallow["leaks"])
+    assert len(shallow["leaks"]) < len(whole["leaks"])
+    expect_equal(total(shallow["leaks"]), total(whole["leaks"]), "bytes of all leaks")
+
+
+@case
+def pid_chooses_a_process():
+    _, output = record([PROGRAMS / "lifecycle", "fork"])
+    everything = leaks(output)
+    for process in everything["processes"]:
+        one = leaks(output, "--pid", str(process["pid"]))
+        expect_equal(one["leaked_bytes"], process["leaked_bytes"], "bytes of one process")
+    expect_equal(run([TORSH, "leaks", output, "--pid", "1"]).returncode, 2, "status for a process that was not recorded")
+
+
+@case
+def suppressed_leaks_are_counted_apart():
+    output = recorded()
+    rules = scratch("rules") / "rules"
+    rules.write_text("# known\nleak:leak_large\nleak:leak_m*oc\n")
+    before, after = leaks(output), leaks(output, "--suppress", str(rules))
+    gone = total(own(before)) - total(own(after))
+    expect_equal(gone, (100 << 20) + 1001, "suppressed bytes")
+    expect_equal(after["suppressed"]["bytes"], gone, "suppressed bytes in the report")
+    expect_equal(after["leaked_bytes"], before["leaked_bytes"] - gone, "leaked bytes")
+
+
+@case
+def check_says_by_its_status_whether_a_budget_holds():
+    output = recorded()
+    report, top = leaks(output), peak(output)
+    leaked, highest = report["leaked_bytes"], top["peak_bytes"]
+    for arguments, status in ((["--max-leak", str(leaked)], 0), (["--max-leak", str(leaked - 1)], 1),
+                              (["--max-peak", str(highest)], 0), (["--max-peak", str(highest - 1)], 1),
+                              (["--max-leak", "1G", "--max-peak", "1K"], 1), (["--max-leak", "much"], 2)):
+        expect_equal(run([TORSH, "check", output, *arguments]).returncode, status, f"status of check {arguments}")
+
+
+@case
+def the_peak_is_that_of_the_program():
+    output = recorded()
+    report = peak(output)
+    # The hundred megabytes are there at the peak, whatever else is.
+    large = entries_through(report["holders"], "leak_large")
+    expect_equal((total(large, "blocks"), total(large)), (1, 100 << 20), "blocks and bytes of leak_large")
+    expect_equal(total(report["holders"]), report["peak_bytes"], "sum of the holders")
+    assert report["rss_peak_bytes"] is None or report["rss_peak_bytes"] > 0
+    assert report["at_ns"] > 0
+
+
+@case
+def usable_sizes_stand_beside_those_asked_for():
+    for entry in own(leaks(recorded())):
+        assert entry["usable_bytes"] >= entry["bytes"], entry
+        assert entry["first_ns"] <= entry["last_ns"], entry
+
+
+@case
+def folded_stacks_hold_all_leaked_bytes():
+    output = recorded()
+    sums = collections.Counter()
+    for line in torsh("export", output, "--format", "folded").splitlines():
+        stack, n_bytes = line.rsplit(" ", 1)
+        for name in ("leak_malloc", "leak_large", "leak_calloc"):
+            if name in stack.split(";")[-3:]:
+                sums[name] += int(n_bytes)
+                assert stack.index("main") < stack.index(name), f"outermost first: {stack}"
+    expect_equal(dict(sums), {"leak_malloc": 1001, "leak_large": 100 << 20, "leak_calloc": 77}, "bytes by function")
+
+
+@case
+def speedscope_files_are_whole():
+    path = scratch("exported") / "heap.speedscope.json"
+    output = recorded()
+    torsh("export", output, "--format", "speedscope", "-o", path)
+    file = json.loads(path.read_text())
+    assert "speedscope" in file["$schema"]
+    frames = file["shared"]["frames"]
+    for profile in file["profiles"]:
+        expect_equal(len(profile["samples"]), len(profile["weights"]), "samples and weights")
+        assert all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample)
+        assert profile["unit"] == "bytes"
+    names = {frame["name"].split("(")[0] for frame in frames}
+    assert {"main", "leak_large"} <= names, names
+
+
+@case
+def pprof_files_are_compressed_profiles():
+    path = scratch("exported") / "heap.pb.gz"
+    torsh("export", recorded(), "--format", "pprof", "-o", path)
+    data = gzip.decompress(path.read_bytes())
+    for word in (b"leak_large", b"entries.c", b"bytes"):
+        assert word in data, f"{word!r} is not in the profile"
+
+
+@case
+def dump_tells_what_is_in_a_file():
+    file = recordings(recorded(TORSH_PROFILER_RECORD="full"))[0]
+    text = torsh("dump", file)
+    assert "entries" in text and len(text.splitlines()) > 10, text[:500]
+
+
+@case
+def a_torn_recording_is_read_to_where_it_is_whole():
+    file = recordings(recorded())[0]
+    whole = file.read_bytes()
+    for n_bytes in range(len(whole) - 1, len(whole) // 2, -max(1, len(whole) // 40)):
+        file.write_bytes(whole[:n_bytes])
+        result = run([TORSH, "leaks", file, "--json"])
+        assert result.returncode in (0, 2), f"{n_bytes} of {len(whole)} bytes: status {result.returncode}"
+        assert result.returncode == 2 or json.loads(result.stdout)["version"] == 1
+
+
+@case
+def the_tools_are_clean_under_valgrind():
+    need_command("valgrind")
+    output = recorded()
+    for command in (["leaks"], ["peak"], ["leaks", "--json"], ["report"]):
+        result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, command[0], output, *command[1:]])
+        expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-500:]})")
+
+
+main()

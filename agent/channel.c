@@ -165,6 +165,9 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 
 	if (at > CHANNEL_NOTES_BYTES || n + 1 > CHANNEL_NOTES_BYTES - at)
 		return;
+	/* A program started again and again is noted once. */
+	if (memmem(channel->text, at, sentence, n))
+		return;
 	memcpy(channel->text + at, sentence, n);
 	channel->text[at + n] = '\n';
 	/* Pairs with the acquire of the writer, which reads no further than this. */

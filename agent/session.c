@@ -262,17 +262,25 @@ static char **writer_environment(void)
 	return kept;
 }
 
+static void set_signal(int number, void (*handler)(int))
+{
+	/* The kernel's struct: handler, flags, restorer, mask. */
+	uintptr_t action[4] = {(uintptr_t)handler};
+
+	TORSH_SYS(SYS_rt_sigaction, number, action, 0, 8, 0, 0);
+}
+
+/* This is the writer to be, not the target. */
 static void reset_signals(void)
 {
 	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTTOU};
-	sigset_t none;
+	uint64_t none = 0;
 
-	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);
+	for (int i = 1; i <= 64; i++)
+		set_signal(i, SIG_DFL);
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+		set_signal(ignored[i], SIG_IGN);
+	TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof(none), 0, 0);
 }
 
 /* The target may have tied its own hands; the writer's soft limits are the hard ones. */
@@ -336,7 +344,8 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan, int
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
 	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", reason((int)result), NULL);
 	unlink(plan->socket_path);
-	_exit(127);
+	for (;;)
+		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
 static long fork_silently(void)

@@ -7,7 +7,9 @@
 #include "agent/counter.h"
 #include "agent/environment.h"
 #include "agent/process.h"
+#include "agent/program.h"
 #include "agent/registry.h"
+#include "agent/text.h"
 #include "shim/hooks.h"
 
 void torsh_process_forked(pid_t child)
@@ -38,6 +40,21 @@ static void record_exec(uint32_t has_failed)
 		return;
 	torsh_flow_event(flow, &event, NULL);
 	torsh_flow_leave(flow);
+}
+
+/* The note stays with the process that starts the program: the program itself can't have a row of its own. */
+void torsh_process_starting(const char *program)
+{
+	char buffer[2048];
+	struct text problem = TEXT_IN(buffer);
+
+	if (!program || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON ||
+	    !torsh_process->pid)
+		return;
+	buffer[0] = '\0';
+	torsh_program_inspect(program, &problem);
+	if (problem.length)
+		torsh_channel_note(&torsh_process->channel, buffer);
 }
 
 int torsh_process_executing(void)

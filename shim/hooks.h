@@ -32,6 +32,7 @@ void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /* Process: collectors/process.c. */
 void torsh_process_forked(pid_t child);
+void torsh_process_starting(const char *program); /* NULL: only a descriptor is known */
 int torsh_process_executing(void); /* 1: tell torsh_process_not_executed when it failed */
 void torsh_process_not_executed(void);
 void torsh_process_exiting(int status, enum exit_how how);

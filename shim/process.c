@@ -33,10 +33,13 @@ EXPORT pid_t fork(void)
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
-#define EXECUTE(call)                                          \
+#define EXECUTE(program, call)                                 \
 	({                                                     \
 		int is_told_ = torsh_process_executing();      \
-		int result_ = (call);                          \
+		int result_;                                   \
+							       \
+		torsh_process_starting(program);               \
+		result_ = (call);                              \
 		if (is_told_)                                  \
 			torsh_process_not_executed();          \
 		result_;                                       \
@@ -46,42 +49,42 @@ EXPORT int execve(const char *path, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execv(const char *path, char *const *argv)
 {
 	char *const *environment = CHILD_ENVIRONMENT(environ);
 
-	return EXECUTE(torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execvp(const char *file, char *const *argv)
 {
 	char *const *environment = CHILD_ENVIRONMENT(environ);
 
-	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(torsh_next.fexecve(fd, argv, environment));
+	return EXECUTE(NULL, torsh_next.fexecve(fd, argv, environment));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(torsh_next.execveat(dir, path, argv, environment, flags));
+	return EXECUTE(NULL, torsh_next.execveat(dir, path, argv, environment, flags));
 }
 
 static size_t count_arguments(va_list from)
@@ -120,7 +123,7 @@ EXPORT int execl(const char *path, const char *first, ...)
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
@@ -132,7 +135,7 @@ EXPORT int execlp(const char *file, const char *first, ...)
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
@@ -146,7 +149,7 @@ EXPORT int execle(const char *path, const char *first, ...)
 	given = va_arg(rest, char *const *);
 	va_end(rest);
 	environment = CHILD_ENVIRONMENT(given);
-	return EXECUTE(torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -154,7 +157,10 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 	pid_t child;
-	int error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
+	int error;
+
+	torsh_process_starting(path);
+	error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
 
 	if (!error) {
 		if (pid)
@@ -169,7 +175,10 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 	pid_t child;
-	int error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
+	int error;
+
+	torsh_process_starting(file);
+	error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
 
 	if (!error) {
 		if (pid)

@@ -52,8 +52,7 @@ unmap:
 static struct flow *open_flow(enum thread_slot_kind kind)
 {
 	struct process *process = torsh_process;
-	int slot = torsh_channel_take_slot(&process->channel, kind,
-					   atomic_load_explicit(&process->next_slot, memory_order_relaxed));
+	int slot = torsh_channel_take_slot(&process->channel, kind);
 	struct flow *flow;
 	uint64_t stamp;
 
@@ -66,7 +65,6 @@ static struct flow *open_flow(enum thread_slot_kind kind)
 		atomic_store_explicit(&process->channel.slots[slot].state, THREAD_SLOT_FREE, memory_order_release);
 		goto none;
 	}
-	atomic_store_explicit(&process->next_slot, (uint32_t)slot + 1, memory_order_relaxed);
 	if (slot > 0)
 		atomic_store_explicit(&torsh_flow_is_shared, 1, memory_order_seq_cst);
 	flow->tid = (int)process->channel.slots[slot].tid;
@@ -94,6 +92,8 @@ static void close_flow(struct flow *flow)
 	}
 	/* Pairs with the acquire of the writer, which drains up to the last head. */
 	atomic_store_explicit(&flow->ring.slot->state, THREAD_SLOT_CLOSED, memory_order_release);
+	/* The slot is free again only when the writer has been there. */
+	torsh_channel_ring_doorbell(torsh_process->channel.header);
 }
 
 /*

@@ -174,13 +174,14 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 	atomic_store_explicit(&channel->header->notes_length, at + (uint32_t)n + 1, memory_order_release);
 }
 
-int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind, uint32_t hint)
+int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind)
 {
 	uint32_t n = channel->header->n_thread_slots;
 
+	/* The lowest first: its ring's pages have been touched already. */
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t index = (hint + i) % n, expected = THREAD_SLOT_FREE;
-		struct thread_slot *slot = &channel->slots[index];
+		struct thread_slot *slot = &channel->slots[i];
+		uint32_t expected = THREAD_SLOT_FREE;
 
 		/* Acquire pairs with the writer's release when it freed the slot: its tail is final. */
 		if (!atomic_compare_exchange_strong_explicit(&slot->state, &expected, THREAD_SLOT_CLAIMED,
@@ -189,7 +190,7 @@ int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind,
 		slot->kind = kind;
 		slot->tid = (uint32_t)torsh_sys_gettid();
 		TORSH_SYS(SYS_prctl, PR_GET_NAME, slot->name, 0, 0, 0, 0);
-		return (int)index;
+		return (int)i;
 	}
 	return -EAGAIN;
 }

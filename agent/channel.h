@@ -10,6 +10,7 @@
 
 #include "agent/wire/channel.h"
 #include "agent/wire/ring.h"
+#include "shim/sys.h"
 
 struct channel {
 	struct channel_header *header;
@@ -36,13 +37,21 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 /* Add a sentence to the notes that every report shows. */
 void torsh_channel_note(struct channel *channel, const char *sentence);
 
-/*
- * Take a free slot for the calling thread; its ring is mapped at ring->bytes (again, where a previous owner of the
- * slot in this process mapped it: pass its address as mapped_before, or NULL).
- * Returns the slot's index, -EAGAIN when none is free, or -ENOMEM.
- */
-int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind, uint32_t hint);
+/* Take the lowest free slot for the calling thread: its index, or -EAGAIN. Free again until it is opened. */
+int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind);
+
+/* Map the slot's ring twice in a row into ring. 0 or -ENOMEM. */
 int torsh_channel_map_ring(struct channel *channel, int slot, struct ring *ring);
+
+/* From here on the writer reads the slot's ring: head is where its tail was left. */
 void torsh_channel_open_slot(struct channel *channel, int slot, struct ring *ring, uint64_t base_stamp);
+
+/* Wake the writer if it has said that it sleeps. */
+static inline void torsh_channel_ring_doorbell(struct channel_header *header)
+{
+	if (atomic_load_explicit(&header->writer_sleeps, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&header->writer_sleeps, 0, memory_order_seq_cst))
+		torsh_sys_futex_wake(&header->writer_sleeps, 1);
+}
 
 #endif

@@ -36,13 +36,6 @@ uint64_t torsh_flow_stamp_went_back(struct flow *flow)
 	return flow->codec.stamp;
 }
 
-static void ring_doorbell(struct channel_header *header)
-{
-	if (atomic_load_explicit(&header->writer_sleeps, memory_order_relaxed) &&
-	    atomic_exchange_explicit(&header->writer_sleeps, 0, memory_order_seq_cst))
-		torsh_sys_futex_wake(&header->writer_sleeps, 1);
-}
-
 static int writer_is_dead(struct channel_header *header)
 {
 	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
@@ -71,7 +64,7 @@ static int grant_room(struct flow *flow)
 	uint64_t size = ring->mask + 1, end = tail + size, step = ring->head + size / 4;
 
 	if (ring->head - tail >= size / 4)
-		ring_doorbell(torsh_process->channel.header);
+		torsh_channel_ring_doorbell(torsh_process->channel.header);
 	if (ring->head + FLOW_ROOM > end)
 		return 0;
 	ring->room_until = step + FLOW_ROOM < end ? step + FLOW_ROOM : end;
@@ -100,7 +93,7 @@ static int wait_for_room(struct flow *flow)
 			has_room = 1;
 			break;
 		}
-		ring_doorbell(header);
+		torsh_channel_ring_doorbell(header);
 		torsh_sys_futex_wait(&slot->progress, progress, WAIT_STEP_NS);
 		now = monotonic_ns();
 		beat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);

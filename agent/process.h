@@ -23,7 +23,6 @@ extern _Atomic int torsh_agent_state;
 
 struct process {
 	int pid;
-	_Atomic uint32_t next_slot; /* where to look for a free slot first */
 	_Atomic uint32_t stuck_at; /* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
 	struct channel channel;
 	struct flow *_Atomic late; /* shared by threads whose own flow has ended already; NULL until needed */

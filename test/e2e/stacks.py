@@ -88,10 +88,34 @@ def lines_are_those_of_the_calls():
 @case
 def the_arbiter_finds_no_difference():
     output = record_stacks(TORSH_PROFILER_CHECK_STACKS=1)
-    report = torsh("report", output, "--json")
-    counters = json.loads(report)["counters"]
+    counters = leaks(output)["counters"]
     assert counters["captures_checked"] > 50, counters
     expect_equal(counters["captures_differing"], 0, "stacks that differ")
+
+
+# Programs that people have, with every stack taken both ways.
+CHECKED = {
+    "python3": ["python3", "-c", "import json, sqlite3\nfor i in range(200): json.loads(json.dumps(list(range(i))))"],
+    "perl": ["perl", "-e", "my %h; push @{$h{$_ % 99}}, \"v$_\" for 1..20000; print scalar(keys %h), qq(\\n)"],
+    "bash": ["bash", "-c", "for i in {1..2000}; do x+=$i; y=${x/1/2}; done; echo ${#x}"],
+    "gcc": ["gcc", "-O2", "-S", "-o", "/dev/null", str(SOURCE)],
+    "git": ["git", "-C", str(ROOT), "log", "--stat", "-n", "30"],
+    "node": ["node", "-e", "console.log([...Array(20000).keys()].map(String).sort().length)"],
+    "exceptions": [str(PROGRAMS / "exceptions")],
+    "lifecycle": [str(PROGRAMS / "lifecycle"), "threads_with_destructors"],
+}
+
+
+def compare_every_stack(command):
+    need_command(command[0])
+    _, output = record(command, env={"TORSH_PROFILER_CHECK_STACKS": "1"})
+    counters = leaks(output, "--no-lines", "--limit", "1")["counters"]
+    assert counters["captures_checked"] > 0, counters
+    expect_equal(counters["captures_differing"], 0, f"stacks that differ of {counters['captures_checked']}")
+
+
+for name, command in CHECKED.items():
+    add_case(f"no_stack_differs_in_{name}", compare_every_stack, command)
 
 
 @case

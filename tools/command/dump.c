@@ -4,6 +4,7 @@
  * what an event looks like of events.def: nothing is listed here a second time.
  */
 #include <argp.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,8 +296,11 @@ int torsh_command_dump(int argc, char **argv)
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	path = torsh_profile_locate(options.path, error, sizeof(error));
-	if (!path || torsh_recording_open(&reader, path, error, sizeof(error)) < 0)
+	if (!path)
 		torsh_die("%s", error);
+	rc = torsh_recording_open(&reader, path, error, sizeof(error));
+	if (rc < 0)
+		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));
 	if (options.without_events)
 		torsh_recording_skip(reader, CHUNK_EVENTS);
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {

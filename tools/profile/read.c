@@ -79,10 +79,13 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 	struct progress progress;
 	Torsh__Chunk *chunk;
 	const char *found;
-	int rc = torsh_recording_open(&reader, path, error, n_error);
+	char why[256];
+	int rc = torsh_recording_open(&reader, path, why, sizeof(why));
 
-	if (rc < 0)
+	if (rc < 0) {
+		snprintf(error, n_error, "%s: %s", path, rc == -EPROTO ? why : strerror(-rc));
 		return rc == -EPROTO ? -EAGAIN : rc;
+	}
 	torsh_recording_skip(reader, CHUNK_EVENTS);
 	profile = torsh_profile_create(path);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));

@@ -80,10 +80,11 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
-	double percent = whole_bytes ? 100.0 * (double)holder->bytes / (double)whole_bytes : 0;
 
-	fprintf(out, "\n#%-3zu %s in %s, %.1f %%", rank, torsh_size_exact(holder->bytes, bytes),
-		torsh_text_blocks(holder->blocks, blocks), percent);
+	fprintf(out, "\n#%-3zu %s in %s", rank, torsh_size_exact(holder->bytes, bytes),
+		torsh_text_blocks(holder->blocks, blocks));
+	if (whole_bytes)
+		fprintf(out, ", %.1f %%", 100.0 * (double)holder->bytes / (double)whole_bytes);
 	if (with_pid)
 		fprintf(out, ", pid %" PRIu32, holder->process->pid);
 	fputc('\n', out);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Chunks into a profile: rows that replace others, shares, and rows that nobody should believe. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recording_fixture.h"
+#include "tools/profile/holders.h"
+
+static struct profile *profile;
+static struct fixture fixture;
+
+static int make_profile(void **state)
+{
+	(void)state;
+	profile = torsh_profile_create("test");
+	fixture_start(&fixture, 1, 100);
+	return 0;
+}
+
+static int free_profile(void **state)
+{
+	(void)state;
+	fixture_free(&fixture);
+	torsh_profile_destroy(profile);
+	return 0;
+}
+
+static const struct holder *find_holder(const struct holders *holders, uint32_t stack)
+{
+	for (size_t i = 0; i < holders->n; i++) {
+		if (holders->items[i].stack == stack)
+			return &holders->items[i];
+	}
+	return NULL;
+}
+
+static void shares_at_the_peak_are_base_and_what_came_before_it(void **state)
+{
+	uint32_t seen_it = fixture_stack(&fixture, "a main"), came_before = fixture_stack(&fixture, "b main");
+	uint32_t gone = fixture_stack(&fixture, "c main");
+	struct holders peak = {0}, live = {0};
+
+	(void)state;
+	/* The first saw peak 3: its change came after it. The second last changed before peak 3. */
+	fixture_total(&fixture, seen_it, 3, 10, 1000, -4, -400);
+	fixture_total(&fixture, came_before, 2, 1, 50, 2, 70);
+	fixture_total(&fixture, gone, 1, 5, 500, -5, -500);
+	fixture.heap.has_peak_number = 1;
+	fixture.heap.peak_number = 3;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	torsh_holders_collect(&peak, profile->processes[0], HOLDERS_PEAK);
+	assert_int_equal(peak.n, 2);
+	assert_int_equal(find_holder(&peak, seen_it)->bytes, 1000);
+	assert_int_equal(find_holder(&peak, seen_it)->blocks, 10);
+	assert_int_equal(find_holder(&peak, came_before)->bytes, 120);
+	assert_int_equal(find_holder(&peak, came_before)->blocks, 3);
+	/* There is a Live row set, with nothing in it. */
+	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(live.n, 0);
+	torsh_holders_free(&peak);
+	torsh_holders_free(&live);
+}
+
+static void without_live_rows_the_shares_say_what_is_live(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "a main");
+	struct holders live = {0};
+
+	(void)state;
+	fixture_total(&fixture, stack, 3, 10, 1000, -4, -400);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	profile->processes[0]->has_live = false;
+	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(live.n, 1);
+	assert_int_equal(live.items[0].bytes, 600);
+	assert_int_equal(live.items[0].blocks, 6);
+	assert_false(live.items[0].has_times);
+	assert_false(live.items[0].usable_is_known);
+	torsh_holders_free(&live);
+}
+
+static void a_later_row_replaces_an_earlier_one(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "a main");
+	const struct profile_total *total;
+
+	(void)state;
+	fixture_total(&fixture, stack, 1, 1, 100, 0, 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	fixture.totals.n_stack = 0;
+	fixture_total(&fixture, stack, 2, 7, 700, 0, 0);
+	fixture.process.end_code = 3;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(profile->n_processes, 1);
+	assert_int_equal(profile->processes[0]->end_code, 3);
+	assert_int_equal(profile->processes[0]->totals.n, 1);
+	total = torsh_profile_row(&profile->processes[0]->totals, stack, sizeof(*total));
+	assert_int_equal(total->base_bytes, 700);
+	assert_null(torsh_profile_row(&profile->processes[0]->totals, 99, sizeof(*total)));
+}
+
+static void the_last_live_rows_count(void **state)
+{
+	uint32_t freed = fixture_stack(&fixture, "a main"), kept = fixture_stack(&fixture, "b main");
+	struct holders live = {0};
+
+	(void)state;
+	fixture_live(&fixture, freed, 1, 100);
+	fixture.live.has_at_ns = 1;
+	fixture.live.at_ns = 1000;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	fixture.live.n_stack = 0;
+	fixture_live(&fixture, kept, 2, 50);
+	fixture.live.at_ns = 2000;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(live.n, 1);
+	assert_int_equal(live.items[0].stack, kept);
+	assert_int_equal(live.items[0].usable_bytes, 66);
+	torsh_holders_free(&live);
+}
+
+static void blocks_from_before_a_fork_are_not_live_ones(void **state)
+{
+	uint32_t both = fixture_stack(&fixture, "a main"), all = fixture_stack(&fixture, "b main");
+	struct holders live = {0};
+
+	(void)state;
+	fixture_live(&fixture, both, 5, 500);
+	fixture_live(&fixture, all, 2, 20);
+	fixture.columns[LIVE_INHERITED][0] = 3;
+	fixture.columns[LIVE_INHERITED_BYTES][0] = 300;
+	fixture.columns[LIVE_INHERITED][1] = 2;
+	fixture.columns[LIVE_INHERITED_BYTES][1] = 20;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(live.n, 1);
+	assert_int_equal(live.items[0].blocks, 2);
+	assert_int_equal(live.items[0].bytes, 200);
+	torsh_holders_free(&live);
+}
+
+static void stacks_are_walked_from_the_innermost_frame(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "inner@/lib/a.so middle@/lib/b.so outer@/lib/a.so"), addresses[8];
+
+	(void)state;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 8), 3);
+	assert_string_equal(torsh_profile_symbol(profile->processes[0], addresses[0]), "inner");
+	assert_string_equal(torsh_profile_symbol(profile->processes[0], addresses[2]), "outer");
+	assert_string_equal(torsh_profile_module(profile->processes[0], addresses[1])->path, "/lib/b.so");
+	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 1), 3);
+	assert_int_equal(torsh_profile_walk(profile->processes[0], 1000, addresses, 8), 0);
+	assert_int_equal(torsh_profile_walk(profile->processes[0], 0, addresses, 8), 0);
+}
+
+static void a_stack_that_is_its_own_parent_ends(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "a b c"), addresses[8];
+
+	(void)state;
+	fixture.parent[0] = 3; /* the outermost says that it was called by the innermost */
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(profile->n_bad_rows, 1);
+	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 8), 3);
+}
+
+static void columns_of_unequal_length_are_left_out(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "a@/lib/a.so main@/lib/a.so");
+
+	(void)state;
+	fixture_total(&fixture, stack, 1, 1, 100, 0, 0);
+	fixture_live(&fixture, stack, 1, 100);
+	fixture.totals.n_seen = 0;
+	fixture.live.n_bytes = 0;
+	fixture.modules.n_end = 0;
+	fixture.addresses.n_flags = 0;
+	fixture.symbols.n_offset = 0;
+	fixture.stacks.n_address = 0;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(profile->n_bad_rows, 6);
+	assert_int_equal(profile->processes[0]->totals.n, 0);
+	assert_int_equal(profile->processes[0]->n_stacks, 0);
+}
+
+static void numbers_beyond_all_tables_are_left_out(void **state)
+{
+	uint32_t stack = fixture_stack(&fixture, "a@/lib/a.so");
+
+	(void)state;
+	fixture_total(&fixture, UINT32_MAX, 1, 1, 100, 0, 0);
+	fixture_live(&fixture, stack, 1, 100);
+	fixture.stacks.first = UINT32_MAX;
+	fixture.modules.has_first = fixture.addresses.has_first = 1;
+	fixture.modules.first = UINT32_MAX;
+	fixture.addresses.first = UINT32_MAX - 1;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(profile->processes[0]->n_stacks, 0);
+	assert_int_equal(profile->processes[0]->n_modules, 0);
+	assert_int_equal(profile->processes[0]->n_addresses, 0);
+	assert_int_equal(profile->processes[0]->totals.n, 0);
+	/* Modules, addresses, stacks, the total, and the symbol of an address that isn't there. */
+	assert_int_equal(profile->n_bad_rows, 5);
+}
+
+static void a_session_of_another_format_is_refused(void **state)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Session session = TORSH__SESSION__INIT;
+
+	(void)state;
+	session.has_format = 1;
+	session.format = 77;
+	chunk.session = &session;
+	assert_int_equal(torsh_profile_apply(profile, &chunk), -EPROTO);
+}
+
+static void processes_are_found_by_number_in_any_order(void **state)
+{
+	struct fixture others[2];
+
+	(void)state;
+	fixture_start(&others[0], 7, 107);
+	fixture_start(&others[1], 3, 103);
+	assert_int_equal(fixture_give(&others[0], fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&others[1], fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(profile->n_processes, 3);
+	assert_int_equal(profile->processes[0]->number, 1);
+	assert_int_equal(torsh_profile_process(profile, 7)->pid, 107);
+	assert_int_equal(torsh_profile_process(profile, 3)->pid, 103);
+	assert_null(torsh_profile_process(profile, 2));
+	assert_null(torsh_profile_process(profile, 8));
+	fixture_free(&others[0]);
+	fixture_free(&others[1]);
+}
+
+static void the_end_of_a_process_has_a_name(void **state)
+{
+	static const struct {
+		Torsh__Process__EndKind end;
+		bool has_code;
+		int32_t code;
+		const char *name;
+	} ends[] = {
+		{TORSH__PROCESS__END_KIND__EXITED, true, 0, "exit 0"},
+		{TORSH__PROCESS__END_KIND__EXITED, false, 0, "exit"},
+		{TORSH__PROCESS__END_KIND__SIGNALED, true, 9, "signal 9"},
+		{TORSH__PROCESS__END_KIND__EXECUTED, false, 0, "exec"},
+		{TORSH__PROCESS__END_KIND__RUNNING, false, 0, "running"},
+		{TORSH__PROCESS__END_KIND__VANISHED, false, 0, "vanished"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct profile_process process = {
+			.end = ends[i].end, .has_end_code = ends[i].has_code, .end_code = ends[i].code};
+		char name[32];
+
+		torsh_profile_end_name(&process, name, sizeof(name));
+		assert_string_equal(name, ends[i].name);
+	}
+}
+
+int main(void)
+{
+#define PROFILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
+	const struct CMUnitTest tests[] = {
+		PROFILE_TEST(shares_at_the_peak_are_base_and_what_came_before_it),
+		PROFILE_TEST(without_live_rows_the_shares_say_what_is_live),
+		PROFILE_TEST(a_later_row_replaces_an_earlier_one),
+		PROFILE_TEST(the_last_live_rows_count),
+		PROFILE_TEST(blocks_from_before_a_fork_are_not_live_ones),
+		PROFILE_TEST(stacks_are_walked_from_the_innermost_frame),
+		PROFILE_TEST(a_stack_that_is_its_own_parent_ends),
+		PROFILE_TEST(columns_of_unequal_length_are_left_out),
+		PROFILE_TEST(numbers_beyond_all_tables_are_left_out),
+		PROFILE_TEST(a_session_of_another_format_is_refused),
+		PROFILE_TEST(processes_are_found_by_number_in_any_order),
+		cmocka_unit_test(the_end_of_a_process_has_a_name),
+	};
+#undef PROFILE_TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

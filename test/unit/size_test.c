@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Sizes as people write and read them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tools/size.h"
+
+static void sizes_may_have_a_unit(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} sizes[] = {
+		{"0", 0},
+		{"4096", 4096},
+		{"10K", 10240},
+		{"10k", 10240},
+		{"5M", 5u << 20},
+		{"1G", 1u << 30},
+		{"1.5G", 3u << 29},
+		{"2TiB", UINT64_C(2) << 40},
+		{"100 kB", 102400},
+		{"12B", 12},
+		{" 7 ", 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t bytes = 99;
+
+		assert_int_equal(torsh_size_parse(sizes[i].text, &bytes), 0);
+		assert_int_equal(bytes, sizes[i].bytes);
+	}
+}
+
+static void what_is_no_size_is_refused(void **state)
+{
+	static const char *const texts[] = {"", "K", "-1", "1X", "10KK", "0x10", "1e400", "9999999T", "nan", "1K2", "+5"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		uint64_t bytes;
+
+		assert_int_equal(torsh_size_parse(texts[i], &bytes), -EINVAL);
+	}
+}
+
+static void numbers_are_readable(void **state)
+{
+	char out[SIZE_TEXT_BYTES];
+
+	(void)state;
+	assert_string_equal(torsh_size_human(512, out), "512 B");
+	assert_string_equal(torsh_size_human(12800, out), "12.5 KiB");
+	assert_string_equal(torsh_size_human(UINT64_C(1) << 30, out), "1.00 GiB");
+	assert_string_equal(torsh_size_human(1048575, out), "1.00 MiB");
+	assert_string_equal(torsh_size_human(UINT64_MAX, out), "16.0 EiB");
+	assert_string_equal(torsh_size_grouped(0, out), "0");
+	assert_string_equal(torsh_size_grouped(999, out), "999");
+	assert_string_equal(torsh_size_grouped(12345678, out), "12,345,678");
+	assert_string_equal(torsh_size_grouped(UINT64_MAX, out), "18,446,744,073,709,551,615");
+	assert_string_equal(torsh_size_exact(1, out), "1 byte");
+	assert_string_equal(torsh_size_exact(12800, out), "12.5 KiB (12,800 bytes)");
+	assert_string_equal(torsh_size_duration(1234000000, out), "1.234 s");
+	assert_string_equal(torsh_size_duration(12300000, out), "12.3 ms");
+	assert_string_equal(torsh_size_duration(UINT64_C(192000000000), out), "3 min 12 s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_may_have_a_unit),
+		cmocka_unit_test(what_is_no_size_is_refused),
+		cmocka_unit_test(numbers_are_readable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

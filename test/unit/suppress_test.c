@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Suppression rules in LeakSanitizer's syntax. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tools/profile/suppress.h"
+
+static void a_pattern_matches_anywhere_in_a_name(void **state)
+{
+	(void)state;
+	assert_true(torsh_suppress_matches("leak", "my_leaking_function"));
+	assert_true(torsh_suppress_matches("leak", "leak"));
+	assert_false(torsh_suppress_matches("leak", "lea"));
+	assert_false(torsh_suppress_matches("Leak", "leak"));
+}
+
+static void a_star_stands_for_anything(void **state)
+{
+	(void)state;
+	assert_true(torsh_suppress_matches("a*c", "xxabbbcxx"));
+	assert_true(torsh_suppress_matches("a*c", "ac"));
+	assert_false(torsh_suppress_matches("a*c", "ab"));
+	assert_true(torsh_suppress_matches("a*b*c", "a1b2b3c"));
+	assert_true(torsh_suppress_matches("*", ""));
+	assert_true(torsh_suppress_matches("lib*.so", "/usr/lib/libfoo.so.1"));
+}
+
+static void anchors_tie_a_pattern_to_the_ends(void **state)
+{
+	(void)state;
+	assert_true(torsh_suppress_matches("^main", "main_loop"));
+	assert_false(torsh_suppress_matches("^main", "the_main"));
+	assert_true(torsh_suppress_matches("main$", "the_main"));
+	assert_false(torsh_suppress_matches("main$", "main_loop"));
+	assert_true(torsh_suppress_matches("^main$", "main"));
+	assert_false(torsh_suppress_matches("^main$", "main2"));
+	assert_true(torsh_suppress_matches("^a*z$", "abz_z"));
+	assert_true(torsh_suppress_matches("b$", "bab"));
+	assert_false(torsh_suppress_matches("^a*z$", "abzy"));
+}
+
+static void comments_and_empty_lines_are_no_rules(void **state)
+{
+	struct suppress suppress = {0};
+	unsigned line;
+
+	(void)state;
+	assert_int_equal(torsh_suppress_parse(&suppress,
+					      "# kept on purpose\n"
+					      "\n"
+					      "leak:first\n"
+					      "   leak:second  # behind a rule\r\n"
+					      "leak:lambda()#1\n",
+					      &line),
+			 0);
+	assert_int_equal(suppress.n, 3);
+	assert_string_equal(suppress.rules[0].pattern, "first");
+	assert_string_equal(suppress.rules[1].pattern, "second");
+	assert_string_equal(suppress.rules[2].pattern, "lambda()#1");
+	assert_int_equal(torsh_suppress_find(&suppress, "the second one"), 1);
+	assert_int_equal(torsh_suppress_find(&suppress, "none"), -1);
+	assert_int_equal(torsh_suppress_find(&suppress, NULL), -1);
+	torsh_suppress_free(&suppress);
+}
+
+static void a_line_of_another_kind_is_named(void **state)
+{
+	struct suppress suppress = {0};
+	unsigned line = 0;
+
+	(void)state;
+	assert_int_equal(torsh_suppress_parse(&suppress, "leak:a\n\nrace:b\nleak:c\n", &line), -EINVAL);
+	assert_int_equal(line, 3);
+	assert_int_equal(torsh_suppress_parse(&suppress, "leak:\n", &line), -EINVAL);
+	assert_int_equal(line, 1);
+	torsh_suppress_free(&suppress);
+}
+
+static void rules_are_read_from_a_file(void **state)
+{
+	static const char text[] = "leak:one\nleak:two\n";
+	char path[] = "/tmp/torsh-suppress-XXXXXX";
+	int fd = mkstemp(path);
+	struct suppress suppress = {0};
+	unsigned line;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	close(fd);
+	assert_int_equal(torsh_suppress_read(&suppress, path, &line), 0);
+	assert_int_equal(suppress.n, 2);
+	assert_string_equal(suppress.rules[1].pattern, "two");
+	unlink(path);
+	assert_int_equal(torsh_suppress_read(&suppress, path, &line), -ENOENT);
+	torsh_suppress_free(&suppress);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pattern_matches_anywhere_in_a_name),
+		cmocka_unit_test(a_star_stands_for_anything),
+		cmocka_unit_test(anchors_tie_a_pattern_to_the_ends),
+		cmocka_unit_test(comments_and_empty_lines_are_no_rules),
+		cmocka_unit_test(a_line_of_another_kind_is_named),
+		cmocka_unit_test(rules_are_read_from_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh report: a recording on one page. The page's sections: tools/report/overview.c and overview_json.c. */
+#include <stdlib.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/report/overview.h"
+
+#define TEXT_LIMIT 5
+
+static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, who "
+			  "allocates in vain, and what to keep in mind about the numbers.";
+
+static const struct profile_process *choose_process(const struct reading *reading)
+{
+	const struct profile_process *highest = reading->processes[0];
+
+	for (size_t i = 1; i < reading->n_processes; i++) {
+		if (reading->processes[i]->heap.peak_bytes > highest->heap.peak_bytes)
+			highest = reading->processes[i];
+	}
+	return highest;
+}
+
+int torsh_command_report(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct overview overview = {.path = NULL};
+
+	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_reading_open(&reading, &options);
+	overview.path = options.path;
+	overview.profile = reading.profile;
+	overview.processes = reading.processes;
+	overview.n_processes = reading.n_processes;
+	overview.highest = choose_process(&reading);
+	overview.suppress = &options.suppress;
+	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
+	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
+	torsh_holders_collect(&overview.peak, overview.highest, HOLDERS_PEAK);
+	torsh_holders_merge_stacks(&overview.peak);
+	for (size_t i = 0; i < reading.n_processes; i++)
+		torsh_holders_collect(&overview.temporary, reading.processes[i], HOLDERS_TEMPORARY);
+	torsh_holders_merge_stacks(&overview.temporary);
+	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
+	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
+	/* What matters about these is how many they are. */
+	options.order = ORDER_BLOCKS;
+	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
+	if (options.is_json)
+		torsh_overview_json(&overview);
+	else
+		torsh_overview_text(&overview);
+	torsh_leaks_free(&overview.leaks);
+	torsh_holders_free(&overview.peak);
+	torsh_holders_free(&overview.temporary);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

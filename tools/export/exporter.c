@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What exporters have in common. */
+#include "tools/export/exporter.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS] = {
+#define WEIGHT(NAME, name, text) #name,
+	EXPORT_WEIGHTS
+#undef WEIGHT
+};
+
+bool torsh_export_has(const struct export *export, enum export_weight weight)
+{
+	return export->what == EXPORT_ALL || export->what == (unsigned)weight;
+}
+
+size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
+			   size_t *n_room)
+{
+	const struct profile_process *process = sample->process;
+	uint32_t stack = sample->stack;
+	size_t n = 0;
+
+	while (stack && stack < process->n_stacks) {
+		const struct profile_stack *node = &process->stacks[stack];
+		const struct frames *at = torsh_symbols_frames(export->symbols, process, node->address);
+
+		for (size_t i = 0; i < at->n; i++) {
+			*frames = torsh_need_room(*frames, n, n_room, sizeof(**frames));
+			(*frames)[n++] = &at->frames[i];
+		}
+		stack = node->parent;
+	}
+	for (size_t i = 0; i < n / 2; i++) {
+		const struct frame *frame = (*frames)[i];
+
+		(*frames)[i] = (*frames)[n - 1 - i];
+		(*frames)[n - 1 - i] = frame;
+	}
+	return n;
+}
+
+const char *torsh_export_name(const struct frame *frame, char *out, size_t n)
+{
+	const char *slash;
+
+	if (frame->function)
+		return frame->function;
+	if (frame->cut) {
+		snprintf(out, n, "[cut: %s]", frame->cut);
+		return out;
+	}
+	if (!frame->module) {
+		snprintf(out, n, "0x%" PRIx64, frame->address);
+		return out;
+	}
+	slash = strrchr(frame->module, '/');
+	snprintf(out, n, "%s+0x%" PRIx64, slash ? slash + 1 : frame->module, frame->module_offset);
+	return out;
+}

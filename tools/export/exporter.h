@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * An export format, as callbacks. torsh export calls begin once, sample for every stack, end once; the exporter
+ * writes to export->file, in sample or in end. Weights are blocks and bytes for each kind of WEIGHTS.
+ */
+#ifndef TORSH_EXPORT_EXPORTER_H
+#define TORSH_EXPORT_EXPORTER_H
+
+#include <stdio.h>
+
+#include "tools/profile/holders.h"
+
+/* WEIGHT(NAME, name, what it counts) */
+#define EXPORT_WEIGHTS                                                                                                 \
+	WEIGHT(LEAKED, leaked, "not freed when the process ended")                                                     \
+	WEIGHT(PEAK, peak, "held when the heap was largest")                                                           \
+	WEIGHT(ALLOCATED, allocated, "ever allocated")                                                                 \
+	WEIGHT(TEMPORARY, temporary, "freed by their own thread before it allocated another")
+
+enum export_weight {
+#define WEIGHT(NAME, name, text) EXPORT_##NAME,
+	EXPORT_WEIGHTS
+#undef WEIGHT
+	N_EXPORT_WEIGHTS
+};
+
+#define EXPORT_ALL N_EXPORT_WEIGHTS
+
+extern const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS];
+
+struct export_value {
+	uint64_t blocks, bytes;
+};
+
+/* A stack with what it weighs. What wasn't asked for is 0. */
+struct export_sample {
+	const struct profile_process *process;
+	uint32_t stack;
+	struct export_value values[N_EXPORT_WEIGHTS];
+};
+
+struct exporter;
+
+struct export {
+	const struct exporter *exporter;
+	FILE *file; /* binary */
+	const struct profile *profile;
+	struct symbols *symbols;
+	size_t n_processes; /* that samples come from */
+	unsigned what; /* enum export_weight, or EXPORT_ALL */
+	void *state; /* the exporter's */
+};
+
+struct exporter {
+	const char *name;
+	unsigned default_what; /* EXPORT_ALL where the format holds several weights in one file */
+	bool is_binary;
+	void (*begin)(struct export *export);
+	void (*sample)(struct export *export, const struct export_sample *sample);
+	/* Write what is left, free the state. Returns 0 or -errno. */
+	int (*end)(struct export *export);
+};
+
+extern const struct exporter torsh_export_folded, torsh_export_speedscope, torsh_export_pprof;
+
+/* Is that weight exported? */
+bool torsh_export_has(const struct export *export, enum export_weight weight);
+
+/*
+ * Frames of a sample with the root first, as the text formats want them: texts that belong to the symbols. Returns how
+ * many; *frames is the caller's array, grown as needed.
+ */
+size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
+			   size_t *n_room);
+
+/* What a frame without a function is called; out holds n bytes. */
+const char *torsh_export_name(const struct frame *frame, char *out, size_t n);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Folded stacks: "root;child;leaf 123" a line, bytes at the end, as flame graph tools take them. Streams. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/exporter.h"
+
+struct folded {
+	const struct frame **frames;
+	size_t n_room;
+};
+
+static void begin_folded(struct export *export)
+{
+	export->state = torsh_need(calloc(1, sizeof(struct folded)));
+}
+
+/* A semicolon divides frames, and the last blank the number from them. */
+static void put_name(FILE *file, const char *name)
+{
+	for (; *name; name++)
+		putc(*name == ';' ? ':' : (unsigned char)*name <= ' ' ? '_' : *name, file);
+}
+
+static void sample_folded(struct export *export, const struct export_sample *sample)
+{
+	struct folded *folded = export->state;
+	size_t n = torsh_export_frames(export, sample, &folded->frames, &folded->n_room);
+	uint64_t bytes = sample->values[export->what].bytes;
+	char name[256];
+
+	if (!bytes)
+		return;
+	put_name(export->file, torsh_profile_program_name(sample->process));
+	if (export->n_processes > 1)
+		fprintf(export->file, "_(%" PRIu32 ")", sample->process->pid);
+	for (size_t i = 0; i < n; i++) {
+		putc(';', export->file);
+		put_name(export->file, torsh_export_name(folded->frames[i], name, sizeof(name)));
+	}
+	if (!n)
+		fputs(";[no_stack]", export->file);
+	fprintf(export->file, " %" PRIu64 "\n", bytes);
+}
+
+static int end_folded(struct export *export)
+{
+	struct folded *folded = export->state;
+
+	free(folded->frames);
+	free(folded);
+	return 0;
+}
+
+const struct exporter torsh_export_folded = {
+	.name = "folded",
+	.default_what = EXPORT_LEAKED,
+	.begin = begin_folded,
+	.sample = sample_folded,
+	.end = end_folded,
+};

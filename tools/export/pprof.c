@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * pprof's profile: gzip over one protobuf message. Locations are addresses of a process, with the functions inlined
+ * there; a sample's values are blocks and bytes for each weight. The whole message is built in memory, because
+ * protobuf wants its length first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "agent/wire/channel.h"
+#include "pprof.pb-c.h"
+#include "tools/die.h"
+#include "tools/export/exporter.h"
+
+/* What was given a number already: location ids by address and mapping ids by module, for one process. */
+struct numbered_process {
+	const struct profile_process *process;
+	uint64_t *locations, *mappings; /* 0: none yet */
+};
+
+struct numbered_text {
+	const char *text;
+	int64_t number;
+};
+
+struct numbered_function {
+	int64_t name, system_name, file;
+	uint64_t id;
+};
+
+struct pprof {
+	Pprof__Profile profile;
+	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
+	void *texts, *functions; /* trees of numbered_text, numbered_function */
+	struct numbered_process *processes;
+	size_t n_processes, processes_room;
+};
+
+/* Append a new message, made with its type's init, to a repeated field. */
+#define ADD_MESSAGE(state, field, room, made)                                                                          \
+	do {                                                                                                           \
+		(state)->profile.field = torsh_need_room((state)->profile.field, (state)->profile.n_##field,           \
+							 &(state)->room, sizeof(*(state)->profile.field));             \
+		(state)->profile.field[(state)->profile.n_##field++] = (made);                                         \
+	} while (0)
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(((const struct numbered_text *)a)->text, ((const struct numbered_text *)b)->text);
+}
+
+static int64_t number_text(struct pprof *state, const char *text)
+{
+	struct numbered_text key = {.text = text ? text : ""}, **found = tfind(&key, &state->texts, compare_texts);
+	struct numbered_text *made;
+
+	if (found)
+		return (*found)->number;
+	made = torsh_need(malloc(sizeof(*made)));
+	made->text = torsh_need(strdup(key.text));
+	made->number = (int64_t)state->profile.n_string_table;
+	torsh_need(tsearch(made, &state->texts, compare_texts));
+	ADD_MESSAGE(state, string_table, texts_room, (char *)made->text);
+	return made->number;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct numbered_function *one = a, *other = b;
+
+	if (one->name != other->name)
+		return one->name < other->name ? -1 : 1;
+	if (one->system_name != other->system_name)
+		return one->system_name < other->system_name ? -1 : 1;
+	return one->file < other->file ? -1 : one->file > other->file;
+}
+
+static uint64_t number_function(struct pprof *state, const struct frame *frame)
+{
+	char name[256];
+	struct numbered_function key = {
+		.name = number_text(state, torsh_export_name(frame, name, sizeof(name))),
+		.system_name = number_text(state, frame->linkage_name),
+		.file = number_text(state, frame->file),
+	};
+	struct numbered_function **found = tfind(&key, &state->functions, compare_functions), *made;
+	Pprof__Function *function;
+
+	if (found)
+		return (*found)->id;
+	function = torsh_need(malloc(sizeof(*function)));
+	pprof__function__init(function);
+	key.id = state->profile.n_function + 1;
+	made = torsh_need(malloc(sizeof(*made)));
+	*made = key;
+	torsh_need(tsearch(made, &state->functions, compare_functions));
+	function->has_id = function->has_name = function->has_system_name = function->has_filename = 1;
+	function->id = key.id;
+	function->name = key.name;
+	function->system_name = key.system_name;
+	function->filename = key.file;
+	ADD_MESSAGE(state, function, functions_room, function);
+	return key.id;
+}
+
+static struct numbered_process *number_process(struct pprof *state, const struct profile_process *process)
+{
+	struct numbered_process *numbered;
+
+	for (size_t i = state->n_processes; i-- > 0;) {
+		if (state->processes[i].process == process)
+			return &state->processes[i];
+	}
+	state->processes = torsh_need_room(state->processes, state->n_processes, &state->processes_room,
+					   sizeof(*numbered));
+	numbered = &state->processes[state->n_processes++];
+	*numbered = (struct numbered_process){
+		.process = process,
+		.locations = torsh_need_items(NULL, 0, process->n_addresses, sizeof(uint64_t)),
+		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
+	};
+	return numbered;
+}
+
+static int64_t number_build_id(struct pprof *state, const struct profile_module *module)
+{
+	char hex[129] = "";
+
+	for (size_t i = 0; i < module->n_build_id && i < 64; i++)
+		snprintf(hex + i * 2, 3, "%02x", module->build_id[i]);
+	return number_text(state, hex);
+}
+
+static uint64_t number_mapping(struct pprof *state, struct numbered_process *numbered,
+			       const struct profile_module *module)
+{
+	uint64_t *id = &numbered->mappings[module - numbered->process->modules];
+	Pprof__Mapping *mapping;
+
+	if (*id)
+		return *id;
+	mapping = torsh_need(malloc(sizeof(*mapping)));
+	pprof__mapping__init(mapping);
+	*id = state->profile.n_mapping + 1;
+	mapping->has_id = mapping->has_memory_start = mapping->has_memory_limit = mapping->has_filename = 1;
+	mapping->has_build_id = mapping->has_has_functions = mapping->has_has_filenames = 1;
+	mapping->has_has_line_numbers = mapping->has_has_inline_frames = 1;
+	mapping->id = *id;
+	mapping->memory_start = module->start;
+	mapping->memory_limit = module->end;
+	mapping->filename = number_text(state, module->path);
+	mapping->build_id = number_build_id(state, module);
+	/* Or the tool looks for the file itself, which may be another one where it runs. */
+	mapping->has_functions = mapping->has_filenames = 1;
+	mapping->has_line_numbers = mapping->has_inline_frames = 1;
+	ADD_MESSAGE(state, mapping, mappings_room, mapping);
+	return *id;
+}
+
+static void add_lines(struct pprof *state, Pprof__Location *location, const struct frames *frames)
+{
+	location->line = torsh_need_items(NULL, 0, frames->n, sizeof(*location->line));
+	for (size_t i = 0; i < frames->n; i++) {
+		Pprof__Line *line = torsh_need(malloc(sizeof(*line)));
+
+		pprof__line__init(line);
+		line->has_function_id = 1;
+		line->function_id = number_function(state, &frames->frames[i]);
+		line->has_line = frames->frames[i].line != 0;
+		line->line = frames->frames[i].line;
+		location->line[location->n_line++] = line;
+	}
+}
+
+static uint64_t number_location(struct export *export, struct numbered_process *numbered, uint32_t address)
+{
+	struct pprof *state = export->state;
+	const struct profile_process *process = numbered->process;
+	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct frames *frames = torsh_symbols_frames(export->symbols, process, address);
+	Pprof__Location *location;
+
+	if (address < process->n_addresses && numbered->locations[address])
+		return numbered->locations[address];
+	location = torsh_need(malloc(sizeof(*location)));
+	pprof__location__init(location);
+	location->has_id = location->has_address = 1;
+	location->id = state->profile.n_location + 1;
+	/* The tool takes it for the call, as the return address may belong to the next line. */
+	location->address = frames->frames[0].address - (frames->frames[0].address && !frames->frames[0].is_exact);
+	if (module) {
+		location->has_mapping_id = 1;
+		location->mapping_id = number_mapping(state, numbered, module);
+	}
+	add_lines(state, location, frames);
+	ADD_MESSAGE(state, location, locations_room, location);
+	if (address < process->n_addresses)
+		numbered->locations[address] = location->id;
+	return location->id;
+}
+
+static void add_type(struct pprof *state, size_t i, const char *weight, const char *of, const char *unit)
+{
+	Pprof__ValueType *type = torsh_need(malloc(sizeof(*type)));
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_%s", weight, of);
+	pprof__value_type__init(type);
+	type->has_type = type->has_unit = 1;
+	type->type = number_text(state, name);
+	type->unit = number_text(state, unit);
+	state->profile.sample_type[i] = type;
+}
+
+static void begin_pprof(struct export *export)
+{
+	struct pprof *state = torsh_need(calloc(1, sizeof(*state)));
+	Pprof__Profile *profile = &state->profile;
+
+	export->state = state;
+	pprof__profile__init(profile);
+	number_text(state, "");
+	profile->sample_type = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*profile->sample_type));
+	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
+		if (!torsh_export_has(export, i))
+			continue;
+		add_type(state, profile->n_sample_type++, torsh_export_weight_names[i], "objects", "count");
+		add_type(state, profile->n_sample_type++, torsh_export_weight_names[i], "space", "bytes");
+	}
+	profile->has_time_nanos = profile->has_duration_nanos = profile->has_default_sample_type = 1;
+	profile->time_nanos = (int64_t)export->profile->start_realtime_ns;
+	profile->duration_nanos = (int64_t)export->profile->end_ns;
+	profile->default_sample_type = profile->sample_type[1]->type;
+}
+
+static void label_process(struct pprof *state, Pprof__Sample *sample, const struct profile_process *process)
+{
+	Pprof__Label *pid = torsh_need(malloc(sizeof(*pid))), *program = torsh_need(malloc(sizeof(*program)));
+
+	pprof__label__init(pid);
+	pid->has_key = pid->has_num = 1;
+	pid->key = number_text(state, "pid");
+	pid->num = process->pid;
+	pprof__label__init(program);
+	program->has_key = program->has_str = 1;
+	program->key = number_text(state, "program");
+	program->str = number_text(state, torsh_profile_program_name(process));
+	sample->label = torsh_need_items(NULL, 0, 2, sizeof(*sample->label));
+	sample->label[sample->n_label++] = pid;
+	sample->label[sample->n_label++] = program;
+}
+
+static void sample_pprof(struct export *export, const struct export_sample *sample)
+{
+	struct pprof *state = export->state;
+	struct numbered_process *numbered = number_process(state, sample->process);
+	size_t n = torsh_profile_walk(sample->process, sample->stack, NULL, 0);
+	uint32_t *addresses = torsh_need_items(NULL, 0, n, sizeof(*addresses));
+	Pprof__Sample *made = torsh_need(malloc(sizeof(*made)));
+
+	pprof__sample__init(made);
+	torsh_profile_walk(sample->process, sample->stack, addresses, n);
+	made->location_id = torsh_need_items(NULL, 0, n, sizeof(*made->location_id));
+	for (size_t i = 0; i < n; i++)
+		made->location_id[made->n_location_id++] = number_location(export, numbered, addresses[i]);
+	made->value = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*made->value));
+	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
+		if (!torsh_export_has(export, i))
+			continue;
+		made->value[made->n_value++] = (int64_t)sample->values[i].blocks;
+		made->value[made->n_value++] = (int64_t)sample->values[i].bytes;
+	}
+	label_process(state, made, sample->process);
+	ADD_MESSAGE(state, sample, samples_room, made);
+	free(addresses);
+}
+
+/* gzip over what was packed. */
+static int write_gzip(FILE *file, const uint8_t *bytes, size_t n_bytes)
+{
+	z_stream stream = {.next_in = (Bytef *)bytes};
+	uint8_t out[65536];
+	int rc;
+
+	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	do {
+		size_t n = n_bytes < (1u << 30) ? n_bytes : 1u << 30;
+
+		if (!stream.avail_in) {
+			stream.avail_in = (uInt)n;
+			n_bytes -= n;
+		}
+		stream.next_out = out;
+		stream.avail_out = sizeof(out);
+		rc = deflate(&stream, n_bytes ? Z_NO_FLUSH : Z_FINISH);
+		if (fwrite(out, 1, sizeof(out) - stream.avail_out, file) != sizeof(out) - stream.avail_out) {
+			deflateEnd(&stream);
+			return -errno;
+		}
+	} while (rc == Z_OK || rc == Z_BUF_ERROR);
+	deflateEnd(&stream);
+	return rc == Z_STREAM_END ? 0 : -EIO;
+}
+
+static void free_tree(void **tree, int (*compare)(const void *, const void *))
+{
+	while (*tree) {
+		void *root = *(void **)*tree;
+
+		tdelete(root, tree, compare);
+		free(root);
+	}
+}
+
+static void free_pprof(struct pprof *state)
+{
+	for (size_t i = 0; i < state->n_processes; i++) {
+		free(state->processes[i].locations);
+		free(state->processes[i].mappings);
+	}
+	free(state->processes);
+	free_tree(&state->functions, compare_functions);
+	free_tree(&state->texts, compare_texts);
+	/* What protobuf-c frees field by field: the messages, the arrays and the texts. */
+	for (size_t i = 0; i < state->profile.n_sample; i++)
+		pprof__sample__free_unpacked(state->profile.sample[i], NULL);
+	for (size_t i = 0; i < state->profile.n_mapping; i++)
+		pprof__mapping__free_unpacked(state->profile.mapping[i], NULL);
+	for (size_t i = 0; i < state->profile.n_location; i++)
+		pprof__location__free_unpacked(state->profile.location[i], NULL);
+	for (size_t i = 0; i < state->profile.n_function; i++)
+		pprof__function__free_unpacked(state->profile.function[i], NULL);
+	for (size_t i = 0; i < state->profile.n_sample_type; i++)
+		pprof__value_type__free_unpacked(state->profile.sample_type[i], NULL);
+	for (size_t i = 0; i < state->profile.n_string_table; i++)
+		free(state->profile.string_table[i]);
+	free(state->profile.sample);
+	free(state->profile.mapping);
+	free(state->profile.location);
+	free(state->profile.function);
+	free(state->profile.sample_type);
+	free(state->profile.string_table);
+	free(state);
+}
+
+static int end_pprof(struct export *export)
+{
+	struct pprof *state = export->state;
+	size_t n_bytes = pprof__profile__get_packed_size(&state->profile);
+	uint8_t *bytes = torsh_need_items(NULL, 0, n_bytes, 1);
+	int rc;
+
+	pprof__profile__pack(&state->profile, bytes);
+	rc = write_gzip(export->file, bytes, n_bytes);
+	free(bytes);
+	free_pprof(state);
+	return rc;
+}
+
+const struct exporter torsh_export_pprof = {
+	.name = "pprof",
+	.default_what = EXPORT_ALL,
+	.is_binary = true,
+	.begin = begin_pprof,
+	.sample = sample_pprof,
+	.end = end_pprof,
+};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by all, and a sampled
+ * profile for each weight, in bytes. Samples wait in memory as numbers, because frames come first in the file.
+ */
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/exporter.h"
+#include "tools/report/json.h"
+
+/* A frame by what people see; texts are interned. */
+struct seen_frame {
+	const char *name, *file;
+	int line;
+	uint32_t number;
+};
+
+struct kept_sample {
+	size_t first; /* into numbers */
+	uint32_t n;
+	uint64_t bytes[N_EXPORT_WEIGHTS];
+};
+
+struct speedscope {
+	void *tree; /* of struct seen_frame */
+	struct seen_frame **seen;
+	size_t n_seen, seen_room;
+	struct kept_sample *samples;
+	size_t n_samples, samples_room;
+	uint32_t *numbers;
+	size_t n_numbers, numbers_room;
+	const struct frame **frames;
+	size_t frames_room;
+};
+
+static void begin_speedscope(struct export *export)
+{
+	export->state = torsh_need(calloc(1, sizeof(struct speedscope)));
+}
+
+static int compare_seen(const void *a, const void *b)
+{
+	const struct seen_frame *one = a, *other = b;
+	int rc = strcmp(one->name, other->name);
+
+	if (rc == 0)
+		rc = strcmp(one->file ? one->file : "", other->file ? other->file : "");
+	return rc ? rc : (one->line > other->line) - (one->line < other->line);
+}
+
+static uint32_t number_frame(struct speedscope *state, const char *name, const char *file, int line)
+{
+	struct seen_frame key = {.name = name, .file = file, .line = line}, **found, *made;
+
+	found = tfind(&key, &state->tree, compare_seen);
+	if (found)
+		return (*found)->number;
+	made = torsh_need(malloc(sizeof(*made)));
+	*made = (struct seen_frame){
+		.name = torsh_need(strdup(name)), .file = file, .line = line, .number = (uint32_t)state->n_seen};
+	torsh_need(tsearch(made, &state->tree, compare_seen));
+	state->seen = torsh_need_room(state->seen, state->n_seen, &state->seen_room, sizeof(made));
+	state->seen[state->n_seen++] = made;
+	return made->number;
+}
+
+static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
+{
+	state->numbers = torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room,
+					 sizeof(*state->numbers));
+	state->numbers[state->n_numbers++] = number;
+	kept->n++;
+}
+
+static void sample_speedscope(struct export *export, const struct export_sample *sample)
+{
+	struct speedscope *state = export->state;
+	size_t n = torsh_export_frames(export, sample, &state->frames, &state->frames_room);
+	struct kept_sample kept = {.first = state->n_numbers};
+	char name[256];
+
+	for (size_t i = 0; i < N_EXPORT_WEIGHTS; i++)
+		kept.bytes[i] = sample->values[i].bytes;
+	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_profile_program_name(sample->process),
+		 sample->process->pid);
+	keep_number(state, &kept, number_frame(state, name, NULL, 0));
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *frame = state->frames[i];
+
+		keep_number(state, &kept,
+			    number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file,
+					 frame->line));
+	}
+	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room, sizeof(kept));
+	state->samples[state->n_samples++] = kept;
+}
+
+static cJSON *make_shared(const struct speedscope *state)
+{
+	cJSON *shared = torsh_json_object(), *frames = torsh_json_list();
+
+	for (size_t i = 0; i < state->n_seen; i++) {
+		cJSON *frame = torsh_json_object();
+
+		torsh_json_set(frame, "name", torsh_json_text(state->seen[i]->name));
+		if (state->seen[i]->file)
+			torsh_json_set(frame, "file", torsh_json_text(state->seen[i]->file));
+		if (state->seen[i]->line)
+			torsh_json_set(frame, "line", torsh_json_u64((uint64_t)state->seen[i]->line));
+		torsh_json_add(frames, frame);
+	}
+	torsh_json_set(shared, "frames", frames);
+	return shared;
+}
+
+static cJSON *make_profile(const struct speedscope *state, enum export_weight weight)
+{
+	cJSON *profile = torsh_json_object(), *samples = torsh_json_list(), *weights = torsh_json_list();
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < state->n_samples; i++) {
+		const struct kept_sample *kept = &state->samples[i];
+		cJSON *sample;
+
+		if (!kept->bytes[weight])
+			continue;
+		sample = torsh_json_list();
+		for (uint32_t k = 0; k < kept->n; k++)
+			torsh_json_add(sample, torsh_json_u64(state->numbers[kept->first + k]));
+		torsh_json_add(samples, sample);
+		torsh_json_add(weights, torsh_json_u64(kept->bytes[weight]));
+		sum += kept->bytes[weight];
+	}
+	torsh_json_set(profile, "type", torsh_json_text("sampled"));
+	torsh_json_set(profile, "name", torsh_json_text(torsh_export_weight_names[weight]));
+	torsh_json_set(profile, "unit", torsh_json_text("bytes"));
+	torsh_json_set(profile, "startValue", torsh_json_u64(0));
+	torsh_json_set(profile, "endValue", torsh_json_u64(sum));
+	torsh_json_set(profile, "samples", samples);
+	torsh_json_set(profile, "weights", weights);
+	return profile;
+}
+
+static void free_speedscope(struct speedscope *state)
+{
+	for (size_t i = 0; i < state->n_seen; i++) {
+		tdelete(state->seen[i], &state->tree, compare_seen);
+		free((char *)state->seen[i]->name);
+		free(state->seen[i]);
+	}
+	free(state->seen);
+	free(state->samples);
+	free(state->numbers);
+	free(state->frames);
+	free(state);
+}
+
+static int end_speedscope(struct export *export)
+{
+	struct speedscope *state = export->state;
+	const struct profile *profile = export->profile;
+	struct json json;
+
+	torsh_json_begin(&json, export->file);
+	torsh_json_member(&json, "$schema", torsh_json_text("https://www.speedscope.app/file-format-schema.json"));
+	torsh_json_member(&json, "exporter", torsh_json_text("torsh"));
+	torsh_json_member(&json, "name",
+			  torsh_json_text(profile->n_processes ? torsh_profile_program_name(profile->processes[0])
+							       : NULL));
+	torsh_json_member(&json, "activeProfileIndex", torsh_json_u64(0));
+	torsh_json_member(&json, "shared", make_shared(state));
+	torsh_json_array(&json, "profiles");
+	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
+		if (torsh_export_has(export, i))
+			torsh_json_item(&json, make_profile(state, i));
+	}
+	torsh_json_array_end(&json);
+	torsh_json_end(&json);
+	free_speedscope(state);
+	return 0;
+}
+
+const struct exporter torsh_export_speedscope = {
+	.name = "speedscope",
+	.default_what = EXPORT_ALL,
+	.begin = begin_speedscope,
+	.sample = sample_speedscope,
+	.end = end_speedscope,
+};

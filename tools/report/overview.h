@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the page of `torsh report` shows, and its two renderings. */
+#ifndef TORSH_REPORT_OVERVIEW_H
+#define TORSH_REPORT_OVERVIEW_H
+
+#include "tools/profile/leaks.h"
+
+/* The first n_... holders of each list are named and shown. */
+struct overview {
+	const char *path; /* as the user gave it */
+	const struct profile *profile;
+	struct profile_process *const *processes;
+	size_t n_processes;
+	const struct profile_process *highest; /* the process whose peak is shown */
+	const struct suppress *suppress;
+	struct leaks leaks; /* of all processes */
+	struct holders peak, temporary;
+	size_t n_leaks, n_peak, n_temporary;
+};
+
+void torsh_overview_text(const struct overview *overview);
+void torsh_overview_json(const struct overview *overview);
+
+/* Sums over the processes of the page. */
+struct overview_sums {
+	uint64_t allocs, frees, reallocs, alloc_bytes, temporary;
+	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
+	uint64_t waited_ns, ring_bytes, delivered;
+	uint64_t n_threads;
+};
+
+struct overview_sums torsh_overview_sum(const struct overview *overview);
+
+#endif

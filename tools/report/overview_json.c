@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `torsh report --json`. */
+#include "tools/report/overview.h"
+
+#include "tools/report/parts.h"
+
+struct overview_sums torsh_overview_sum(const struct overview *overview)
+{
+	struct overview_sums sums = {0};
+
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		const struct profile_process *process = overview->processes[i];
+
+		sums.allocs += process->heap.allocs;
+		sums.frees += process->heap.frees;
+		sums.reallocs += process->heap.reallocs;
+		sums.alloc_bytes += process->heap.alloc_bytes;
+		sums.temporary += process->heap.temporary;
+		for (size_t k = 0; k < PROFILE_SIZE_CLASSES; k++)
+			sums.size_blocks[k] += process->heap.size_blocks[k];
+		sums.waited_ns += process->waited_ns;
+		sums.ring_bytes += process->ring_bytes_read;
+		sums.delivered += process->delivered;
+		sums.n_threads += process->n_threads;
+	}
+	return sums;
+}
+
+static cJSON *make_holders(const struct holders *holders, size_t n)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < n; i++)
+		torsh_json_add(list, torsh_parts_holder(&holders->items[i], true));
+	return list;
+}
+
+static cJSON *make_processes(const struct overview *overview)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		const struct profile_process *process = overview->processes[i];
+		cJSON *object = torsh_parts_process(process);
+
+		torsh_json_set(object, "leaked_bytes", torsh_json_u64(overview->leaks.processes[i].bytes));
+		torsh_json_set(object, "leaked_blocks", torsh_json_u64(overview->leaks.processes[i].blocks));
+		torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
+		torsh_json_set(object, "rss_peak_bytes",
+			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
+static cJSON *make_heap(const struct overview_sums *sums)
+{
+	cJSON *object = torsh_json_object(), *sizes = torsh_json_list();
+
+	torsh_json_set(object, "allocations", torsh_json_u64(sums->allocs));
+	torsh_json_set(object, "frees", torsh_json_u64(sums->frees));
+	torsh_json_set(object, "reallocations", torsh_json_u64(sums->reallocs));
+	torsh_json_set(object, "allocated_bytes", torsh_json_u64(sums->alloc_bytes));
+	torsh_json_set(object, "temporary", torsh_json_u64(sums->temporary));
+	for (unsigned i = 0; i < PROFILE_SIZE_CLASSES; i++) {
+		cJSON *size;
+
+		if (!sums->size_blocks[i])
+			continue;
+		size = torsh_json_object();
+		torsh_json_set(size, "from", torsh_json_u64(i ? UINT64_C(1) << (i - 1) : 0));
+		torsh_json_set(size, "to", torsh_json_u64(i ? (UINT64_C(1) << (i - 1)) * 2 - 1 : 0));
+		torsh_json_set(size, "blocks", torsh_json_u64(sums->size_blocks[i]));
+		torsh_json_add(sizes, size);
+	}
+	torsh_json_set(object, "sizes", sizes);
+	return object;
+}
+
+static cJSON *make_threads(const struct overview *overview)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		for (size_t k = 0; k < overview->processes[i]->n_threads; k++) {
+			const struct profile_thread *thread = &overview->processes[i]->threads[k];
+			cJSON *object = torsh_json_object();
+
+			torsh_json_set(object, "pid", torsh_json_u64(overview->processes[i]->pid));
+			torsh_json_set(object, "tid", torsh_json_u64(thread->tid));
+			torsh_json_set(object, "name", torsh_json_text(thread->name));
+			torsh_json_set(object, "start_ns", torsh_json_u64(thread->start_ns));
+			torsh_json_set(object, "end_ns",
+				       thread->end_ns ? torsh_json_u64(thread->end_ns) : torsh_json_text(NULL));
+			torsh_json_set(object, "allocations", torsh_json_u64(thread->allocs));
+			torsh_json_set(object, "allocated_bytes", torsh_json_u64(thread->alloc_bytes));
+			torsh_json_set(object, "frees", torsh_json_u64(thread->frees));
+			torsh_json_set(object, "dropped", torsh_json_u64(thread->dropped));
+			torsh_json_add(list, object);
+		}
+	}
+	return list;
+}
+
+static cJSON *make_leaks(const struct overview *overview)
+{
+	const struct leaks *leaks = &overview->leaks;
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "leaked_bytes", torsh_json_u64(leaks->bytes));
+	torsh_json_set(object, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_set(object, "bookkeeping_bytes", torsh_json_u64(leaks->bookkeeping_bytes));
+	torsh_json_set(object, "bookkeeping_blocks", torsh_json_u64(leaks->bookkeeping_blocks));
+	torsh_json_set(object, "suppressed_bytes", torsh_json_u64(leaks->suppressed_bytes));
+	torsh_json_set(object, "suppressed_blocks", torsh_json_u64(leaks->suppressed_blocks));
+	torsh_json_set(object, "leaks", make_holders(&leaks->found, overview->n_leaks));
+	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
+	return object;
+}
+
+static cJSON *make_peak(const struct overview *overview)
+{
+	const struct profile_process *process = overview->highest;
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
+	torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
+	torsh_json_set(object, "peak_blocks", torsh_json_u64(process->heap.peak_blocks));
+	torsh_json_set(object, "at_ns", torsh_json_u64(process->heap.peak_ns));
+	torsh_json_set(object, "rss_peak_bytes",
+		       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "mapped_peak_bytes",
+		       process->vm.is_there ? torsh_json_u64(process->vm.peak_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "holders", make_holders(&overview->peak, overview->n_peak));
+	torsh_json_set(object, "omitted", torsh_parts_omitted(&overview->peak, overview->n_peak));
+	return object;
+}
+
+void torsh_overview_json(const struct overview *overview)
+{
+	struct overview_sums sums = torsh_overview_sum(overview);
+	struct profile_process *const *processes = overview->processes;
+	size_t n = overview->n_processes;
+	struct json json;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "pid", torsh_json_u64(processes[0]->pid));
+	torsh_json_member(&json, "processes", make_processes(overview));
+	torsh_json_member(&json, "events", torsh_parts_events(processes, n));
+	torsh_json_member(&json, "heap", make_heap(&sums));
+	torsh_json_member(&json, "leaks", make_leaks(overview));
+	torsh_json_member(&json, "peak", make_peak(overview));
+	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
+	torsh_json_member(&json, "threads", make_threads(overview));
+	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
+	torsh_json_member(&json, "recording", torsh_parts_recording(overview->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(processes, n));
+	torsh_json_member(&json, "counters", torsh_parts_counters(processes, n));
+	torsh_json_end(&json);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `torsh report` for people: one page, most important first. */
+#include "tools/report/overview.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/text.h"
+#include "tools/die.h"
+#include "tools/size.h"
+
+#define PROCESSES_SHOWN 12
+#define THREADS_SHOWN 8
+#define FRAMES_SHOWN 6
+#define BAR_CELLS 40
+
+static void print_holders(const struct holders *holders, size_t n, uint64_t whole, bool with_pid)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct holder shown = holders->items[i];
+		size_t n_more = shown.n_frames > FRAMES_SHOWN ? shown.n_frames - FRAMES_SHOWN : 0;
+
+		shown.n_frames -= n_more;
+		shown.has_times = false;
+		torsh_text_holder(stdout, i + 1, &shown, whole, with_pid);
+		if (n_more)
+			printf("      ... %zu frames more\n", n_more);
+	}
+}
+
+static void print_head(const struct overview *overview, const struct overview_sums *sums)
+{
+	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
+
+	torsh_text_processes(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
+	torsh_text_events(stdout, overview->processes, overview->n_processes);
+	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),
+	       torsh_size_exact(sums->alloc_bytes, b), torsh_size_grouped(sums->frees, c));
+	torsh_text_notes(stdout, overview->profile, overview->processes, overview->n_processes);
+}
+
+static void print_leaks(const struct overview *overview)
+{
+	const struct leaks *leaks = &overview->leaks;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	putchar('\n');
+	if (leaks->blocks)
+		torsh_text_heading(stdout, "Leaks: %s in %s not freed", torsh_size_exact(leaks->bytes, bytes),
+				   torsh_text_blocks(leaks->blocks, blocks));
+	else
+		torsh_text_heading(stdout, "No leaks");
+	if (leaks->bookkeeping_blocks)
+		printf("left out: %s in %s of the libraries' own bookkeeping\n",
+		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),
+		       torsh_text_blocks(leaks->bookkeeping_blocks, blocks));
+	if (leaks->suppressed_blocks)
+		printf("suppressed: %s in %s\n", torsh_size_exact(leaks->suppressed_bytes, bytes),
+		       torsh_text_blocks(leaks->suppressed_blocks, blocks));
+	print_holders(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
+}
+
+static void print_peak(const struct overview *overview)
+{
+	const struct profile_process *process = overview->highest;
+	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
+	uint64_t at_ns = process->heap.peak_ns > process->start_ns ? process->heap.peak_ns - process->start_ns : 0;
+
+	putchar('\n');
+	torsh_text_heading(stdout, "Peak: %s in %s, %s after the start",
+			   torsh_size_exact(process->heap.peak_bytes, bytes),
+			   torsh_text_blocks(process->heap.peak_blocks, blocks), torsh_size_duration(at_ns, at));
+	if (overview->n_processes > 1)
+		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
+		       process->pid);
+	if (process->has_rss_peak)
+		printf("highest resident set: %s\n", torsh_size_exact(process->rss_peak_bytes, bytes));
+	if (process->vm.is_there)
+		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
+		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),
+		       torsh_size_grouped(process->vm.unmaps, at));
+	print_holders(&overview->peak, overview->n_peak, process->heap.peak_bytes, false);
+}
+
+static void print_temporary(const struct overview *overview, const struct overview_sums *sums)
+{
+	char number[SIZE_TEXT_BYTES];
+
+	if (!sums->temporary)
+		return;
+	putchar('\n');
+	torsh_text_heading(stdout, "Temporary: %s blocks (%.1f %% of all) were freed before the next was allocated",
+			   torsh_size_grouped(sums->temporary, number),
+			   sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
+	print_holders(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);
+}
+
+static void print_sizes(const struct overview_sums *sums)
+{
+	static const char bar[] = "########################################";
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < PROFILE_SIZE_CLASSES; i++)
+		most = sums->size_blocks[i] > most ? sums->size_blocks[i] : most;
+	if (!most)
+		return;
+	putchar('\n');
+	torsh_text_heading(stdout, "Sizes of the blocks allocated");
+	for (unsigned i = 0; i < PROFILE_SIZE_CLASSES; i++) {
+		char size[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
+		int cells = (int)((double)sums->size_blocks[i] / (double)most * BAR_CELLS + 0.5);
+
+		if (!sums->size_blocks[i])
+			continue;
+		printf("  %9s and more %15s  %.*s\n", i ? torsh_size_human(UINT64_C(1) << (i - 1), size) : "0 B",
+		       torsh_size_grouped(sums->size_blocks[i], blocks), cells, bar);
+	}
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct profile_thread *one = *(struct profile_thread *const *)a;
+	const struct profile_thread *other = *(struct profile_thread *const *)b;
+
+	if (one->allocs != other->allocs)
+		return one->allocs > other->allocs ? -1 : 1;
+	return one->tid < other->tid ? -1 : one->tid > other->tid;
+}
+
+static void print_threads(const struct overview *overview, const struct overview_sums *sums)
+{
+	const struct profile_thread **threads = torsh_need_items(NULL, 0, sums->n_threads, sizeof(*threads));
+	size_t n = 0;
+
+	for (size_t i = 0; i < overview->n_processes; i++) {
+		for (size_t k = 0; k < overview->processes[i]->n_threads; k++)
+			threads[n++] = &overview->processes[i]->threads[k];
+	}
+	if (n > 1) {
+		qsort(threads, n, sizeof(*threads), compare_threads);
+		putchar('\n');
+		torsh_text_heading(stdout, "Threads, those that allocate most first");
+		for (size_t i = 0; i < n && i < THREADS_SHOWN; i++) {
+			char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
+
+			printf("  %-16s %8" PRIu32 " %15s allocations %10s %15s frees\n",
+			       threads[i]->name ? threads[i]->name : "", threads[i]->tid,
+			       torsh_size_grouped(threads[i]->allocs, a), torsh_size_human(threads[i]->alloc_bytes, b),
+			       torsh_size_grouped(threads[i]->frees, c));
+		}
+		if (n > THREADS_SHOWN)
+			printf("  ... and %zu more\n", n - THREADS_SHOWN);
+	}
+	free(threads);
+}
+
+/* What the numbers cost, and what they rest on. */
+static void print_agent(const struct overview *overview, const struct overview_sums *sums)
+{
+	char waited[SIZE_TEXT_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	putchar('\n');
+	torsh_text_heading(stdout, "About this recording");
+	printf("  %s on the rings", torsh_size_human(sums->ring_bytes, bytes));
+	if (sums->delivered)
+		printf(", %.1f bytes an event", (double)sums->ring_bytes / (double)sums->delivered);
+	printf("; threads waited %s for room\n", torsh_size_duration(sums->waited_ns, waited));
+	for (size_t i = 0; i < overview->n_processes && i < PROCESSES_SHOWN; i++) {
+		const struct profile_process *process = overview->processes[i];
+
+		if (process->allocator && *process->allocator)
+			printf("  allocator of pid %" PRIu32 ": %s\n", process->pid, process->allocator);
+	}
+	for (size_t i = 0; i < overview->highest->n_counters; i++) {
+		if (overview->highest->counters[i].value)
+			printf("  %s: %s\n", overview->highest->counters[i].name,
+			       torsh_size_grouped(overview->highest->counters[i].value, bytes));
+	}
+}
+
+void torsh_overview_text(const struct overview *overview)
+{
+	struct overview_sums sums = torsh_overview_sum(overview);
+
+	print_head(overview, &sums);
+	print_leaks(overview);
+	print_peak(overview);
+	print_temporary(overview, &sums);
+	print_sizes(&sums);
+	print_threads(overview, &sums);
+	print_agent(overview, &sums);
+	printf("\nNext: torsh leaks %s    torsh peak %s    torsh export %s --format pprof -o heap.pb.gz\n",
+	       overview->path, overview->path, overview->path);
+}

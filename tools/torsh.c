@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The torsh command: finds the subcommand and hands the rest of the line to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/die.h"
+
+#ifndef TORSH_VERSION
+#define TORSH_VERSION "unknown"
+#endif
+
+static const struct {
+	const char *name, *text;
+	int (*main)(int argc, char **argv);
+} commands[] = {
+#define COMMAND(name, text) {#name, text, torsh_command_##name},
+	TORSH_COMMANDS
+#undef COMMAND
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+
+static void print_usage(FILE *file)
+{
+	fputs("Usage: torsh COMMAND [OPTION...] ...\n"
+	      "Finds out what memory a program holds, leaks and wastes, without changing the program.\n\n",
+	      file);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(file, "  torsh %-8s %s\n", commands[i].name, commands[i].text);
+	fputs("\nStart with:\n"
+	      "  torsh run -o out -- python3 train.py\n"
+	      "  torsh report out\n\n"
+	      "`torsh COMMAND --help` tells each command's options. Exit status: 0 done, 1 a budget failed,\n"
+	      "2 wrong usage or unreadable input. More in the manual page torsh(1).\n",
+	      file);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	char *full;
+
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		print_usage(stdout);
+		return TORSH_EXIT_DONE;
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		puts("torsh " TORSH_VERSION);
+		return TORSH_EXIT_DONE;
+	}
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(name, commands[i].name) == 0) {
+			int status;
+
+			full = torsh_need_text("torsh %s", name);
+			argv[1] = full;
+			status = commands[i].main(argc - 1, argv + 1);
+			free(full);
+			return status;
+		}
+	}
+	if (*name)
+		torsh_warn("there is no command \"%s\"", name);
+	print_usage(stderr);
+	return TORSH_EXIT_UNREADABLE;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/store/columns_bytes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int torsh_bytes_reserve(struct column_bytes *column, size_t n)
+{
+	size_t capacity = column->capacity ? column->capacity : 4096;
+	uint8_t *larger;
+
+	if (column->capacity - column->n >= n)
+		return 0;
+	while (capacity - column->n < n)
+		capacity *= 2;
+	larger = realloc(column->bytes, capacity);
+	if (!larger)
+		return -ENOMEM;
+	column->bytes = larger;
+	column->capacity = capacity;
+	return 0;
+}

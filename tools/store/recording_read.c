@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/store/recording_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#define WINDOW_BYTES (1u << 20)
+
+/* A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at any time. */
+struct recording_reader {
+	const uint8_t *bytes; /* NULL: from fd */
+	int fd;
+	uint64_t n_bytes, at;
+	uint8_t *window; /* what was read last, n_window bytes of room */
+	size_t n_window;
+	uint32_t skip;
+	uint8_t *raw;
+	size_t n_raw;
+	uint32_t n_damaged; /* places where chunks were stepped over */
+	uint64_t n_lost; /* bytes there */
+	uint64_t n_torn; /* bytes at the end that are no whole chunk */
+	char problem[160];
+};
+
+static int refuse(char *error, size_t n_error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!error)
+		return -EPROTO;
+	va_start(arguments, format);
+	vsnprintf(error, n_error, format, arguments);
+	va_end(arguments);
+	return -EPROTO;
+}
+
+/* Room for n bytes, or NULL: what was in it may be gone. */
+static uint8_t *room_for(uint8_t **bytes, size_t *n_room, size_t n)
+{
+	if (n <= *n_room)
+		return *bytes;
+	free(*bytes);
+	*bytes = malloc(n);
+	*n_room = *bytes ? n : 0;
+	return *bytes;
+}
+
+/* n bytes at `at`, which are in the file; NULL when they can't be had. They hold until the next call. */
+static const uint8_t *fetch(struct recording_reader *reader, uint64_t at, size_t n)
+{
+	uint8_t *window;
+	size_t done = 0;
+
+	if (reader->bytes)
+		return reader->bytes + at;
+	window = room_for(&reader->window, &reader->n_window, n ? n : 1);
+	while (window && done < n) {
+		ssize_t got = pread(reader->fd, window + done, n - done, (off_t)(at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return NULL;
+		done += (size_t)got;
+	}
+	return window;
+}
+
+/* Returns 0 and stands at the first chunk, or -EPROTO with a sentence. */
+static int read_start(struct recording_reader *reader, char *error, size_t n_error)
+{
+	struct recording_header header;
+	const uint8_t *bytes;
+
+	if (!reader->n_bytes)
+		return refuse(error, n_error, "it is empty: nothing was recorded");
+	if (reader->n_bytes < sizeof(header))
+		return refuse(error, n_error, "it is too short for a recording");
+	bytes = fetch(reader, 0, sizeof(header));
+	if (!bytes)
+		return refuse(error, n_error, "it can't be read");
+	memcpy(&header, bytes, sizeof(header));
+	if (memcmp(header.magic, RECORDING_MAGIC, sizeof(header.magic)))
+		return refuse(error, n_error, "it is not a recording of torsh");
+	if (header.format != RECORDING_FORMAT)
+		return refuse(error, n_error, "its format is %u, this version reads %u", header.format, RECORDING_FORMAT);
+	if (header.checksum != XXH64(&header, offsetof(struct recording_header, checksum), 0) ||
+	    header.header_bytes < sizeof(header) || header.header_bytes > reader->n_bytes)
+		return refuse(error, n_error, "its header is damaged");
+	reader->at = header.header_bytes;
+	return 0;
+}
+
+static int open_reader(struct recording_reader **reader, const struct recording_reader *source, char *error,
+		       size_t n_error)
+{
+	struct recording_reader *opened = malloc(sizeof(*opened));
+	int result;
+
+	if (!opened)
+		return -ENOMEM;
+	*opened = *source;
+	result = read_start(opened, error, n_error);
+	if (!result) {
+		*reader = opened;
+		return 0;
+	}
+	free(opened->window);
+	free(opened);
+	return result;
+}
+
+int torsh_recording_open_bytes(struct recording_reader **reader, const void *bytes, size_t n_bytes, char *error,
+			       size_t n_error)
+{
+	/* Not NULL even where there is nothing: that would say that there is a file. */
+	const struct recording_reader source = {.bytes = bytes ? bytes : "", .n_bytes = n_bytes, .fd = -1};
+
+	return open_reader(reader, &source, error, n_error);
+}
+
+int torsh_recording_open(struct recording_reader **reader, const char *path, char *error, size_t n_error)
+{
+	struct recording_reader source = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	struct stat status;
+	int result = 0;
+
+	if (source.fd < 0)
+		return -errno;
+	if (fstat(source.fd, &status))
+		result = -errno;
+	else if (!S_ISREG(status.st_mode))
+		result = refuse(error, n_error, "it is not a file");
+	source.n_bytes = result ? 0 : (uint64_t)status.st_size;
+	if (!result)
+		result = open_reader(reader, &source, error, n_error);
+	if (result)
+		close(source.fd);
+	return result;
+}
+
+void torsh_recording_close(struct recording_reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->fd >= 0)
+		close(reader->fd);
+	free(reader->window);
+	free(reader->raw);
+	free(reader);
+}
+
+void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds)
+{
+	reader->skip = kinds;
+}
+
+uint64_t torsh_recording_size(const struct recording_reader *reader)
+{
+	return reader->n_bytes;
+}
+
+uint64_t torsh_recording_position(const struct recording_reader *reader)
+{
+	return reader->at;
+}
+
+/* A chunk's header that is whole and whose payload lies within the file. */
+static int read_header(struct recording_reader *reader, uint64_t at, struct chunk_header *header)
+{
+	const uint8_t *bytes;
+
+	if (reader->n_bytes - at < sizeof(*header))
+		return 0;
+	bytes = fetch(reader, at, sizeof(*header));
+	if (!bytes)
+		return 0;
+	memcpy(header, bytes, sizeof(*header));
+	return header->magic == CHUNK_MAGIC &&
+	       header->header_checksum == XXH64(header, offsetof(struct chunk_header, header_checksum), 0) &&
+	       header->raw_bytes <= CHUNK_RAW_MAX && header->stored_bytes <= CHUNK_STORED_MAX &&
+	       header->stored_bytes <= reader->n_bytes - at - sizeof(*header);
+}
+
+/* The raw bytes of a chunk, or NULL when it is damaged. */
+static const uint8_t *read_payload(struct recording_reader *reader, const struct chunk_header *header, uint64_t at)
+{
+	const uint8_t *stored = fetch(reader, at + sizeof(*header), header->stored_bytes);
+
+	if (!stored || header->checksum != XXH64(stored, header->stored_bytes, 0))
+		return NULL;
+	if (header->coding == CHUNK_PLAIN)
+		return header->raw_bytes == header->stored_bytes ? stored : NULL;
+	if (header->coding != CHUNK_ZSTD || !room_for(&reader->raw, &reader->n_raw, header->raw_bytes + 1u))
+		return NULL;
+	if (ZSTD_decompress(reader->raw, header->raw_bytes, stored, header->stored_bytes) != header->raw_bytes)
+		return NULL;
+	return reader->raw;
+}
+
+/* The next place at or behind `at` where a chunk's first bytes stand, or the end. */
+static uint64_t find_magic(struct recording_reader *reader, uint64_t at)
+{
+	const uint32_t magic = CHUNK_MAGIC;
+
+	while (reader->n_bytes - at >= sizeof(magic)) {
+		size_t n = reader->n_bytes - at < WINDOW_BYTES ? (size_t)(reader->n_bytes - at) : WINDOW_BYTES;
+		const uint8_t *bytes = fetch(reader, at, n);
+		const uint8_t *found = bytes ? memmem(bytes, n, &magic, sizeof(magic)) : NULL;
+
+		if (found)
+			return at + (uint64_t)(found - bytes);
+		at += n - (sizeof(magic) - 1);
+	}
+	return reader->n_bytes;
+}
+
+/* The same for a whole chunk. */
+static uint64_t find_chunk(struct recording_reader *reader, uint64_t at)
+{
+	struct chunk_header header;
+
+	while ((at = find_magic(reader, at)) < reader->n_bytes) {
+		if (read_header(reader, at, &header) && read_payload(reader, &header, at))
+			return at;
+		at++;
+	}
+	return reader->n_bytes;
+}
+
+/* What stands here is no whole chunk: go on behind it. */
+static void step_over(struct recording_reader *reader)
+{
+	uint64_t next = find_chunk(reader, reader->at + 1);
+
+	if (next == reader->n_bytes) {
+		reader->n_torn = next - reader->at;
+	} else {
+		reader->n_damaged++;
+		reader->n_lost += next - reader->at;
+	}
+	reader->at = next;
+}
+
+int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk)
+{
+	while (reader->at < reader->n_bytes) {
+		struct chunk_header header;
+		const uint8_t *payload;
+
+		if (!read_header(reader, reader->at, &header)) {
+			step_over(reader);
+			continue;
+		}
+		if (header.kinds && !(header.kinds & ~reader->skip)) {
+			reader->at += sizeof(header) + header.stored_bytes;
+			continue;
+		}
+		payload = read_payload(reader, &header, reader->at);
+		*chunk = payload ? torsh__chunk__unpack(NULL, header.raw_bytes, payload) : NULL;
+		if (!*chunk) {
+			step_over(reader);
+			continue;
+		}
+		reader->at += sizeof(header) + header.stored_bytes;
+		return 1;
+	}
+	return 0;
+}
+
+const char *torsh_recording_problem(const struct recording_reader *reader)
+{
+	struct recording_reader *mutable = (struct recording_reader *)(uintptr_t)reader;
+	size_t n = 0;
+
+	if (!reader->n_damaged && !reader->n_torn)
+		return NULL;
+	if (reader->n_damaged)
+		n = (size_t)snprintf(mutable->problem, sizeof(mutable->problem),
+				     "%u damaged %s (%llu bytes) in the middle left out%s", reader->n_damaged,
+				     reader->n_damaged == 1 ? "part was" : "parts were",
+				     (unsigned long long)reader->n_lost, reader->n_torn ? "; " : "");
+	if (reader->n_torn)
+		snprintf(mutable->problem + n, sizeof(mutable->problem) - n,
+			 "the last %llu bytes are no whole chunk: the writer was cut off there",
+			 (unsigned long long)reader->n_torn);
+	return reader->problem;
+}
+
+int torsh_recording_is_being_written(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
+
+	if (fd < 0)
+		return -errno;
+	result = flock(fd, LOCK_SH | LOCK_NB) ? (errno == EWOULDBLOCK ? 1 : -errno) : 0;
+	close(fd);
+	return result;
+}

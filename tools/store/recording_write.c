@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/store/recording_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#define LEVEL 1
+#define SPARE_LEAST (256u << 10) /* kept for the last chunks */
+#define SPARE_MOST (16u << 20)
+#define N_WORTHS 3u
+
+struct recording_file {
+	int fd;
+	uint32_t n_chunks;
+	uint64_t n_bytes;
+	uint64_t n_kept; /* allocated behind n_bytes */
+	struct recording_limits limits;
+	ZSTD_CCtx *zstd;
+	uint8_t *raw, *stored;
+	size_t raw_capacity, stored_capacity;
+	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
+	char stopped[N_WORTHS][128];
+};
+
+static void stop(struct recording_file *file, enum recording_worth worth, const char *why)
+{
+	for (uint32_t i = 0; i <= (uint32_t)worth; i++) {
+		if (!file->stopped[i][0])
+			snprintf(file->stopped[i], sizeof(file->stopped[i]), "%s", why);
+	}
+}
+
+static void stop_at_error(struct recording_file *file, enum recording_worth worth, int error)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "can't write the recording: %s", strerror(error));
+	stop(file, worth, why);
+}
+
+/* All or nothing: what was written of it is cut off again. Returns 0 or -errno. */
+static int write_all(struct recording_file *file, const void *bytes, size_t n_bytes)
+{
+	size_t done = 0;
+
+	while (done < n_bytes) {
+		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done,
+				   (off_t)(file->n_bytes + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int error = n ? errno : ENOSPC;
+
+			if (ftruncate(file->fd, (off_t)file->n_bytes))
+				error = errno;
+			return -error;
+		}
+		done += (size_t)n;
+	}
+	file->n_bytes += n_bytes;
+	file->n_kept -= file->n_kept < n_bytes ? file->n_kept : n_bytes;
+	return 0;
+}
+
+struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
+					      uint64_t start_realtime_ns)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+	struct recording_header header = {
+		.magic = RECORDING_MAGIC,
+		.format = RECORDING_FORMAT,
+		.header_bytes = sizeof(header),
+		.start_realtime_ns = start_realtime_ns,
+	};
+	int result;
+
+	if (!file)
+		return NULL;
+	file->fd = fd;
+	file->limits = *limits;
+	file->zstd = ZSTD_createCCtx();
+	if (!file->zstd) {
+		free(file);
+		return NULL;
+	}
+	ZSTD_CCtx_setParameter(file->zstd, ZSTD_c_compressionLevel, LEVEL);
+	header.checksum = XXH64(&header, offsetof(struct recording_header, checksum), 0);
+	result = write_all(file, &header, sizeof(header));
+	if (result)
+		stop_at_error(file, RECORDING_LAST, -result);
+	return file;
+}
+
+void torsh_recording_finish(struct recording_file *file)
+{
+	if (file->n_kept && ftruncate(file->fd, (off_t)file->n_bytes))
+		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n", strerror(errno));
+	ZSTD_freeCCtx(file->zstd);
+	free(file->raw);
+	free(file->stored);
+	free(file);
+}
+
+uint64_t torsh_recording_written(const struct recording_file *file)
+{
+	return file->n_bytes;
+}
+
+const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth)
+{
+	return file->stopped[worth][0] ? file->stopped[worth] : NULL;
+}
+
+static int reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n)
+{
+	uint8_t *larger;
+
+	if (n <= *capacity)
+		return 0;
+	larger = realloc(*bytes, n + n / 2);
+	if (!larger)
+		return -ENOMEM;
+	*bytes = larger;
+	*capacity = n + n / 2;
+	return 0;
+}
+
+static uint64_t spare_bytes(const struct recording_file *file)
+{
+	uint64_t spare = file->tables_bytes;
+
+	if (spare < SPARE_LEAST)
+		spare = SPARE_LEAST;
+	if (spare > SPARE_MOST)
+		spare = SPARE_MOST;
+	if (file->limits.max_bytes && spare > file->limits.max_bytes / 4)
+		spare = file->limits.max_bytes / 4;
+	return spare;
+}
+
+static int check_size(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+{
+	uint64_t kept = (RECORDING_LAST - worth) * spare_bytes(file);
+	char why[128];
+
+	if (!file->limits.max_bytes || file->n_bytes + n_bytes + kept <= file->limits.max_bytes)
+		return 0;
+	snprintf(why, sizeof(why), "the recording reached its greatest size of %llu bytes",
+		 (unsigned long long)file->limits.max_bytes);
+	/* A smaller one of the last chunks may still fit. */
+	if (worth != RECORDING_LAST)
+		stop(file, worth, why);
+	return -ENOSPC;
+}
+
+/* The last chunks may use the reserve: it is there for others, and they are small. */
+static int check_disk(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+{
+	struct statvfs disk;
+	char why[128];
+
+	if (worth == RECORDING_LAST || !file->limits.reserve_bytes || fstatvfs(file->fd, &disk))
+		return 0;
+	if ((uint64_t)disk.f_bavail * disk.f_frsize >= file->limits.reserve_bytes + n_bytes)
+		return 0;
+	snprintf(why, sizeof(why), "less than %llu MiB are free on the disk",
+		 (unsigned long long)(file->limits.reserve_bytes >> 20));
+	stop(file, worth, why);
+	return -ENOSPC;
+}
+
+/* Where the file system can: blocks for this chunk and for the last ones are taken before it is written. */
+static int keep_room(struct recording_file *file, enum recording_worth worth, uint64_t n_bytes)
+{
+	uint64_t wanted = n_bytes + spare_bytes(file);
+
+	if (worth == RECORDING_LAST || wanted <= file->n_kept)
+		return 0;
+	if (!fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->n_bytes, (off_t)wanted)) {
+		file->n_kept = wanted;
+		return 0;
+	}
+	if (errno != ENOSPC && errno != EFBIG && errno != EDQUOT)
+		return 0;
+	stop_at_error(file, worth, errno);
+	return -ENOSPC;
+}
+
+static uint16_t kinds_of(const Torsh__Chunk *chunk)
+{
+	uint32_t kinds = 0;
+
+	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_addresses || chunk->n_symbols ||
+	    chunk->n_stacks)
+		kinds |= CHUNK_TABLES;
+	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings || chunk->n_threads ||
+	    chunk->n_series)
+		kinds |= CHUNK_TOTALS;
+	if (chunk->n_events)
+		kinds |= CHUNK_EVENTS;
+	if (chunk->end)
+		kinds |= CHUNK_END;
+	return (uint16_t)kinds;
+}
+
+/* file->stored becomes header and payload. Returns its length or -errno. */
+static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk)
+{
+	struct chunk_header header = {.magic = CHUNK_MAGIC, .coding = CHUNK_ZSTD, .kinds = kinds_of(chunk)};
+	size_t n_raw = torsh__chunk__get_packed_size(chunk), bound = ZSTD_compressBound(n_raw), n_stored;
+	uint8_t *payload;
+
+	if (n_raw > CHUNK_RAW_MAX)
+		return -E2BIG;
+	if (reserve_bytes(&file->raw, &file->raw_capacity, n_raw) ||
+	    reserve_bytes(&file->stored, &file->stored_capacity, sizeof(header) + bound))
+		return -ENOMEM;
+	payload = file->stored + sizeof(header);
+	torsh__chunk__pack(chunk, file->raw);
+	n_stored = ZSTD_compress2(file->zstd, payload, bound, file->raw, n_raw);
+	if (ZSTD_isError(n_stored) || n_stored >= n_raw) {
+		header.coding = CHUNK_PLAIN;
+		n_stored = n_raw;
+		memcpy(payload, file->raw, n_raw);
+	}
+	header.number = file->n_chunks;
+	header.raw_bytes = (uint32_t)n_raw;
+	header.stored_bytes = (uint32_t)n_stored;
+	header.checksum = XXH64(payload, n_stored, 0);
+	header.header_checksum = XXH64(&header, offsetof(struct chunk_header, header_checksum), 0);
+	memcpy(file->stored, &header, sizeof(header));
+	return (int64_t)(sizeof(header) + n_stored);
+}
+
+int torsh_recording_append(struct recording_file *file, const Torsh__Chunk *chunk, enum recording_worth worth)
+{
+	int64_t n_bytes;
+	int result;
+
+	if (file->stopped[worth][0])
+		return -ENOSPC;
+	n_bytes = pack(file, chunk);
+	if (n_bytes < 0)
+		return (int)n_bytes;
+	result = check_size(file, worth, (uint64_t)n_bytes);
+	if (!result)
+		result = check_disk(file, worth, (uint64_t)n_bytes);
+	if (!result)
+		result = keep_room(file, worth, (uint64_t)n_bytes);
+	if (result)
+		return result;
+	result = write_all(file, file->stored, (size_t)n_bytes);
+	if (result) {
+		/* A smaller one of the last chunks may still fit; what comes again and again may not try for ever. */
+		if (worth != RECORDING_LAST || result != -ENOSPC)
+			stop_at_error(file, worth, -result);
+		return result;
+	}
+	file->n_chunks++;
+	if (worth != RECORDING_EVENTS)
+		file->tables_bytes += (uint64_t)n_bytes;
+	return 0;
+}

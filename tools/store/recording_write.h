@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Appends chunks to a recording, and never fills a disk: a greatest size and a reserve of free space stop first the
+ * events, then the checkpoints; for the last chunks some room is kept. A chunk is there as a whole or not at all.
+ *
+ * Errors never end the writing process: they stop the recording, and torsh_recording_stopped says why.
+ */
+#ifndef TORSH_STORE_RECORDING_WRITE_H
+#define TORSH_STORE_RECORDING_WRITE_H
+
+#include <stdint.h>
+
+#include "recording.pb-c.h"
+#include "tools/store/recording_format.h"
+
+struct recording_limits {
+	uint64_t max_bytes; /* of the file; 0: none */
+	uint64_t reserve_bytes; /* of free space on its file system */
+};
+
+/* How much a chunk matters when there is little room. */
+enum recording_worth {
+	RECORDING_EVENTS,
+	RECORDING_CHECKPOINT, /* a later one will say the same and more */
+	RECORDING_LAST, /* final rows */
+};
+
+struct recording_file;
+
+/*
+ * Begin a recording in the empty file fd, which stays the caller's. NULL when there is no memory; when the header
+ * can't be written the recording is stopped from the start.
+ */
+struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
+					      uint64_t start_realtime_ns);
+
+/* Cuts off the room that was kept. */
+void torsh_recording_finish(struct recording_file *file);
+
+/*
+ * Append a chunk. Returns 0, -ENOSPC when a limit or the disk is in the way, -E2BIG when it is larger than a chunk may
+ * be, or another -errno.
+ */
+int torsh_recording_append(struct recording_file *file, const Torsh__Chunk *chunk, enum recording_worth worth);
+
+/* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
+const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth);
+
+/* Bytes of the file so far. */
+uint64_t torsh_recording_written(const struct recording_file *file);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * torsh-writer: the companion of one session. Started by the agent, with
+ *	fd 3	a listening AF_UNIX SOCK_SEQPACKET socket, bound at the path of --socket in a directory of its own
+ *	fd 4	the recording, empty and locked: the lock says that the writer is at work
+ * It serves every process that says hello there, and ends after the last of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tools/writer/control.h"
+#include "tools/writer/drain.h"
+#include "tools/writer/summary.h"
+
+#define SOCKET_FD 3
+#define RECORDING_FD 4
+#define RESERVE_DEFAULT (UINT64_C(256) << 20)
+
+struct options {
+	const char *socket, *recording;
+	int is_full, has_summary;
+	struct recording_limits limits;
+};
+
+static int parse_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return errno || end == text || *end || *text == '-' ? -EINVAL : 0;
+}
+
+static int parse_option(struct options *options, int option, const char *value)
+{
+	uint64_t number = 0;
+
+	switch (option) {
+	case 's':
+		options->socket = value;
+		return 0;
+	case 'r':
+		options->recording = value;
+		return 0;
+	case 'f':
+		options->is_full = !strcmp(value, "full");
+		return options->is_full || !strcmp(value, "folded") ? 0 : -EINVAL;
+	case 'm':
+		return parse_number(value, &options->limits.max_bytes);
+	case 'e':
+		return parse_number(value, &options->limits.reserve_bytes);
+	case 'y':
+		if (parse_number(value, &number) || number > 1)
+			return -EINVAL;
+		options->has_summary = (int)number;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int parse_options(struct options *options, int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"socket", required_argument, NULL, 's'},   {"recording", required_argument, NULL, 'r'},
+		{"record", required_argument, NULL, 'f'},   {"max-size", required_argument, NULL, 'm'},
+		{"reserve", required_argument, NULL, 'e'},  {"summary", required_argument, NULL, 'y'},
+		{0},
+	};
+	int option;
+
+	*options = (struct options){.has_summary = 1, .limits.reserve_bytes = RESERVE_DEFAULT};
+	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+		if (option == '?')
+			return -EINVAL;
+		if (parse_option(options, option, optarg)) {
+			fprintf(stderr, "torsh-writer: bad value: %s\n", optarg);
+			return -EINVAL;
+		}
+	}
+	return options->socket && options->recording && optind == argc ? 0 : -EINVAL;
+}
+
+/* Started by hand it has neither. */
+static int has_descriptors(void)
+{
+	int is_listening = 0;
+	socklen_t n = sizeof(is_listening);
+
+	return !getsockopt(SOCKET_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &n) && is_listening &&
+	       fcntl(RECORDING_FD, F_GETFL) >= 0;
+}
+
+/* Of all signals only SIGTERM says something, through the descriptor that is returned. */
+static int take_signals(void)
+{
+	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
+	sigset_t term;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	return signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int serve(const struct options *options)
+{
+	struct control_options control = {
+		.socket_fd = SOCKET_FD,
+		.socket_path = options->socket,
+		.signal_fd = take_signals(),
+		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+	};
+	struct drain_options drain_options = {
+		.recording_fd = RECORDING_FD,
+		.limits = options->limits,
+		.is_full = options->is_full,
+		.done_fd = control.done_fd,
+	};
+	struct drain *drain;
+	int result;
+
+	fcntl(SOCKET_FD, F_SETFL, fcntl(SOCKET_FD, F_GETFL) | O_NONBLOCK);
+	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
+	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
+	drain = torsh_drain_start(&drain_options);
+	if (!drain || control.signal_fd < 0 || control.done_fd < 0) {
+		fprintf(stderr, "torsh: the writer can't start: %s\n", strerror(errno));
+		return 1;
+	}
+	result = torsh_control_run(&control, drain);
+	torsh_drain_stop(drain, result == 1);
+	if (options->has_summary)
+		torsh_summary_print(stderr, drain, options->recording);
+	torsh_drain_destroy(drain);
+	return result < 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	if (parse_options(&options, argc, argv)) {
+		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
+		      "       [--reserve BYTES] [--summary 0|1]\n"
+		      "It is started by the agent, with a socket as descriptor 3 and the recording as 4.\n",
+		      stderr);
+		return 2;
+	}
+	if (!has_descriptors()) {
+		fputs("torsh-writer: it is started by the agent, not by hand: descriptors 3 and 4 are not there\n", stderr);
+		return 2;
+	}
+	return serve(&options);
+}

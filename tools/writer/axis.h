@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * An exact peak in O(1) a change. An axis is a sum of bytes over time (blocks of the heap, mapped memory); its shares
+ * are what each stack has of it. A share notes what it was at the last peak only when it changes again: until then
+ * nothing happened to it, so that what it is now is what it was then.
+ *
+ * The peak is the state right after the first change that brought the sum to its greatest value: among equal ones the
+ * first, and what doesn't raise the sum (a block of size 0, a move from stack to stack) belongs to the time after.
+ * Changes must come in the order of time.
+ */
+#ifndef TORSH_WRITER_AXIS_H
+#define TORSH_WRITER_AXIS_H
+
+#include <stdint.h>
+
+struct axis {
+	uint64_t bytes, n; /* now; n counts blocks or pieces */
+	uint64_t peak_bytes, peak_n;
+	uint64_t peak_stamp;
+	uint64_t last_stamp; /* of the last change */
+	uint32_t peak_number; /* how often the record was broken; 0: never above 0 */
+};
+
+struct share {
+	uint64_t bytes, n; /* now */
+	uint64_t base_bytes, base_n; /* at peak number `seen` */
+	uint32_t seen;
+};
+
+static inline void torsh_axis_note_peak(struct axis *axis)
+{
+	axis->peak_number++;
+	axis->peak_bytes = axis->bytes;
+	axis->peak_n = axis->n;
+	axis->peak_stamp = axis->last_stamp;
+}
+
+/* The sum changes as a whole: before the shares do. */
+static inline void torsh_axis_change(struct axis *axis, uint64_t stamp, int64_t n, int64_t bytes)
+{
+	if (bytes <= 0 && axis->bytes > axis->peak_bytes)
+		torsh_axis_note_peak(axis);
+	axis->bytes += (uint64_t)bytes;
+	axis->n += (uint64_t)n;
+	axis->last_stamp = stamp;
+}
+
+/* One share of the change that torsh_axis_change was told of. */
+static inline void torsh_share_change(struct share *share, const struct axis *axis, int64_t n, int64_t bytes)
+{
+	if (share->seen != axis->peak_number) {
+		share->seen = axis->peak_number;
+		share->base_bytes = share->bytes;
+		share->base_n = share->n;
+	}
+	share->bytes += (uint64_t)bytes;
+	share->n += (uint64_t)n;
+}
+
+/* Before the peak is looked at: the sum may stand at its record right now. Shares and later changes stay right. */
+static inline void torsh_axis_settle(struct axis *axis)
+{
+	if (axis->bytes > axis->peak_bytes)
+		torsh_axis_note_peak(axis);
+}
+
+/* What a share was at the axis' peak; after torsh_axis_settle. */
+static inline uint64_t torsh_share_peak_bytes(const struct share *share, const struct axis *axis)
+{
+	return share->seen == axis->peak_number ? share->base_bytes : share->bytes;
+}
+
+static inline uint64_t torsh_share_peak_n(const struct share *share, const struct axis *axis)
+{
+	return share->seen == axis->peak_number ? share->base_n : share->n;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A target's channel as the writer sees it: mapped, its layout checked once against the file's size, its tables behind
+ * functions that copy before they look. The layout's numbers are copies: the header may be overwritten at any time.
+ */
+#ifndef TORSH_WRITER_CHANNEL_VIEW_H
+#define TORSH_WRITER_CHANNEL_VIEW_H
+
+#include <stddef.h>
+
+#include "agent/wire/channel.h"
+
+struct channel_view {
+	struct channel_header *header;
+	struct thread_slot *slots;
+	const struct channel_module *modules;
+	const struct channel_address *addresses;
+	const char *text;
+	uint32_t n_slots, n_modules, n_addresses, n_text_bytes, ring_bytes;
+	uint64_t rings_offset;
+	size_t n_mapped; /* bytes at header; the rings are mapped one by one */
+	int fd;
+};
+
+/*
+ * Map the channel behind fd, which becomes the view's. On failure fd is closed, and where the header could be mapped
+ * it says CHANNEL_WRITER_REFUSED. Returns 0, -EPROTO for another version or a layout that can't be, or -errno.
+ */
+int torsh_view_open(struct channel_view *view, int fd);
+void torsh_view_close(struct channel_view *view);
+
+/* Map the ring of a slot; NULL when there is no address space. Stays until torsh_view_unmap_ring. */
+const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot);
+void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring);
+
+/*
+ * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?". Bytes that are
+ * `separator` (-1: none) become NULs: then it is *n bytes of strings, one behind the other. Free it.
+ */
+char *torsh_view_text(const struct channel_view *view, struct channel_text text, int separator, size_t *n);
+
+struct view_address {
+	uint64_t ip;
+	uint32_t flags; /* enum channel_address_flag */
+	uint32_t module; /* index, or CHANNEL_NO_MODULE */
+};
+
+/* Returns 0, or -ENOENT when there is no such entry (yet). */
+int torsh_view_address(const struct channel_view *view, uint32_t id, struct view_address *address);
+
+/* Returns 0, or -ENOENT. The module is there when an address that names it is. */
+int torsh_view_module(const struct channel_view *view, uint32_t index, struct channel_module *module);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/code_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/writer/memory.h"
+
+void torsh_code_create(struct code_table *table, const struct channel_view *view)
+{
+	*table = (struct code_table){.view = view};
+	table->numbers = torsh_memory_new(view->n_addresses, sizeof(*table->numbers));
+	table->module_numbers = torsh_memory_new(view->n_modules, sizeof(*table->module_numbers));
+	torsh_key_index_create(&table->address_index);
+}
+
+void torsh_code_destroy(struct code_table *table)
+{
+	for (uint32_t i = 0; i < table->n_modules; i++)
+		free(table->modules[i].path);
+	free(table->modules);
+	free(table->module_numbers);
+	free(table->addresses);
+	free(table->numbers);
+	torsh_key_index_destroy(&table->address_index);
+	*table = (struct code_table){0};
+}
+
+static int is_same_module(const struct code_module *a, const struct code_module *b)
+{
+	return a->bias == b->bias && a->start == b->start && a->end == b->end && a->n_build_id == b->n_build_id &&
+	       !memcmp(a->build_id, b->build_id, a->n_build_id) && !strcmp(a->path, b->path);
+}
+
+/* Some hundred modules: looking at each is quicker than a page of code for an index. */
+static uint32_t add_module(struct code_table *table, const struct channel_module *module)
+{
+	size_t n_path;
+	struct code_module row = {
+		.bias = module->bias,
+		.start = module->start,
+		.end = module->end,
+		.path = torsh_view_text(table->view, module->path, -1, &n_path),
+		.n_build_id = module->n_build_id,
+	};
+	uint32_t number = 0;
+
+	memcpy(row.build_id, module->build_id, row.n_build_id);
+	while (number < table->n_modules && !is_same_module(&table->modules[number], &row))
+		number++;
+	if (number < table->n_modules) {
+		free(row.path);
+		return number;
+	}
+	table->modules = torsh_memory_grow(table->modules, &table->module_capacity, number, sizeof(row));
+	table->modules[table->n_modules++] = row;
+	return number;
+}
+
+static uint32_t module_number(struct code_table *table, uint32_t index)
+{
+	struct channel_module module;
+
+	if (torsh_view_module(table->view, index, &module))
+		return CHANNEL_NO_MODULE;
+	if (!table->module_numbers[index])
+		table->module_numbers[index] = add_module(table, &module) + 1;
+	return table->module_numbers[index] - 1;
+}
+
+static uint64_t key_of(const struct view_address *address)
+{
+	uint64_t h = address->ip * UINT64_C(0x9e3779b97f4a7c15);
+
+	h ^= h >> 32;
+	h = (h ^ ((uint64_t)address->module << 32 | address->flags)) * UINT64_C(0xc2b2ae3d27d4eb4f);
+	return (h ^ h >> 29) | 1;
+}
+
+static int is_same_address(const struct view_address *a, const struct view_address *b)
+{
+	return a->ip == b->ip && a->flags == b->flags && a->module == b->module;
+}
+
+/* Two rows with the same key are so rare that the second one simply isn't indexed: it may get two numbers. */
+static uint32_t address_number(struct code_table *table, const struct view_address *address)
+{
+	uint64_t key = key_of(address);
+	struct key_slot *slot = torsh_key_index_find(&table->address_index, key);
+	uint32_t number = table->n_addresses;
+
+	if (slot->key && is_same_address(&table->addresses[slot->number], address))
+		return slot->number;
+	table->addresses = torsh_memory_grow(table->addresses, &table->address_capacity, number, sizeof(*address));
+	table->addresses[table->n_addresses++] = *address;
+	if (!slot->key)
+		torsh_key_index_fill(&table->address_index, slot, key, number);
+	return number;
+}
+
+int64_t torsh_code_add(struct code_table *table, uint32_t id)
+{
+	struct view_address address;
+	uint32_t number;
+
+	if (id >= table->view->n_addresses || torsh_view_address(table->view, id, &address))
+		return -ENOENT;
+	address.module = module_number(table, address.module);
+	number = address_number(table, &address);
+	table->numbers[id] = number + 1;
+	return number;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The addresses and modules that a process's stacks refer to, copied out of its channel at the first reference and
+ * numbered anew: entries of the channel that say the same (after a dlclose all come again) share a number.
+ */
+#ifndef TORSH_WRITER_CODE_TABLE_H
+#define TORSH_WRITER_CODE_TABLE_H
+
+#include "tools/writer/channel_view.h"
+#include "tools/writer/key_index.h"
+
+struct code_module {
+	uint64_t bias, start, end;
+	char *path;
+	uint32_t n_build_id;
+	uint8_t build_id[CHANNEL_BUILD_ID_MAX];
+};
+
+struct code_table {
+	const struct channel_view *view;
+	uint32_t *numbers; /* by the channel's id: number + 1, 0: not referred to yet */
+	struct view_address *addresses; /* by number; module is a number too */
+	uint32_t n_addresses, address_capacity;
+	struct key_index address_index;
+	uint32_t *module_numbers; /* by the channel's index: number + 1 */
+	struct code_module *modules;
+	uint32_t n_modules, module_capacity;
+};
+
+void torsh_code_create(struct code_table *table, const struct channel_view *view);
+void torsh_code_destroy(struct code_table *table);
+
+/* Slow half of torsh_code_number. */
+int64_t torsh_code_add(struct code_table *table, uint32_t id);
+
+/* The number of the channel's address id, or -ENOENT when the channel has no such address. */
+static inline int64_t torsh_code_number(struct code_table *table, uint32_t id)
+{
+	if (__builtin_expect(id < table->view->n_addresses && table->numbers[id], 1))
+		return table->numbers[id] - 1;
+	return torsh_code_add(table, id);
+}
+
+#endif

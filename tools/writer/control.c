@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+
+#define FIRST_HELLO_NS UINT64_C(10000000000)
+#define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
+#define CHILD_STEP_MS 10
+#define CALLERS_MAX 64u /* connections without a hello; the oldest has to go for one more */
+
+enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_CALLER, WATCH_TARGET };
+
+/* What epoll tells of: a descriptor and what it is. */
+struct watch {
+	enum watch_kind kind;
+	int fd;
+	struct target *target;
+	struct watch *next; /* of callers or targets */
+};
+
+struct control {
+	const struct control_options *options;
+	struct drain *drain;
+	int epoll_fd;
+	struct watch socket, signal, done;
+	struct watch *callers; /* the newest first */
+	uint32_t n_callers;
+	struct watch *targets; /* that live */
+	struct watch *gone; /* freed when no event of this round can name them */
+	uint64_t n_targets; /* ever handed over */
+	uint64_t start_ns, last_change_ns;
+	int must_end;
+};
+
+static int watch_fd(struct control *control, struct watch *watch)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+
+	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
+}
+
+/* The descriptor of a target's watch is the target's; a caller's is its own. */
+static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
+{
+	while (*list != watch)
+		list = &(*list)->next;
+	*list = watch->next;
+	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+	if (watch->kind == WATCH_CALLER) {
+		close(watch->fd);
+		control->n_callers--;
+	}
+	watch->next = control->gone;
+	watch->fd = -1;
+	control->gone = watch;
+}
+
+static void free_gone(struct control *control)
+{
+	while (control->gone) {
+		struct watch *watch = control->gone;
+
+		control->gone = watch->next;
+		free(watch);
+	}
+}
+
+/* Takes the target out of our hands. */
+static void tell_fate(struct control *control, struct watch *watch, enum target_fate fate)
+{
+	struct target *target = watch->target;
+
+	drop_watch(control, &control->targets, watch);
+	torsh_drain_tell(control->drain, target, fate);
+}
+
+/* A process that says hello again has become another image. */
+static void end_former_image(struct control *control, pid_t pid)
+{
+	struct watch *next;
+
+	for (struct watch *watch = control->targets; watch; watch = next) {
+		next = watch->next;
+		if (watch->target->pid == pid)
+			tell_fate(control, watch, TARGET_EXECUTED);
+	}
+}
+
+static void attach(struct control *control, int fd, pid_t pid)
+{
+	struct watch *watch;
+	struct target *target;
+	int result = torsh_target_create(&target, fd, pid);
+
+	if (result) {
+		if (result != -ESRCH)
+			fprintf(stderr, "torsh: the channel of process %d was refused: %s\n", (int)pid,
+				result == -EPROTO ? "another version's layout" : strerror(-result));
+		return;
+	}
+	end_former_image(control, pid);
+	watch = torsh_memory_new(1, sizeof(*watch));
+	*watch = (struct watch){.kind = WATCH_TARGET, .fd = target->pidfd, .target = target};
+	watch->next = control->targets;
+	control->targets = watch;
+	control->n_targets++;
+	torsh_drain_add(control->drain, target);
+	if (watch_fd(control, watch))
+		tell_fate(control, watch, TARGET_LEFT);
+}
+
+/* The one descriptor of a message, or -1; any more of them are closed. */
+static int take_descriptor(struct msghdr *message)
+{
+	int taken = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (taken < 0)
+				taken = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
+static int is_hello(const struct channel_hello *hello, ssize_t n)
+{
+	return n == (ssize_t)sizeof(*hello) && !memcmp(hello->magic, CHANNEL_MAGIC, sizeof(hello->magic)) &&
+	       hello->version == CHANNEL_VERSION;
+}
+
+/* Returns the channel's descriptor with the sender's pid, or -errno; -EAGAIN: nothing was said yet. */
+static int receive_hello(int fd, pid_t *pid)
+{
+	struct channel_hello hello;
+	struct ucred sender;
+	socklen_t n_sender = sizeof(sender);
+	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int channel_fd;
+
+	if (n < 0)
+		return -errno;
+	channel_fd = take_descriptor(&message);
+	if (channel_fd < 0)
+		return -EPROTO;
+	if (!is_hello(&hello, n) || (message.msg_flags & MSG_TRUNC) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &n_sender) || sender.uid != geteuid() || sender.pid <= 0) {
+		close(channel_fd);
+		return -EPROTO;
+	}
+	*pid = sender.pid;
+	return channel_fd;
+}
+
+static void hear_caller(struct control *control, struct watch *watch)
+{
+	pid_t pid = 0;
+	int fd = receive_hello(watch->fd, &pid);
+
+	if (fd == -EAGAIN || fd == -EINTR)
+		return;
+	drop_watch(control, &control->callers, watch);
+	if (fd >= 0)
+		attach(control, fd, pid);
+}
+
+static void drop_oldest_caller(struct control *control)
+{
+	struct watch *oldest = control->callers;
+
+	while (oldest->next)
+		oldest = oldest->next;
+	drop_watch(control, &control->callers, oldest);
+}
+
+static void accept_callers(struct control *control)
+{
+	int fd;
+
+	while ((fd = accept4(control->options->socket_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
+
+		*watch = (struct watch){.kind = WATCH_CALLER, .fd = fd, .next = control->callers};
+		control->callers = watch;
+		control->n_callers++;
+		if (watch_fd(control, watch)) {
+			drop_watch(control, &control->callers, watch);
+			continue;
+		}
+		if (control->n_callers > CALLERS_MAX)
+			drop_oldest_caller(control);
+		/* Mostly the hello is there already: then it needs no other round. */
+		hear_caller(control, watch);
+	}
+}
+
+static void clear_done(struct control *control)
+{
+	uint64_t n;
+
+	if (read(control->options->done_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		control->must_end = 1;
+}
+
+static void handle(struct control *control, struct watch *watch)
+{
+	if (watch->fd < 0)
+		return;
+	control->last_change_ns = torsh_ticks_monotonic_ns();
+	switch (watch->kind) {
+	case WATCH_SOCKET:
+		accept_callers(control);
+		break;
+	case WATCH_SIGNAL:
+		control->must_end = 1;
+		break;
+	case WATCH_DONE:
+		clear_done(control);
+		break;
+	case WATCH_CALLER:
+		hear_caller(control, watch);
+		break;
+	case WATCH_TARGET:
+		tell_fate(control, watch, TARGET_DIED);
+		break;
+	}
+}
+
+/* Is all over? If not, *timeout_ms says when to ask again, -1: after the next event. */
+static int is_over(struct control *control, int *timeout_ms)
+{
+	uint64_t now = torsh_ticks_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
+
+	*timeout_ms = -1;
+	if (torsh_drain_finished(control->drain) < control->n_targets)
+		return 0;
+	if (control->n_targets)
+		until = control->last_change_ns + GRACE_NS;
+	if (now < until) {
+		*timeout_ms = (int)((until - now) / 1000000u) + 1;
+		return 0;
+	}
+	*timeout_ms = CHILD_STEP_MS;
+	return !torsh_drain_awaits_child(control->drain);
+}
+
+static void leave_all(struct control *control)
+{
+	while (control->targets)
+		tell_fate(control, control->targets, TARGET_LEFT);
+	while (control->callers)
+		drop_watch(control, &control->callers, control->callers);
+	free_gone(control);
+}
+
+/* The drain tells of each target that it is done with. */
+static void wait_for_drain(struct control *control)
+{
+	struct pollfd done = {.fd = control->options->done_fd, .events = POLLIN};
+
+	while (torsh_drain_finished(control->drain) < control->n_targets) {
+		poll(&done, 1, -1);
+		clear_done(control);
+	}
+}
+
+static int serve(struct control *control)
+{
+	int timeout_ms;
+
+	while (!control->must_end && !is_over(control, &timeout_ms)) {
+		struct epoll_event events[64];
+		int n = epoll_wait(control->epoll_fd, events, 64, timeout_ms);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n; i++)
+			handle(control, events[i].data.ptr);
+		free_gone(control);
+	}
+	return !control->must_end;
+}
+
+static void remove_socket(const char *path)
+{
+	char *directory = torsh_memory_text(path), *slash = strrchr(directory, '/');
+
+	unlink(path);
+	if (slash && slash != directory) {
+		*slash = '\0';
+		rmdir(directory);
+	}
+	free(directory);
+}
+
+int torsh_control_run(const struct control_options *options, struct drain *drain)
+{
+	struct control control = {
+		.options = options,
+		.drain = drain,
+		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+		.socket = {.kind = WATCH_SOCKET, .fd = options->socket_fd},
+		.signal = {.kind = WATCH_SIGNAL, .fd = options->signal_fd},
+		.done = {.kind = WATCH_DONE, .fd = options->done_fd},
+		.start_ns = torsh_ticks_monotonic_ns(),
+	};
+	int result;
+
+	if (control.epoll_fd < 0)
+		return -errno;
+	result = watch_fd(&control, &control.socket);
+	if (!result)
+		result = watch_fd(&control, &control.signal);
+	if (!result)
+		result = watch_fd(&control, &control.done);
+	if (!result)
+		result = serve(&control);
+	/* From here on who joins is told so at once; who came in between is served to the end. */
+	remove_socket(options->socket_path);
+	accept_callers(&control);
+	if (result == 1)
+		result = serve(&control);
+	leave_all(&control);
+	wait_for_drain(&control);
+	close(control.epoll_fd);
+	return result;
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/drain.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+#include "tools/writer/process_info.h"
+#include "tools/writer/rows.h"
+#include "tools/writer/sleep.h"
+
+#define BUDGET 32768u /* events folded between two looks at the rings */
+#define SLEEP_BUSY_NS 500000u
+#define SLEEP_FLOWING_NS 1000000u
+#define SLEEP_IDLE_NS 5000000u
+#define SLEEP_DEEP_NS 250000000u
+#define IDLE_BEFORE_DEEP_NS 50000000u
+#define FIRST_CHECKPOINT_NS 250000000u
+#define CHECKPOINT_NS 2000000000u
+#define CHECKPOINT_COST 33u /* at most one part in so many of the time */
+#define MEASURE_EVERY_NS 100000000u
+#define EVENTS_CHUNK (1u << 18)
+#define FORK_PATIENCE_NS 500000000u
+#define REASONS_MAX 8u
+
+/* A child that said no hello yet when its parent was finished. */
+struct awaited_child {
+	pid_t pid;
+	uint64_t since_ns;
+};
+
+struct drain {
+	struct drain_options options;
+	pthread_t thread;
+	_Atomic uint32_t mail; /* moves when the control thread did something */
+	_Atomic uint64_t n_finished;
+	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
+
+	pthread_mutex_t lock; /* guards what follows */
+	struct target **incoming;
+	uint32_t n_incoming, incoming_capacity;
+	struct awaited_child *children;
+	uint32_t n_children, child_capacity;
+
+	/* The thread's own. */
+	struct recording_file *file;
+	struct ticks_rate rate;
+	uint64_t session_monotonic_ns; /* the zero of all times */
+	int has_session;
+	uint32_t n_processes;
+	struct target **targets;
+	uint32_t n_targets, target_capacity;
+	uint64_t last_active_ns, last_measure_ns;
+	uint64_t next_checkpoint_ns, checkpoint_step_ns;
+	struct drain_summary *summaries;
+	uint32_t n_summaries, summary_capacity;
+	char *reasons[REASONS_MAX];
+	uint32_t n_reasons;
+	uint64_t n_events_lost; /* events of a full recording that were not kept */
+};
+
+static uint64_t now_ns(void)
+{
+	return torsh_ticks_monotonic_ns();
+}
+
+static uint64_t session_ns(const struct drain *drain, uint64_t monotonic_ns)
+{
+	return monotonic_ns > drain->session_monotonic_ns ? monotonic_ns - drain->session_monotonic_ns : 0;
+}
+
+/* ---- called by the control thread ---------------------------------------------------------------------------- */
+
+void torsh_drain_add(struct drain *drain, struct target *target)
+{
+	pthread_mutex_lock(&drain->lock);
+	drain->incoming = torsh_memory_grow(drain->incoming, &drain->incoming_capacity, drain->n_incoming,
+					    sizeof(*drain->incoming));
+	drain->incoming[drain->n_incoming++] = target;
+	pthread_mutex_unlock(&drain->lock);
+	torsh_sleep_wake(&drain->mail);
+}
+
+void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate)
+{
+	target->end_monotonic_ns = now_ns();
+	/* Pairs with the acquire in torsh_target_drain: from then on its rings stand still. */
+	atomic_store_explicit(&target->fate, fate, memory_order_release);
+	torsh_sleep_wake(&drain->mail);
+}
+
+uint64_t torsh_drain_finished(struct drain *drain)
+{
+	return atomic_load_explicit(&drain->n_finished, memory_order_acquire);
+}
+
+int torsh_drain_awaits_child(struct drain *drain)
+{
+	uint64_t now = now_ns();
+	int awaits = 0;
+
+	pthread_mutex_lock(&drain->lock);
+	for (uint32_t i = 0; i < drain->n_children; i++) {
+		const struct awaited_child *child = &drain->children[i];
+
+		awaits |= now - child->since_ns < FORK_PATIENCE_NS && !kill(child->pid, 0);
+	}
+	pthread_mutex_unlock(&drain->lock);
+	return awaits;
+}
+
+/* ---- the recording ------------------------------------------------------------------------------------------- */
+
+static void give_reason(struct drain *drain, const char *format, const char *why)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), format, why);
+	for (uint32_t i = 0; i < drain->n_reasons; i++) {
+		if (!strcmp(drain->reasons[i], text))
+			return;
+	}
+	if (drain->n_reasons == REASONS_MAX)
+		return;
+	drain->reasons[drain->n_reasons++] = torsh_memory_text(text);
+	fprintf(stderr, "torsh: %s\n", text);
+}
+
+static void look_for_stops(struct drain *drain)
+{
+	const char *events = torsh_recording_stopped(drain->file, RECORDING_EVENTS);
+	const char *last = torsh_recording_stopped(drain->file, RECORDING_LAST);
+
+	if (last)
+		give_reason(drain, "the recording stopped: %s", last);
+	else if (torsh_recording_stopped(drain->file, RECORDING_CHECKPOINT))
+		give_reason(drain, "stopped writing until the end: %s",
+			    torsh_recording_stopped(drain->file, RECORDING_CHECKPOINT));
+	else if (events && drain->options.is_full)
+		give_reason(drain, "stopped keeping events, all else goes on: %s", events);
+}
+
+static void write_events(struct drain *drain, struct target *target, uint32_t n_least)
+{
+	uint32_t n_lost = torsh_rows_events(drain->file, target, n_least);
+
+	if (!n_lost && !target->tally.columns_failed)
+		return;
+	if (target->tally.columns_failed)
+		give_reason(drain, "stopped keeping events, all else goes on: %s",
+			    strerror(-target->tally.columns_failed));
+	torsh_tally_note(&target->tally, "not all events were kept in the recording; the totals have them all");
+	torsh_columns_destroy(target->tally.columns);
+	target->tally.columns = NULL;
+	look_for_stops(drain);
+}
+
+static void checkpoint(struct drain *drain, uint64_t now)
+{
+	uint64_t cost;
+
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		struct target *target = drain->targets[i];
+
+		if (target->n_written == target->tally.n_folded)
+			continue;
+		target->n_written = target->tally.n_folded;
+		write_events(drain, target, 1);
+		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
+	}
+	look_for_stops(drain);
+	cost = (now_ns() - now) * CHECKPOINT_COST;
+	drain->checkpoint_step_ns *= 2;
+	if (drain->checkpoint_step_ns > CHECKPOINT_NS)
+		drain->checkpoint_step_ns = CHECKPOINT_NS;
+	drain->next_checkpoint_ns = now + (cost > drain->checkpoint_step_ns ? cost : drain->checkpoint_step_ns);
+}
+
+/* ---- targets come and go ------------------------------------------------------------------------------------- */
+
+/* The first target's start is the zero, where it can be believed: it was a moment ago. */
+static void begin_session(struct drain *drain, const struct target *target)
+{
+	uint64_t now = now_ns(), start = target->start.start_monotonic_ns;
+	struct timespec real;
+
+	drain->session_monotonic_ns = start <= now && now - start < UINT64_C(60000000000) ? start : now;
+	clock_gettime(CLOCK_REALTIME, &real);
+	torsh_rows_session(drain->file, &(struct rows_session){
+						.start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u +
+								     (uint64_t)real.tv_nsec -
+								     (now - drain->session_monotonic_ns),
+						.is_full = drain->options.is_full,
+					});
+	drain->has_session = 1;
+}
+
+static struct target *find_process(const struct drain *drain, uint32_t pid, const struct target *but)
+{
+	for (uint32_t i = drain->n_targets; i-- > 0;) {
+		if (drain->targets[i]->start.pid == pid && drain->targets[i] != but)
+			return drain->targets[i];
+	}
+	return NULL;
+}
+
+static void forget_child(struct drain *drain, pid_t pid)
+{
+	pthread_mutex_lock(&drain->lock);
+	for (uint32_t i = drain->n_children; i-- > 0;) {
+		if (drain->children[i].pid == pid)
+			drain->children[i] = drain->children[--drain->n_children];
+	}
+	pthread_mutex_unlock(&drain->lock);
+}
+
+static void begin_target(struct drain *drain, struct target *target)
+{
+	struct channel_header *header = target->view.header;
+	struct ticks_clock clock = {
+		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
+		.start_ticks = target->start.start_ticks,
+	};
+	const struct target *parent = NULL;
+
+	if (!drain->has_session)
+		begin_session(drain, target);
+	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
+	torsh_ticks_measure(&drain->rate);
+	target->number = ++drain->n_processes;
+	torsh_target_begin(target, &clock);
+	if (target->is_clock_foreign)
+		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
+						 "ordered only as they came");
+	if (target->start.forked_from)
+		parent = find_process(drain, target->start.forked_from, target);
+	target->parent_number = parent ? parent->number : 0;
+	if (drain->options.is_full)
+		target->tally.columns = torsh_columns_create();
+	drain->targets = torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets,
+					   sizeof(*drain->targets));
+	drain->targets[drain->n_targets++] = target;
+	forget_child(drain, (pid_t)target->start.pid);
+	torsh_rows_process(drain->file, target);
+	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
+	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
+}
+
+static void take_incoming(struct drain *drain)
+{
+	struct target **incoming;
+	uint32_t n;
+
+	pthread_mutex_lock(&drain->lock);
+	incoming = drain->incoming;
+	n = drain->n_incoming;
+	drain->incoming = NULL;
+	drain->n_incoming = drain->incoming_capacity = 0;
+	pthread_mutex_unlock(&drain->lock);
+	for (uint32_t i = 0; i < n; i++)
+		begin_target(drain, incoming[i]);
+	if (n)
+		drain->last_active_ns = now_ns();
+	free(incoming);
+}
+
+/* What the parent had at the fork, once it was folded that far: asked until it answers. */
+static void look_at_parent(struct drain *drain, struct target *target)
+{
+	const struct target *parent;
+	const struct tally_fork *fork;
+
+	if (!target->parent_number || target->inherited_blocks)
+		return;
+	parent = find_process(drain, target->start.forked_from, target);
+	if (!parent || parent->number != target->parent_number)
+		return;
+	fork = torsh_tally_find_fork(&parent->tally, target->start.pid);
+	if (!fork)
+		return;
+	target->inherited_blocks = fork->blocks;
+	target->inherited_bytes = fork->bytes;
+}
+
+/* Children that were forked and said nothing yet may be about to. */
+static void await_children(struct drain *drain, const struct target *target, uint64_t now)
+{
+	pthread_mutex_lock(&drain->lock);
+	for (uint32_t i = 0; i < target->tally.n_forks; i++) {
+		pid_t pid = (pid_t)target->tally.forks[i].child;
+
+		if (find_process(drain, (uint32_t)pid, target) || kill(pid, 0))
+			continue;
+		drain->children = torsh_memory_grow(drain->children, &drain->child_capacity, drain->n_children,
+						    sizeof(*drain->children));
+		drain->children[drain->n_children++] = (struct awaited_child){.pid = pid, .since_ns = now};
+	}
+	pthread_mutex_unlock(&drain->lock);
+}
+
+static void add_summary(struct drain *drain, const struct target *target)
+{
+	struct target_counts counts = torsh_target_counts(target);
+	const struct heap *heap = &target->tally.heap;
+	struct drain_summary *summary;
+	size_t n;
+	char *program = torsh_view_text(&target->view, target->start.program, -1, &n);
+	const char *slash = strrchr(program, '/');
+
+	drain->summaries = torsh_memory_grow(drain->summaries, &drain->summary_capacity, drain->n_summaries,
+					     sizeof(*drain->summaries));
+	summary = &drain->summaries[drain->n_summaries++];
+	*summary = (struct drain_summary){
+		.pid = target->start.pid,
+		.n_events = counts.produced,
+		.n_dropped = counts.dropped,
+		.peak_bytes = heap->axis.peak_bytes,
+		.peak_ns = torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) -
+			   target->tally.clock.start_ns,
+		.live_bytes = heap->axis.bytes,
+		.live_blocks = heap->axis.n,
+	};
+	snprintf(summary->program, sizeof(summary->program), "%s", slash ? slash + 1 : program);
+	free(program);
+}
+
+/* All is folded: its rows for good. */
+static void finish_target(struct drain *drain, uint32_t i)
+{
+	struct target *target = drain->targets[i];
+	int status;
+
+	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
+		target->wait_status = status;
+	target->end_ns = session_ns(drain, target->end_monotonic_ns);
+	look_at_parent(drain, target);
+	torsh_ticks_measure(&drain->rate);
+	write_events(drain, target, 1);
+	torsh_rows_target(drain->file, target, RECORDING_LAST);
+	look_for_stops(drain);
+	add_summary(drain, target);
+	await_children(drain, target, now_ns());
+	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
+	drain->targets[i] = drain->targets[--drain->n_targets];
+	torsh_target_destroy(target);
+	/* Pairs with the acquire in torsh_drain_finished. */
+	atomic_fetch_add_explicit(&drain->n_finished, 1, memory_order_release);
+	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+		fprintf(stderr, "torsh: the writer can't tell itself that a process ended: %s\n", strerror(errno));
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------ */
+
+static struct target_pass drain_all(struct drain *drain)
+{
+	struct target_pass sum = {0};
+	uint64_t now = now_ns();
+
+	for (uint32_t i = drain->n_targets; i-- > 0;) {
+		struct target *target = drain->targets[i];
+		struct target_pass pass;
+
+		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
+		torsh_target_watch_memory(target, now);
+		look_at_parent(drain, target);
+		pass = torsh_target_drain(target, now, BUDGET);
+		sum.n_copied += pass.n_copied;
+		sum.n_folded += pass.n_folded;
+		if (pass.fill_percent > sum.fill_percent)
+			sum.fill_percent = pass.fill_percent;
+		write_events(drain, target, EVENTS_CHUNK);
+		if (target->is_drained)
+			finish_target(drain, i);
+	}
+	return sum;
+}
+
+static int has_bytes(const struct drain *drain)
+{
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (torsh_target_has_bytes(drain->targets[i]))
+			return 1;
+	}
+	return 0;
+}
+
+static void set_sleeping(struct drain *drain, uint32_t value)
+{
+	for (uint32_t i = 0; i < drain->n_targets; i++)
+		atomic_store_explicit(&drain->targets[i]->view.header->writer_sleeps, value, memory_order_seq_cst);
+}
+
+/* Until a producer's ring is a quarter full, or something else happened. */
+static void sleep_deeply(struct drain *drain, uint32_t seen)
+{
+	_Atomic uint32_t *words[SLEEP_WORDS_MAX];
+	uint32_t n = drain->n_targets;
+
+	if (n > SLEEP_WORDS_MAX) {
+		torsh_sleep_lightly(&drain->mail, seen, SLEEP_IDLE_NS);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		words[i] = &drain->targets[i]->view.header->writer_sleeps;
+	set_sleeping(drain, 1);
+	/* A producer publishes, then looks at writer_sleeps; we the other way round: one of us sees the other. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (has_bytes(drain) || torsh_sleep_deeply(&drain->mail, seen, words, n, SLEEP_DEEP_NS))
+		torsh_sleep_lightly(&drain->mail, seen, SLEEP_FLOWING_NS);
+	set_sleeping(drain, 0);
+}
+
+static void rest(struct drain *drain, const struct target_pass *pass, uint32_t seen)
+{
+	uint64_t now = now_ns();
+
+	if (pass->n_copied || pass->n_folded)
+		drain->last_active_ns = now;
+	if (pass->n_folded >= BUDGET || pass->fill_percent > 40)
+		return;
+	if (pass->fill_percent > 10)
+		torsh_sleep_lightly(&drain->mail, seen, SLEEP_BUSY_NS);
+	else if (now - drain->last_active_ns < SLEEP_IDLE_NS)
+		torsh_sleep_lightly(&drain->mail, seen, SLEEP_FLOWING_NS);
+	else if (now - drain->last_active_ns < IDLE_BEFORE_DEEP_NS)
+		torsh_sleep_lightly(&drain->mail, seen, SLEEP_IDLE_NS);
+	else
+		sleep_deeply(drain, seen);
+}
+
+static void end_recording(struct drain *drain, int is_complete)
+{
+	const struct rows_end end = {
+		.is_complete = is_complete && !torsh_recording_stopped(drain->file, RECORDING_LAST),
+		.at_ns = drain->has_session ? session_ns(drain, now_ns()) : 0,
+		.reasons = drain->reasons,
+		.n_reasons = drain->n_reasons,
+	};
+
+	torsh_rows_end(drain->file, &end);
+	torsh_recording_finish(drain->file);
+	drain->file = NULL;
+}
+
+static void *run(void *argument)
+{
+	struct drain *drain = argument;
+	int must_stop = 0;
+
+	for (;;) {
+		/* Before anything is looked at: what comes later moves it, and there is no sleep. */
+		uint32_t seen = atomic_load_explicit(&drain->mail, memory_order_acquire);
+		struct target_pass pass;
+		uint64_t now = now_ns();
+
+		must_stop = atomic_load_explicit(&drain->must_stop, memory_order_acquire);
+		take_incoming(drain);
+		if (now - drain->last_measure_ns > MEASURE_EVERY_NS) {
+			torsh_ticks_measure(&drain->rate);
+			drain->last_measure_ns = now;
+		}
+		pass = drain_all(drain);
+		if (must_stop && !drain->n_targets)
+			break;
+		if (now >= drain->next_checkpoint_ns)
+			checkpoint(drain, now);
+		rest(drain, &pass, seen);
+	}
+	end_recording(drain, must_stop == 2);
+	return NULL;
+}
+
+struct drain *torsh_drain_start(const struct drain_options *options)
+{
+	struct drain *drain = torsh_memory_new(1, sizeof(*drain));
+	struct timespec real;
+
+	drain->options = *options;
+	pthread_mutex_init(&drain->lock, NULL);
+	clock_gettime(CLOCK_REALTIME, &real);
+	torsh_ticks_start(&drain->rate);
+	drain->checkpoint_step_ns = FIRST_CHECKPOINT_NS;
+	drain->next_checkpoint_ns = now_ns() + FIRST_CHECKPOINT_NS;
+	drain->file = torsh_recording_create(options->recording_fd, &options->limits,
+					     (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	if (drain->file && !pthread_create(&drain->thread, NULL, run, drain))
+		return drain;
+	pthread_mutex_destroy(&drain->lock);
+	free(drain);
+	return NULL;
+}
+
+void torsh_drain_stop(struct drain *drain, int is_complete)
+{
+	atomic_store_explicit(&drain->must_stop, is_complete ? 2 : 1, memory_order_release);
+	torsh_sleep_wake(&drain->mail);
+	pthread_join(drain->thread, NULL);
+}
+
+const struct drain_summary *torsh_drain_summaries(const struct drain *drain, uint32_t *n)
+{
+	*n = drain->n_summaries;
+	return drain->summaries;
+}
+
+const char *torsh_drain_stopped_why(const struct drain *drain)
+{
+	return drain->n_reasons ? drain->reasons[0] : NULL;
+}
+
+void torsh_drain_destroy(struct drain *drain)
+{
+	for (uint32_t i = 0; i < drain->n_reasons; i++)
+		free(drain->reasons[i]);
+	pthread_mutex_destroy(&drain->lock);
+	free(drain->summaries);
+	free(drain->targets);
+	free(drain->children);
+	free(drain->incoming);
+	free(drain);
+}

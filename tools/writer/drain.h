@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The thread that does the work: takes what the targets' rings have, folds it, writes checkpoints and, for each target
+ * that has ended, its final rows. It owns the targets and the recording; the control thread hands over new targets and
+ * the fate of known ones through the functions here, which any thread may call.
+ */
+#ifndef TORSH_WRITER_DRAIN_H
+#define TORSH_WRITER_DRAIN_H
+
+#include <stdint.h>
+
+#include "tools/store/recording_write.h"
+#include "tools/writer/target.h"
+
+struct drain_options {
+	int recording_fd; /* stays the caller's */
+	struct recording_limits limits;
+	int is_full; /* keep every event */
+	int done_fd; /* an eventfd: written to whenever a target is finished and gone */
+};
+
+/* What is said of a finished process on stderr. */
+struct drain_summary {
+	char program[64];
+	uint32_t pid;
+	uint64_t n_events, n_dropped;
+	uint64_t peak_bytes, peak_ns; /* since the process's start */
+	uint64_t live_bytes, live_blocks;
+};
+
+struct drain;
+
+/* Begins the recording and starts the thread. Returns NULL when that can't be. */
+struct drain *torsh_drain_start(const struct drain_options *options);
+
+/* Hand a target over. */
+void torsh_drain_add(struct drain *drain, struct target *target);
+
+/* Tell what became of a target; it may be gone when this returns. */
+void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate);
+
+/* Targets that are finished so far. */
+uint64_t torsh_drain_finished(struct drain *drain);
+
+/* Is a child that a finished process forked perhaps still on its way to say hello? */
+int torsh_drain_awaits_child(struct drain *drain);
+
+/* All targets are finished: write the end and stop the thread. */
+void torsh_drain_stop(struct drain *drain, int is_complete);
+
+/* After torsh_drain_stop: the summaries of all processes, and why the recording stopped early (NULL: it didn't). */
+const struct drain_summary *torsh_drain_summaries(const struct drain *drain, uint32_t *n);
+const char *torsh_drain_stopped_why(const struct drain *drain);
+
+void torsh_drain_destroy(struct drain *drain);
+
+#endif

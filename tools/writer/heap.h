@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The heap of a process, folded from its events in the order of time: live blocks, totals by stack, the exact peak,
+ * temporaries, sizes. Owned by the drain thread.
+ *
+ * What the program did wrong, or the agent could not see, is counted and never fatal:
+ *	a free of an address where nothing lives	unknown_frees
+ *	a block where one lives already			implicit_frees: the old one ends, its free was not seen
+ *	a realloc of an address where nothing lives	unknown_frees, and an ordinary allocation
+ * A realloc is one change from the old block to the new. Between its two events the old block still counts, though
+ * its address may already be another's.
+ */
+#ifndef TORSH_WRITER_HEAP_H
+#define TORSH_WRITER_HEAP_H
+
+#include "tools/writer/axis.h"
+#include "tools/writer/live_table.h"
+#include "tools/writer/stack_table.h"
+
+#define HEAP_SIZE_CLASSES 65u
+
+/* A stack that blocks were allocated with. */
+struct heap_site {
+	struct share live;
+	uint32_t stack;
+	uint64_t allocs, alloc_bytes;
+	uint64_t temporary, temporary_bytes;
+	uint32_t is_changed; /* since the last checkpoint */
+};
+
+/* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */
+struct heap_flow {
+	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
+	uint32_t number; /* of its slot: what live_block.flow says */
+	uint32_t is_reallocating;
+	struct live_block old; /* while is_reallocating */
+	uint64_t allocs, alloc_bytes, frees;
+};
+
+struct heap {
+	struct live_table live;
+	struct axis axis;
+	struct heap_site *sites; /* 0 is for the empty stack */
+	uint32_t n_sites, site_capacity;
+	uint64_t first_stamp; /* the times of blocks count from here */
+	uint64_t usable_bytes; /* of live blocks with a known usable size */
+	uint64_t n_usable_unknown; /* live blocks without */
+	uint64_t allocs, alloc_bytes, frees, reallocs, temporary;
+	uint64_t unknown_frees, implicit_frees;
+	uint64_t size_blocks[HEAP_SIZE_CLASSES];
+};
+
+void torsh_heap_create(struct heap *heap, uint64_t first_stamp);
+void torsh_heap_destroy(struct heap *heap);
+
+/* The number of the site for a stack. */
+uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);
+
+static inline uint32_t torsh_heap_site(struct heap *heap, struct stack_table *stacks, uint32_t stack)
+{
+	uint32_t site = stacks->rows[stack].heap_site;
+
+	return __builtin_expect(site != 0, 1) ? site : torsh_heap_add_site(heap, stacks, stack);
+}
+
+struct heap_alloc {
+	uint64_t stamp;
+	uint64_t address; /* not 0 */
+	uint64_t size; /* <= LIVE_SIZE_MAX */
+	uint64_t usable; /* 0: not known */
+	uint32_t site;
+	uint32_t is_realloc; /* completes the flow's realloc, where one is under way */
+};
+
+void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc);
+void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
+void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
+
+/* The realloc under way did not happen, or its end will never be known: the old block lives on. */
+void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp);
+
+#endif

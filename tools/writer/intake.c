@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/intake.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+#include "tools/writer/order.h"
+
+#define FIRST_BYTES (64u << 10)
+#define MOST_BYTES (4u << 20)
+
+struct intake *torsh_intake_create(struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
+				   uint64_t consumed, uint64_t base_stamp)
+{
+	struct intake *intake = torsh_memory_new(1, sizeof(*intake));
+
+	intake->ring = (struct ring){
+		.slot = slot,
+		.bytes = (uint8_t *)(uintptr_t)bytes,
+		.mask = ring_bytes - 1,
+		.head = consumed,
+	};
+	torsh_codec_start(&intake->codec, base_stamp);
+	intake->capacity = FIRST_BYTES;
+	intake->bytes = torsh_memory_new(intake->capacity, 1);
+	return intake;
+}
+
+void torsh_intake_destroy(struct intake *intake)
+{
+	free(intake->bytes);
+	free(intake->cold);
+	free(intake);
+}
+
+/* Room behind end for n_bytes, if that can be had without copying old bytes again and again, or growing too large. */
+static uint32_t make_room(struct intake *intake, uint64_t n_bytes)
+{
+	uint32_t n_held = intake->end - intake->begin;
+
+	if (intake->capacity - intake->end < n_bytes && n_held <= intake->begin) {
+		memcpy(intake->bytes, intake->bytes + intake->begin, n_held);
+		intake->begin = 0;
+		intake->end = n_held;
+	}
+	while (intake->capacity - intake->end < n_bytes && intake->capacity < MOST_BYTES) {
+		uint8_t *larger = realloc(intake->bytes, intake->capacity * 2);
+
+		if (!larger)
+			break;
+		intake->bytes = larger;
+		intake->capacity *= 2;
+	}
+	return intake->capacity - intake->end;
+}
+
+static void copy_bytes(struct intake *intake, uint32_t n_bytes)
+{
+	const struct ring *ring = &intake->ring;
+	uint32_t at = (uint32_t)(ring->head & ring->mask), until_wrap = (uint32_t)ring->mask + 1 - at;
+	uint32_t n_first = n_bytes < until_wrap ? n_bytes : until_wrap;
+
+	memcpy(intake->bytes + intake->end, ring->bytes + at, n_first);
+	memcpy(intake->bytes + intake->end + n_first, ring->bytes, n_bytes - n_first);
+	intake->end += n_bytes;
+}
+
+/* The producer sets producer_waits, then looks at the tail; we the other way round: one of us sees the other. */
+static void wake_producer(struct thread_slot *slot)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&slot->producer_waits, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot->progress, 1, memory_order_release);
+	syscall(SYS_futex, &slot->progress, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void consume(struct intake *intake, uint64_t n_bytes)
+{
+	torsh_ring_consume(&intake->ring, n_bytes);
+	intake->n_bytes += n_bytes;
+	wake_producer(intake->ring.slot);
+}
+
+/* The decoded events stay: they came before. */
+static void break_intake(struct intake *intake, const char *why)
+{
+	intake->broken = why;
+	intake->begin = intake->end = 0;
+}
+
+/* Is the producer in the middle of an event for longer than order.h has patience? */
+static int is_stuck(struct intake *intake, uint64_t now_ns)
+{
+	if (intake->busy_head != intake->ring.head || !intake->busy_since_ns) {
+		intake->busy_head = intake->ring.head;
+		intake->busy_since_ns = now_ns;
+		return 0;
+	}
+	return now_ns - intake->busy_since_ns > ORDER_PATIENCE_NS;
+}
+
+/* A head that no producer can mean is followed, so that it waits for nothing. */
+static void follow_head(struct intake *intake, uint64_t limit)
+{
+	uint64_t head = atomic_load_explicit(&intake->ring.slot->head, memory_order_acquire) >> 1;
+
+	if (!intake->broken)
+		break_intake(intake, "its ring's head makes no sense");
+	intake->bound = limit;
+	if (head != intake->ring.head)
+		consume(intake, head - intake->ring.head);
+}
+
+uint64_t torsh_intake_copy(struct intake *intake, uint64_t limit, uint64_t now_ns)
+{
+	int is_busy;
+	int64_t n_there = torsh_ring_committed(&intake->ring, &is_busy);
+	uint64_t n_bytes = (uint64_t)n_there;
+
+	if (n_there < 0 || intake->broken) {
+		follow_head(intake, limit);
+		return 0;
+	}
+	if (n_bytes) {
+		uint32_t room = make_room(intake, n_bytes);
+
+		n_bytes = n_bytes < room ? n_bytes : room;
+		copy_bytes(intake, (uint32_t)n_bytes);
+		consume(intake, n_bytes);
+	}
+	if (n_bytes < (uint64_t)n_there)
+		return n_bytes;
+	if (!is_busy)
+		intake->busy_since_ns = 0;
+	if (!is_busy || is_stuck(intake, now_ns))
+		intake->bound = limit;
+	return n_bytes;
+}
+
+int torsh_intake_is_dry(const struct intake *intake)
+{
+	int is_busy;
+
+	if (intake->first < intake->n_events || intake->begin < intake->end)
+		return 0;
+	return intake->broken || torsh_ring_committed(&intake->ring, &is_busy) == 0;
+}
+
+/* Returns NULL, or why these ids can't be a stack. */
+static const char *change_stack(struct intake *intake, struct intake_tables *tables, const struct codec_stack *stack)
+{
+	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : intake->depth - stack->pop, top;
+
+	if (depth > intake->depth)
+		return "it left more frames than its stack had";
+	if (stack->n > STACK_DEPTH_MAX - depth)
+		return "its stack grew too deep";
+	top = intake->path[depth];
+	for (uint32_t i = 0; i < stack->n; i++) {
+		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
+
+		if (number < 0)
+			return "it named an address that the channel doesn't have";
+		top = torsh_stacks_push(tables->stacks, top, (uint32_t)number);
+		intake->path[++depth] = top;
+	}
+	intake->depth = depth;
+	return NULL;
+}
+
+static uint32_t stack_of(const struct intake *intake, const struct codec_stack *stack)
+{
+	return stack->form == CODEC_STACK_NONE ? 0 : intake->path[intake->depth];
+}
+
+/* Returns NULL, or why this can't be. */
+static const char *take_alloc(struct intake *intake, struct intake_tables *tables, const struct event *event,
+			      uint32_t stack)
+{
+	struct intake_event *out = &intake->events[intake->n_events];
+
+	if (!event->alloc.address || event->alloc.size > LIVE_SIZE_MAX)
+		return "it allocated a block that can't be";
+	out->address = event->alloc.address;
+	out->size = event->alloc.size;
+	out->usable = event->alloc.usable;
+	out->entry = (uint16_t)event->alloc.entry;
+	out->place = torsh_heap_site(tables->heap, tables->stacks, stack);
+	torsh_live_prefetch(&tables->heap->live, out->address);
+	return NULL;
+}
+
+static void take_cold(struct intake *intake, const struct event *event, uint32_t stack)
+{
+	if (!intake->cold)
+		intake->cold = torsh_memory_new(INTAKE_EVENTS, sizeof(*intake->cold));
+	intake->cold[intake->n_events] = *event;
+	intake->events[intake->n_events].place = stack;
+}
+
+/* Returns NULL, or why this can't be. A STACK event ends here, the others wait to be folded. */
+static const char *take_event(struct intake *intake, struct intake_tables *tables, const struct event *event,
+			      const struct codec_stack *stack)
+{
+	struct intake_event *out = &intake->events[intake->n_events];
+	const char *why = NULL;
+
+	if (stack->form == CODEC_STACK_GIVEN)
+		why = change_stack(intake, tables, stack);
+	if (why || event->id == EVENT_STACK)
+		return why;
+	out->stamp = event->stamp;
+	out->id = (uint16_t)event->id;
+	switch (event->id) {
+	case EVENT_ALLOC:
+		why = take_alloc(intake, tables, event, stack_of(intake, stack));
+		break;
+	case EVENT_FREE:
+	case EVENT_REALLOC_BEGIN:
+		out->address = event->free.address;
+		torsh_live_prefetch(&tables->heap->live, out->address);
+		break;
+	default:
+		take_cold(intake, event, stack_of(intake, stack));
+		break;
+	}
+	if (!why)
+		intake->n_events++;
+	return why;
+}
+
+void torsh_intake_end(struct intake *intake)
+{
+	if (intake->first == intake->n_events && intake->begin < intake->end)
+		break_intake(intake, "it ended within an event");
+	intake->bound = ORDER_NO_BOUND;
+}
+
+uint32_t torsh_intake_decode(struct intake *intake, struct intake_tables *tables)
+{
+	struct codec_stack stack;
+	struct event event;
+
+	intake->first = intake->n_events = 0;
+	while (intake->n_events < INTAKE_EVENTS && intake->begin < intake->end) {
+		const char *why;
+		long n = torsh_codec_decode(&intake->codec, intake->bytes + intake->begin, intake->end - intake->begin,
+					    &event, &stack);
+
+		/* Copies end where events end; only a ring that was not copied whole is cut within one. */
+		if (n == 0)
+			break;
+		why = n < 0 ? "it sent bytes that are no event" : take_event(intake, tables, &event, &stack);
+		if (why) {
+			break_intake(intake, why);
+			break;
+		}
+		intake->n_decoded++;
+		intake->begin += (uint32_t)n;
+	}
+	return intake->n_events;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The consumer's end of one ring, for one use of its slot: bytes are copied out, so that the ring has room again, and
+ * decoded from the copy; the thread's stack is kept up to date on the way. Owned by the drain thread.
+ *
+ * The ring is another process's memory: whatever it holds, nothing here fails but the intake, which is then broken:
+ * its bytes are still taken, so that nobody waits, and thrown away.
+ */
+#ifndef TORSH_WRITER_INTAKE_H
+#define TORSH_WRITER_INTAKE_H
+
+#include "agent/wire/codec.h"
+#include "agent/wire/ring.h"
+#include "tools/writer/code_table.h"
+#include "tools/writer/heap.h"
+#include "tools/writer/stack_table.h"
+
+#define INTAKE_EVENTS 256u /* decoded ahead */
+
+/* A decoded event; the cold ones have their fields in intake.cold, at the same index. */
+struct intake_event {
+	uint64_t stamp;
+	uint64_t address;
+	uint64_t size, usable;
+	uint32_t place; /* ALLOC: heap site; others: stack */
+	uint16_t id; /* enum event_id */
+	uint16_t entry; /* ALLOC: enum alloc_entry */
+};
+
+/* What decoding an intake writes to: its process's tables. */
+struct intake_tables {
+	struct code_table *code;
+	struct stack_table *stacks;
+	struct heap *heap;
+};
+
+struct intake {
+	struct ring ring; /* head: consumed so far */
+	struct codec codec;
+	const char *broken; /* NULL, or why nothing more is decoded */
+
+	uint8_t *bytes; /* copied, not decoded: [begin, end) */
+	uint32_t begin, end, capacity;
+
+	struct intake_event events[INTAKE_EVENTS];
+	struct event *cold; /* INTAKE_EVENTS, from the first cold event on */
+	uint32_t first, n_events; /* decoded, not folded: [first, n_events) */
+
+	uint32_t depth;
+	uint32_t path[STACK_DEPTH_MAX + 1]; /* path[i]: the outermost i frames; path[depth] is the thread's stack */
+
+	uint64_t bound; /* order.h: what the ring said when it was last looked at */
+	uint64_t busy_head; /* its head while it is busy without progress */
+	uint64_t busy_since_ns;
+
+	uint64_t n_decoded;
+	uint64_t n_bytes; /* taken from the ring */
+	struct heap_flow heap;
+	uint32_t thread; /* row of the process's threads */
+	uint32_t slot, use;
+};
+
+/* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
+struct intake *torsh_intake_create(struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
+				   uint64_t consumed, uint64_t base_stamp);
+void torsh_intake_destroy(struct intake *intake);
+
+/*
+ * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle ring's bound
+ * (taken before), now_ns any clock for the patience with a busy one. Returns the bytes copied.
+ */
+uint64_t torsh_intake_copy(struct intake *intake, uint64_t limit, uint64_t now_ns);
+
+/* Has the ring nothing more that was committed, and is nothing left here? */
+int torsh_intake_is_dry(const struct intake *intake);
+
+/*
+ * The producer is gone and all was copied, decoded as far as possible, and folded as far as order allowed: nothing will
+ * come any more, not even the rest of an event.
+ */
+void torsh_intake_end(struct intake *intake);
+
+/* Refill the decoded events; only when all were folded. Returns how many there are. */
+uint32_t torsh_intake_decode(struct intake *intake, struct intake_tables *tables);
+
+/* No event to come has a stamp below this; while events are decoded, ask the first of them instead. */
+static inline uint64_t torsh_intake_bound(const struct intake *intake)
+{
+	return intake->bound > intake->codec.stamp ? intake->bound : intake->codec.stamp;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A hash index from 64-bit keys to numbers, which only grows. Of the keys of its users: the pairs (parent, address) of
+ * stacks, and hashes of rows that are compared elsewhere.
+ */
+#ifndef TORSH_WRITER_KEY_INDEX_H
+#define TORSH_WRITER_KEY_INDEX_H
+
+#include <stdint.h>
+
+/* key 0: an empty slot. */
+struct key_slot {
+	uint64_t key;
+	uint32_t number;
+};
+
+struct key_index {
+	struct key_slot *slots;
+	uint32_t mask, shift; /* of the hash: 64 - bits of the mask */
+	uint32_t n_keys;
+};
+
+void torsh_key_index_create(struct key_index *index);
+void torsh_key_index_destroy(struct key_index *index);
+
+/* The table is half empty at least: an insertion never fails. */
+void torsh_key_index_double(struct key_index *index);
+
+/*
+ * The slot of key, which is not 0: its own, or an empty one, to be filled by torsh_key_index_fill before the next
+ * call.
+ */
+static inline struct key_slot *torsh_key_index_find(const struct key_index *index, uint64_t key)
+{
+	uint32_t i = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> index->shift);
+
+	while (index->slots[i].key != key && index->slots[i].key)
+		i = (i + 1) & index->mask;
+	return &index->slots[i];
+}
+
+static inline void torsh_key_index_fill(struct key_index *index, struct key_slot *slot, uint64_t key, uint32_t number)
+{
+	slot->key = key;
+	slot->number = number;
+	if (++index->n_keys > index->mask / 2)
+		torsh_key_index_double(index);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The live blocks of a process by address: 32 bytes a slot, one cache miss a look-up in a large heap. Extendible
+ * hashing: pages of at most LIVE_PAGE_SLOTS slots that double and then split in two, so that growing never stops the
+ * fold for more than a page's copy.
+ */
+#ifndef TORSH_WRITER_LIVE_TABLE_H
+#define TORSH_WRITER_LIVE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LIVE_PAGE_SLOTS (1u << 16)
+#define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
+#define LIVE_STAMP_MAX ((UINT64_C(1) << 48) - 1)
+
+/* address 0: an empty slot. Pointers to blocks hold until the next change of the table. */
+struct live_block {
+	uint64_t address;
+	uint64_t size : 48;
+	uint64_t flow : 16; /* slot of the thread that allocated it */
+	uint64_t stamp : 48; /* since the process's first stamp */
+	uint64_t excess_high : 16;
+	uint32_t site;
+	uint32_t excess_low;
+};
+
+_Static_assert(sizeof(struct live_block) == 32, "two blocks share a cache line");
+
+struct live_page;
+
+struct live_table {
+	struct live_page **directory; /* 1 << depth entries, by the hash's upper bits */
+	uint32_t depth;
+	uint64_t n_blocks;
+};
+
+void torsh_live_create(struct live_table *table);
+void torsh_live_destroy(struct live_table *table);
+
+/* The memory that the next call for address will read is fetched meanwhile. */
+void torsh_live_prefetch(const struct live_table *table, uint64_t address);
+
+/* The block at address, or NULL. */
+struct live_block *torsh_live_find(const struct live_table *table, uint64_t address);
+
+/*
+ * Adds a block that is not there, which is the caller's promise kept by asking *is_there: where it is 1 nothing was
+ * added and the block that lives at the address is returned. address is not 0.
+ */
+struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there);
+
+/* Removes a block that torsh_live_find or _add answered just before. */
+void torsh_live_remove(struct live_table *table, struct live_block *block);
+
+/* All blocks, in no order. Start with *at = 0; NULL after the last. */
+struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
+
+/* What malloc_usable_size said beyond the size; an excess of 48 ones is "not known", and usable is 0 then. */
+static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
+{
+	uint64_t excess = usable >= block->size && usable ? usable - block->size : UINT64_MAX;
+
+	block->excess_low = (uint32_t)excess;
+	block->excess_high = (uint16_t)(excess >> 32);
+}
+
+static inline uint64_t torsh_live_usable(const struct live_block *block)
+{
+	uint64_t excess = (uint64_t)block->excess_high << 32 | block->excess_low;
+
+	return excess == LIVE_SIZE_MAX ? 0 : block->size + excess;
+}
+
+#endif

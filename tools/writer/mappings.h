@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The address space that a process mapped by mmap, mremap and brk, by the stack that asked for it, with its exact
+ * peak. What is mapped over something else ends that; lengths are rounded up to pages as the kernel does. A mapping
+ * that mremap moved or grew belongs to the stack of the mremap, one that it shrank stays where it was.
+ */
+#ifndef TORSH_WRITER_MAPPINGS_H
+#define TORSH_WRITER_MAPPINGS_H
+
+#include "agent/wire/event.h"
+#include "tools/writer/axis.h"
+#include "tools/writer/ranges.h"
+#include "tools/writer/stack_table.h"
+
+struct map_site {
+	struct share live;
+	uint32_t stack;
+	uint64_t total_bytes; /* ever mapped */
+};
+
+struct mappings {
+	struct ranges ranges;
+	struct axis axis;
+	struct map_site *sites; /* 0 is for the empty stack */
+	uint32_t n_sites, site_capacity;
+	uint64_t page_bytes;
+	uint64_t maps, unmaps, advised_bytes;
+};
+
+void torsh_mappings_create(struct mappings *mappings);
+void torsh_mappings_destroy(struct mappings *mappings);
+
+/*
+ * Fold an event MAP, UNMAP, REMAP, PROGRAM_BREAK or ADVISE; others are left alone. What can't be, e.g. a length
+ * beyond the address space, changes nothing.
+ */
+void torsh_mappings_fold(struct mappings *mappings, struct stack_table *stacks, const struct event *event,
+			 uint32_t stack);
+
+#endif

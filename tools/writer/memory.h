@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Memory for the writer's own tables. There is nothing sensible to do without it: these end the process with a
+ * sentence, and the recording keeps what its last checkpoint wrote.
+ */
+#ifndef TORSH_WRITER_MEMORY_H
+#define TORSH_WRITER_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* n items of n_bytes each, zeroed; never NULL. */
+void *torsh_memory_new(size_t n, size_t n_bytes);
+
+/*
+ * Room for one more than n items in an array of *capacity: the array, perhaps moved, what is new of it zeroed.
+ * Grows by half, so that adding is O(1) on average.
+ */
+void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes);
+
+/* A copy that the caller frees. */
+char *torsh_memory_text(const char *text);
+
+#endif

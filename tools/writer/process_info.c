@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/process_info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* From linux/pidfd.h of Linux 6.15, for older headers. */
+struct pidfd_information {
+	uint64_t mask;
+	uint64_t cgroupid;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+	int32_t exit_code;
+};
+
+_Static_assert(sizeof(struct pidfd_information) == 64, "the first published size of struct pidfd_info");
+
+#define PIDFD_INFORMATION _IOWR(0xff, 11, struct pidfd_information)
+#define PIDFD_INFORMATION_EXIT (UINT64_C(1) << 3)
+
+int torsh_process_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int torsh_process_has_ended(int pidfd)
+{
+	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+static int open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int torsh_process_open_status(pid_t pid)
+{
+	return open_proc(pid, "status");
+}
+
+int torsh_process_open_stat(pid_t pid)
+{
+	return open_proc(pid, "stat");
+}
+
+static int read_kib(const char *status, const char *name, uint64_t *bytes)
+{
+	const char *line = strstr(status, name);
+
+	if (!line)
+		return -ENODATA;
+	*bytes = strtoull(line + strlen(name), NULL, 10) << 10;
+	return 0;
+}
+
+int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes)
+{
+	char status[4096];
+	ssize_t n = pread(status_fd, status, sizeof(status) - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	status[n] = '\0';
+	if (read_kib(status, "\nVmHWM:", rss_peak_bytes))
+		return -ENODATA;
+	return read_kib(status, "\nVmRSS:", rss_bytes);
+}
+
+static int ask_pidfd(int pidfd, int *status)
+{
+	struct pidfd_information information = {.mask = PIDFD_INFORMATION_EXIT};
+
+	if (ioctl(pidfd, PIDFD_INFORMATION, &information) || !(information.mask & PIDFD_INFORMATION_EXIT))
+		return -ENODATA;
+	*status = information.exit_code;
+	return 0;
+}
+
+/* The last number of a zombie's stat; the program's name, in parentheses, may hold anything. */
+static int ask_stat(int stat_fd, int *status)
+{
+	char stat[2048], *state, *last;
+	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, sizeof(stat) - 1, 0);
+
+	if (n <= 0)
+		return -ENODATA;
+	stat[n] = '\0';
+	state = strrchr(stat, ')');
+	last = strrchr(stat, ' ');
+	if (!state || !last || last < state || strncmp(state, ") Z", 3))
+		return -ENODATA;
+	*status = atoi(last);
+	return 0;
+}
+
+int torsh_process_wait_status(int pidfd, int stat_fd, int *status)
+{
+	if (!ask_pidfd(pidfd, status) || !ask_stat(stat_fd, status))
+		return 0;
+	return ask_pidfd(pidfd, status);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the kernel says of a target: its memory while it lives, and how it ended.
+ */
+#ifndef TORSH_WRITER_PROCESS_INFO_H
+#define TORSH_WRITER_PROCESS_INFO_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A descriptor that becomes readable when the process ends; -errno when it can't be had. */
+int torsh_process_open(pid_t pid);
+
+/* Has it ended? */
+int torsh_process_has_ended(int pidfd);
+
+/* Descriptors of the process's files status and stat in /proc, or -errno. */
+int torsh_process_open_status(pid_t pid);
+int torsh_process_open_stat(pid_t pid);
+
+/* VmRSS and VmHWM in bytes; returns 0, or -errno when there are none (any more). */
+int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes);
+
+/*
+ * How a process ended that is not our child: as wait() would have told its parent. Before its parent has waited for it
+ * its stat says it, afterwards (from Linux 6.15 on) its pidfd. Returns 0 with *status, or -ENODATA.
+ */
+int torsh_process_wait_status(int pidfd, int stat_fd, int *status);
+
+#endif

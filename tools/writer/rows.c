@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/rows.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+#include "tools/writer/rows_parts.h"
+
+#ifndef TORSH_VERSION
+#define TORSH_VERSION "unknown"
+#endif
+
+void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes)
+{
+	void *block = torsh_memory_new(n, n_bytes);
+
+	memory->blocks[memory->n_blocks++] = block;
+	return block;
+}
+
+void torsh_rows_free(struct rows_memory *memory)
+{
+	while (memory->n_blocks)
+		free(memory->blocks[--memory->n_blocks]);
+}
+
+void torsh_rows_session(struct recording_file *file, const struct rows_session *session)
+{
+	Torsh__Session row = TORSH__SESSION__INIT;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	char host[256] = "", version[] = TORSH_VERSION, full[] = "full", folded[] = "folded";
+
+	gethostname(host, sizeof(host) - 1);
+	ROWS_SET(&row, format, RECORDING_FORMAT);
+	ROWS_SET(&row, start_realtime_ns, session->start_realtime_ns);
+	ROWS_SET(&row, writer_pid, (uint32_t)getpid());
+	row.agent_version = version;
+	row.host = host;
+	row.record = session->is_full ? full : folded;
+	chunk.session = &row;
+	torsh_recording_append(file, &chunk, RECORDING_LAST);
+}
+
+void torsh_rows_process(struct recording_file *file, const struct target *target)
+{
+	Torsh__Process row = TORSH__PROCESS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_memory memory = {0};
+
+	torsh_rows_put_process(&row, &memory, target);
+	chunk.n_process = 1;
+	chunk.process = &rows;
+	torsh_recording_append(file, &chunk, RECORDING_LAST);
+	torsh_rows_free(&memory);
+}
+
+/* More sites than fit in the chunk of the other totals go before it. */
+static void append_stack_totals(struct recording_file *file, struct target *target, enum recording_worth worth,
+				Torsh__StackTotals *last, struct rows_memory *last_memory)
+{
+	uint32_t site = 0;
+
+	while (torsh_rows_put_stack_totals(last, last_memory, target, &site) &&
+	       site < target->tally.heap.n_sites) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		chunk.n_stack_totals = 1;
+		chunk.stack_totals = &last;
+		torsh_recording_append(file, &chunk, worth);
+		torsh_rows_free(last_memory);
+		torsh__stack_totals__init(last);
+	}
+}
+
+static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
+	Torsh__StackTotals sites = TORSH__STACK_TOTALS__INIT, *sites_row = &sites;
+	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
+	Torsh__Live live = TORSH__LIVE__INIT, *lives = &live;
+	Torsh__Mappings mappings = TORSH__MAPPINGS__INIT, *mappings_row = &mappings;
+	Torsh__Threads threads = TORSH__THREADS__INIT, *threads_row = &threads;
+	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_memory memory = {0}, sites_memory = {0};
+
+	torsh_axis_settle(&target->tally.heap.axis);
+	torsh_axis_settle(&target->tally.mappings.axis);
+	append_stack_totals(file, target, worth, &sites, &sites_memory);
+	torsh_rows_put_process(&process, &memory, target);
+	torsh_rows_put_heap(&heap, &memory, target);
+	torsh_rows_put_live(&live, &memory, target);
+	torsh_rows_put_mappings(&mappings, &memory, target);
+	torsh_rows_put_threads(&threads, &memory, target);
+	torsh_rows_put_series(&series, &memory, target);
+	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
+	chunk.n_threads = chunk.n_series = 1;
+	chunk.process = &processes;
+	chunk.stack_totals = &sites_row;
+	chunk.heap = &heaps;
+	chunk.live = &lives;
+	chunk.mappings = &mappings_row;
+	chunk.threads = &threads_row;
+	chunk.series = &series_row;
+	torsh_recording_append(file, &chunk, worth);
+	torsh_rows_free(&memory);
+	torsh_rows_free(&sites_memory);
+}
+
+void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	if (!target->rows)
+		target->rows = torsh_memory_new(1, sizeof(*target->rows));
+	torsh_rows_append_tables(file, target, worth);
+	append_totals(file, target, worth);
+}
+
+uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least)
+{
+	Torsh__Events row = TORSH__EVENTS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct columns_writer *columns = target->tally.columns;
+	uint32_t n_events;
+	uint64_t first_ns;
+	int result;
+
+	if (!columns || torsh_columns_count(columns) < n_least || !torsh_columns_count(columns))
+		return 0;
+	result = torsh_columns_take(columns, &first_ns, &n_events, &row.columns.data, &row.columns.len);
+	if (result)
+		return n_events;
+	row.has_columns = 1;
+	ROWS_SET(&row, process, target->number);
+	ROWS_SET(&row, first_ns, first_ns);
+	ROWS_SET(&row, n_events, n_events);
+	chunk.n_events = 1;
+	chunk.events = &rows;
+	result = torsh_recording_append(file, &chunk, RECORDING_EVENTS);
+	free(row.columns.data);
+	return result ? n_events : 0;
+}
+
+void torsh_rows_end(struct recording_file *file, const struct rows_end *end)
+{
+	Torsh__End row = TORSH__END__INIT;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	ROWS_SET(&row, complete, end->is_complete);
+	ROWS_SET(&row, at_ns, end->at_ns);
+	row.n_reasons = end->n_reasons;
+	row.reasons = end->reasons;
+	chunk.end = &row;
+	torsh_recording_append(file, &chunk, RECORDING_LAST);
+}

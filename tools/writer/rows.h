@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Writes down what is known of targets, in the messages of recording.proto: what is new of the tables, what changed of
+ * the totals. Each call appends some chunks; what doesn't fit any more is left out, and the recording says why.
+ */
+#ifndef TORSH_WRITER_ROWS_H
+#define TORSH_WRITER_ROWS_H
+
+#include "tools/store/recording_write.h"
+#include "tools/writer/target.h"
+
+/* What was written of a target so far. */
+struct rows_state {
+	uint32_t n_modules, n_addresses, n_stacks;
+};
+
+struct rows_session {
+	uint64_t start_realtime_ns; /* the zero of all times */
+	int is_full;
+};
+
+void torsh_rows_session(struct recording_file *file, const struct rows_session *session);
+
+/* The process's row alone, as soon as it is known. */
+void torsh_rows_process(struct recording_file *file, const struct target *target);
+
+/* Everything that changed since the last time; worth RECORDING_LAST: for good. */
+void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth);
+
+/* The kept events, if there are at least n_least of them. Returns how many could not be written. */
+uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
+
+struct rows_end {
+	int is_complete;
+	uint64_t at_ns;
+	char **reasons;
+	uint32_t n_reasons;
+};
+
+void torsh_rows_end(struct recording_file *file, const struct rows_end *end);
+
+#endif

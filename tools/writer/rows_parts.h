@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The parts of rows.h: each noun's messages are in a file of their own. Tables append their own chunks, a batch of
+ * rows at a time; totals are put into one chunk that the caller appends, so that they belong to one moment.
+ */
+#ifndef TORSH_WRITER_ROWS_PARTS_H
+#define TORSH_WRITER_ROWS_PARTS_H
+
+#include "tools/writer/rows.h"
+
+#define ROWS_BATCH (1u << 19) /* of one message: a chunk has its limits */
+#define ROWS_PARTS_MAX 8u
+
+/* Memory of messages under construction: columns, freed together. */
+struct rows_memory {
+	void *blocks[64];
+	uint32_t n_blocks;
+};
+
+void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes);
+void torsh_rows_free(struct rows_memory *memory);
+
+/* Set an optional field of a message. */
+#define ROWS_SET(row, field, value) ((row)->has_##field = 1, (row)->field = (value))
+
+/* A column of a message: n values that the caller fills in. */
+#define ROWS_COLUMN(memory, row, field, n) \
+	((row)->n_##field = (n), (row)->field = torsh_rows_memory(memory, (n), sizeof(*(row)->field)))
+
+void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
+
+/* New modules, addresses and stacks. */
+void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
+
+/* Sites that changed, at most ROWS_BATCH of them from *site on; returns 0 when there is none. */
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, struct target *target,
+				uint32_t *site);
+void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target);
+void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target);
+
+#endif

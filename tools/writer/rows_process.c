@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The row of a process: who it is, how it ended, what was counted.
+ */
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tools/writer/rows_parts.h"
+
+#define STRINGS_MAX 256u
+
+static void put_counters(Torsh__Process *row, struct rows_memory *memory, const struct channel_header *header)
+{
+	static const char *const names[] = {
+#define COUNTER(name, text) #name,
+#include "agent/wire/counters.def"
+#undef COUNTER
+	};
+	Torsh__Counter *counters = torsh_rows_memory(memory, N_COUNTERS, sizeof(*counters));
+
+	ROWS_COLUMN(memory, row, counters, N_COUNTERS);
+	for (int i = 0; i < N_COUNTERS; i++) {
+		torsh__counter__init(&counters[i]);
+		counters[i].name = (char *)(uintptr_t)names[i];
+		ROWS_SET(&counters[i], value, atomic_load_explicit(&header->counters[i], memory_order_relaxed));
+		row->counters[i] = &counters[i];
+	}
+}
+
+static char *text_of(struct rows_memory *memory, const struct target *target, struct channel_text text, int separator,
+		     size_t *n)
+{
+	char *copy = torsh_view_text(&target->view, text, separator, n);
+
+	memory->blocks[memory->n_blocks++] = copy;
+	return copy;
+}
+
+/* Strings that stand one behind the other in n bytes, into at most STRINGS_MAX pointers behind those there. */
+static void split_strings(char **strings, size_t *n_strings, char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n && *n_strings < STRINGS_MAX; i += strlen(bytes + i) + 1)
+		strings[(*n_strings)++] = bytes + i;
+}
+
+static void put_texts(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
+{
+	struct channel_text notes = {
+		.length = atomic_load_explicit(&target->view.header->notes_length, memory_order_acquire),
+	};
+	char *text;
+	size_t n;
+
+	row->program = text_of(memory, target, target->start.program, -1, &n);
+	row->allocator = text_of(memory, target, target->start.allocator, -1, &n);
+	ROWS_COLUMN(memory, row, arguments, STRINGS_MAX);
+	row->n_arguments = 0;
+	text = text_of(memory, target, target->start.arguments, '\0', &n);
+	split_strings(row->arguments, &row->n_arguments, text, n);
+	ROWS_COLUMN(memory, row, notes, STRINGS_MAX + TALLY_NOTES_MAX);
+	row->n_notes = 0;
+	notes.length = notes.length < CHANNEL_NOTES_BYTES ? notes.length : CHANNEL_NOTES_BYTES;
+	text = text_of(memory, target, notes, '\n', &n);
+	split_strings(row->notes, &row->n_notes, text, n);
+	for (uint32_t i = 0; i < target->tally.n_notes; i++)
+		row->notes[row->n_notes++] = target->tally.notes[i];
+}
+
+/* The kernel's word, else what the process said before. */
+static void put_end(Torsh__Process *row, const struct target *target)
+{
+	const struct tally *tally = &target->tally;
+	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed), status = target->wait_status;
+
+	row->has_end = 1;
+	row->end = TORSH__PROCESS__END_KIND__RUNNING;
+	if (!target->is_drained || fate == TARGET_LEFT)
+		return;
+	ROWS_SET(row, end_ns, target->end_ns);
+	if (fate == TARGET_EXECUTED || tally->is_executing) {
+		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
+	} else if (status >= 0 && WIFSIGNALED(status)) {
+		row->end = TORSH__PROCESS__END_KIND__SIGNALED;
+		ROWS_SET(row, end_code, WTERMSIG(status));
+	} else if (status >= 0) {
+		row->end = TORSH__PROCESS__END_KIND__EXITED;
+		ROWS_SET(row, end_code, WEXITSTATUS(status));
+	} else if (tally->has_exited) {
+		row->end = TORSH__PROCESS__END_KIND__EXITED;
+		ROWS_SET(row, end_code, tally->exit_status & 0xff);
+	} else {
+		row->end = TORSH__PROCESS__END_KIND__VANISHED;
+	}
+}
+
+static void put_memory(Torsh__Process *row, const struct target *target)
+{
+	static char watched[] = "VmHWM of /proc/PID/status, read while it ran";
+	static char told[] = "VmHWM of /proc/self/status, read by the process when it exited";
+	uint64_t own = atomic_load_explicit(&target->view.header->rss_peak_bytes, memory_order_relaxed);
+
+	if (!own && !target->rss_peak_bytes)
+		return;
+	ROWS_SET(row, rss_peak_bytes, own > target->rss_peak_bytes ? own : target->rss_peak_bytes);
+	row->rss_peak_source = own ? told : watched;
+}
+
+static void put_counts(Torsh__Process *row, const struct target *target)
+{
+	struct target_counts counts = torsh_target_counts(target);
+
+	ROWS_SET(row, produced, counts.produced);
+	ROWS_SET(row, delivered, counts.delivered);
+	ROWS_SET(row, dropped, counts.dropped);
+	ROWS_SET(row, uncommitted, counts.uncommitted);
+	ROWS_SET(row, ring_bytes_read, counts.ring_bytes);
+	ROWS_SET(row, waited_ns, counts.waited_ns);
+}
+
+void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
+{
+	static char tsc[] = "tsc", monotonic[] = "monotonic";
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, pid, target->start.pid);
+	ROWS_SET(row, parent_pid, target->start.parent_pid);
+	ROWS_SET(row, forked_from, target->parent_number);
+	ROWS_SET(row, start_ns, target->tally.clock.start_ns);
+	row->clock = target->tally.clock.rate ? tsc : monotonic;
+	put_texts(row, memory, target);
+	put_end(row, target);
+	put_counters(row, memory, target->view.header);
+	put_counts(row, target);
+	put_memory(row, target);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Tables that only grow: modules, addresses, stacks. Rows already written are not written again.
+ */
+#include "tools/writer/rows_parts.h"
+
+static uint32_t batch_of(uint32_t first, uint32_t n)
+{
+	return n - first < ROWS_BATCH ? n - first : ROWS_BATCH;
+}
+
+static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct target *target, uint32_t first,
+			uint32_t n)
+{
+	const struct code_module *modules = target->tally.code.modules + first;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, first, first);
+	ROWS_COLUMN(memory, row, bias, n);
+	ROWS_COLUMN(memory, row, start, n);
+	ROWS_COLUMN(memory, row, end, n);
+	ROWS_COLUMN(memory, row, path, n);
+	ROWS_COLUMN(memory, row, build_id, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->bias[i] = modules[i].bias;
+		row->start[i] = modules[i].start;
+		row->end[i] = modules[i].end;
+		row->path[i] = modules[i].path;
+		row->build_id[i].len = modules[i].n_build_id;
+		row->build_id[i].data = (uint8_t *)(uintptr_t)modules[i].build_id;
+	}
+}
+
+static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, const struct target *target,
+			  uint32_t first, uint32_t n)
+{
+	const struct view_address *addresses = target->tally.code.addresses + first;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, first, first);
+	ROWS_COLUMN(memory, row, ip, n);
+	ROWS_COLUMN(memory, row, flags, n);
+	ROWS_COLUMN(memory, row, module, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->ip[i] = addresses[i].ip;
+		row->flags[i] = addresses[i].flags;
+		row->module[i] = addresses[i].module;
+	}
+}
+
+static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target, uint32_t first,
+		       uint32_t n)
+{
+	const struct stack_row *stacks = target->tally.stacks.rows + first;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, first, first);
+	ROWS_COLUMN(memory, row, parent, n);
+	ROWS_COLUMN(memory, row, address, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->parent[i] = stacks[i].parent;
+		row->address[i] = stacks[i].address;
+	}
+}
+
+/* One chunk with a batch of each; returns 0 when nothing was left. Rows that could not be written come again. */
+static int append_batch(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
+	Torsh__Addresses addresses = TORSH__ADDRESSES__INIT, *addresses_row = &addresses;
+	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_state *state = target->rows;
+	uint32_t n_modules = batch_of(state->n_modules, target->tally.code.n_modules);
+	uint32_t n_addresses = batch_of(state->n_addresses, target->tally.code.n_addresses);
+	uint32_t n_stacks = batch_of(state->n_stacks, target->tally.stacks.n_rows);
+	struct rows_memory memory = {0};
+	int result;
+
+	if (!(n_modules | n_addresses | n_stacks))
+		return 0;
+	put_modules(&modules, &memory, target, state->n_modules, n_modules);
+	put_addresses(&addresses, &memory, target, state->n_addresses, n_addresses);
+	put_stacks(&stacks, &memory, target, state->n_stacks, n_stacks);
+	chunk.n_modules = n_modules != 0;
+	chunk.modules = &modules_row;
+	chunk.n_addresses = n_addresses != 0;
+	chunk.addresses = &addresses_row;
+	chunk.n_stacks = n_stacks != 0;
+	chunk.stacks = &stacks_row;
+	result = torsh_recording_append(file, &chunk, worth);
+	torsh_rows_free(&memory);
+	if (result)
+		return 0;
+	state->n_modules += n_modules;
+	state->n_addresses += n_addresses;
+	state->n_stacks += n_stacks;
+	return 1;
+}
+
+void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	if (!target->rows->n_stacks)
+		target->rows->n_stacks = 1; /* the empty stack has no row */
+	while (append_batch(file, target, worth))
+		;
+}

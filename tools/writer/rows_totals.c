@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What changes: totals by stack, the heap, its live blocks, mappings, threads, the series.
+ */
+#include <string.h>
+
+#include "tools/writer/rows_parts.h"
+
+static uint64_t ns_of(const struct target *target, uint64_t stamp)
+{
+	return torsh_ticks_to_ns(&target->tally.clock, stamp);
+}
+
+static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
+{
+	row->stack[i] = site->stack;
+	row->allocs[i] = site->allocs;
+	row->alloc_bytes[i] = site->alloc_bytes;
+	row->temporary[i] = site->temporary;
+	row->temporary_bytes[i] = site->temporary_bytes;
+	row->seen[i] = site->live.seen;
+	row->base_blocks[i] = site->live.base_n;
+	row->base_bytes[i] = site->live.base_bytes;
+	row->delta_blocks[i] = (int64_t)(site->live.n - site->live.base_n);
+	row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
+}
+
+static uint32_t count_changed(const struct heap *heap, uint32_t first)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = first; i < heap->n_sites && n < ROWS_BATCH; i++)
+		n += heap->sites[i].is_changed;
+	return n;
+}
+
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, struct target *target,
+				uint32_t *site)
+{
+	struct heap *heap = &target->tally.heap;
+	uint32_t n = count_changed(heap, *site), i = 0;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, allocs, n);
+	ROWS_COLUMN(memory, row, alloc_bytes, n);
+	ROWS_COLUMN(memory, row, temporary, n);
+	ROWS_COLUMN(memory, row, temporary_bytes, n);
+	ROWS_COLUMN(memory, row, seen, n);
+	ROWS_COLUMN(memory, row, base_blocks, n);
+	ROWS_COLUMN(memory, row, base_bytes, n);
+	ROWS_COLUMN(memory, row, delta_blocks, n);
+	ROWS_COLUMN(memory, row, delta_bytes, n);
+	for (; i < n; (*site)++) {
+		if (!heap->sites[*site].is_changed)
+			continue;
+		put_site(row, i++, &heap->sites[*site]);
+		heap->sites[*site].is_changed = 0;
+	}
+	if (!count_changed(heap, *site))
+		*site = heap->n_sites;
+	return n != 0;
+}
+
+/* A forked process frees blocks of its parent's: they are known to have been there, not where. */
+static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
+{
+	int is_forked = target->start.forked_from != 0;
+
+	ROWS_SET(row, unknown_frees, is_forked ? 0 : target->tally.heap.unknown_frees);
+	ROWS_SET(row, inherited_frees, is_forked ? target->tally.heap.unknown_frees : 0);
+	ROWS_SET(row, inherited_blocks, target->inherited_blocks);
+	ROWS_SET(row, inherited_bytes, target->inherited_bytes);
+}
+
+void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct tally *tally = &target->tally;
+	const struct heap *heap = &tally->heap;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, peak_number, heap->axis.peak_number);
+	ROWS_SET(row, peak_bytes, heap->axis.peak_bytes);
+	ROWS_SET(row, peak_blocks, heap->axis.peak_n);
+	ROWS_SET(row, peak_ns, ns_of(target, heap->axis.peak_stamp));
+	ROWS_SET(row, current_bytes, heap->axis.bytes);
+	ROWS_SET(row, current_blocks, heap->axis.n);
+	ROWS_SET(row, allocs, heap->allocs);
+	ROWS_SET(row, frees, heap->frees);
+	ROWS_SET(row, alloc_bytes, heap->alloc_bytes);
+	ROWS_SET(row, reallocs, heap->reallocs);
+	ROWS_SET(row, temporary, heap->temporary);
+	ROWS_SET(row, implicit_frees, heap->implicit_frees);
+	ROWS_SET(row, current_usable_bytes, heap->usable_bytes);
+	ROWS_SET(row, late_events, tally->late_events);
+	ROWS_SET(row, lost_allocs, tally->lost_allocs);
+	ROWS_SET(row, lost_frees, tally->lost_frees);
+	ROWS_SET(row, lost_others, tally->lost_others);
+	put_unknown_frees(row, target);
+	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
+	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
+}
+
+/* Live blocks of one site. */
+struct live_sum {
+	uint64_t blocks, bytes, usable_bytes;
+	uint64_t first, last; /* stamps since the heap's first */
+};
+
+static void add_block(struct live_sum *sums, const struct live_block *block)
+{
+	struct live_sum *sum = &sums[block->site];
+
+	if (!sum->blocks || block->stamp < sum->first)
+		sum->first = block->stamp;
+	if (block->stamp > sum->last)
+		sum->last = block->stamp;
+	sum->blocks++;
+	sum->bytes += block->size;
+	sum->usable_bytes += torsh_live_usable(block);
+}
+
+/* Blocks that a realloc holds in its hand count too. */
+static void sum_live(struct live_sum *sums, const struct target *target)
+{
+	const struct live_block *block;
+	uint64_t at = 0;
+
+	while ((block = torsh_live_next(&target->tally.heap.live, &at)))
+		add_block(sums, block);
+	for (uint32_t i = 0; i < target->n_intakes; i++) {
+		const struct heap_flow *flow = &target->intakes[i]->heap;
+
+		if (flow->is_reallocating)
+			add_block(sums, &flow->old);
+	}
+}
+
+static uint32_t count_sums(const struct live_sum *sums, uint32_t n)
+{
+	uint32_t n_used = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		n_used += sums[i].blocks != 0;
+	return n_used;
+}
+
+void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct heap *heap = &target->tally.heap;
+	struct live_sum *sums = torsh_rows_memory(memory, heap->n_sites, sizeof(*sums));
+	uint32_t n, i = 0;
+
+	sum_live(sums, target);
+	n = count_sums(sums, heap->n_sites);
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, at_ns, ns_of(target, target->tally.last_stamp));
+	ROWS_SET(row, usable_is_known, heap->n_usable_unknown == 0);
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, blocks, n);
+	ROWS_COLUMN(memory, row, bytes, n);
+	ROWS_COLUMN(memory, row, usable_bytes, n);
+	ROWS_COLUMN(memory, row, first_ns, n);
+	ROWS_COLUMN(memory, row, last_ns, n);
+	for (uint32_t site = 0; site < heap->n_sites; site++) {
+		const struct live_sum *sum = &sums[site];
+
+		if (!sum->blocks)
+			continue;
+		row->stack[i] = heap->sites[site].stack;
+		row->blocks[i] = sum->blocks;
+		row->bytes[i] = sum->bytes;
+		row->usable_bytes[i] = sum->usable_bytes;
+		row->first_ns[i] = ns_of(target, heap->first_stamp + sum->first);
+		row->last_ns[i] = ns_of(target, heap->first_stamp + sum->last);
+		i++;
+	}
+}
+
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct mappings *mappings = &target->tally.mappings;
+	uint32_t n = mappings->n_sites;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, peak_number, mappings->axis.peak_number);
+	ROWS_SET(row, peak_bytes, mappings->axis.peak_bytes);
+	ROWS_SET(row, peak_ns, ns_of(target, mappings->axis.peak_stamp));
+	ROWS_SET(row, current_bytes, mappings->axis.bytes);
+	ROWS_SET(row, maps, mappings->maps);
+	ROWS_SET(row, unmaps, mappings->unmaps);
+	ROWS_SET(row, advised_bytes, mappings->advised_bytes);
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, seen, n);
+	ROWS_COLUMN(memory, row, base_pieces, n);
+	ROWS_COLUMN(memory, row, base_bytes, n);
+	ROWS_COLUMN(memory, row, delta_pieces, n);
+	ROWS_COLUMN(memory, row, delta_bytes, n);
+	ROWS_COLUMN(memory, row, total_bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct map_site *site = &mappings->sites[i];
+
+		row->stack[i] = site->stack;
+		row->seen[i] = site->live.seen;
+		row->base_pieces[i] = (int64_t)site->live.base_n;
+		row->base_bytes[i] = (int64_t)site->live.base_bytes;
+		row->delta_pieces[i] = (int64_t)(site->live.n - site->live.base_n);
+		row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
+		row->total_bytes[i] = site->total_bytes;
+	}
+}
+
+/* The intake of a thread that still runs knows more than its row. */
+static void refresh_threads(const struct target *target)
+{
+	for (uint32_t i = 0; i < target->n_intakes; i++) {
+		const struct intake *intake = target->intakes[i];
+		struct tally_thread *thread = &target->tally.threads[intake->thread];
+
+		thread->end_stamp = intake->codec.stamp;
+		thread->allocs = intake->heap.allocs;
+		thread->alloc_bytes = intake->heap.alloc_bytes;
+		thread->frees = intake->heap.frees;
+	}
+}
+
+void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct tally *tally = &target->tally;
+	uint32_t n = tally->n_threads;
+
+	refresh_threads(target);
+	ROWS_SET(row, process, target->number);
+	ROWS_COLUMN(memory, row, tid, n);
+	ROWS_COLUMN(memory, row, name, n);
+	ROWS_COLUMN(memory, row, start_ns, n);
+	ROWS_COLUMN(memory, row, end_ns, n);
+	ROWS_COLUMN(memory, row, allocs, n);
+	ROWS_COLUMN(memory, row, alloc_bytes, n);
+	ROWS_COLUMN(memory, row, frees, n);
+	ROWS_COLUMN(memory, row, dropped, n);
+	ROWS_COLUMN(memory, row, interrupt, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct tally_thread *thread = &tally->threads[i];
+
+		row->tid[i] = thread->tid;
+		row->name[i] = thread->name;
+		row->start_ns[i] = ns_of(target, thread->start_stamp);
+		row->end_ns[i] = ns_of(target, thread->end_stamp);
+		row->allocs[i] = thread->allocs;
+		row->alloc_bytes[i] = thread->alloc_bytes;
+		row->frees[i] = thread->frees;
+		row->dropped[i] = thread->dropped;
+		row->interrupt[i] = (int)thread->is_interrupt;
+	}
+}
+
+void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target)
+{
+	const struct series *series = &target->tally.series;
+	uint32_t n = series->n_points;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_COLUMN(memory, row, at_ns, n);
+	ROWS_COLUMN(memory, row, heap_bytes, n);
+	ROWS_COLUMN(memory, row, mapped_bytes, n);
+	ROWS_COLUMN(memory, row, rss_bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->at_ns[i] = ns_of(target, series->points[i].stamp);
+		row->heap_bytes[i] = series->points[i].heap_bytes;
+		row->mapped_bytes[i] = series->points[i].mapped_bytes;
+		row->rss_bytes[i] = series->points[i].rss_bytes;
+	}
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How the drain thread waits: on one futex of the writer's own, and in a deep sleep on the doorbells of the targets.
+ */
+#ifndef TORSH_WRITER_SLEEP_H
+#define TORSH_WRITER_SLEEP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SLEEP_WORDS_MAX 127u /* FUTEX_WAITV_MAX less our own */
+
+/* Wait until *own is not `seen` any more, at most so long. */
+void torsh_sleep_lightly(_Atomic uint32_t *own, uint32_t seen, uint64_t at_most_ns);
+
+/*
+ * The same, or until one of n words in shared memory is not 1 any more. Returns 0, or -ENOSYS when the kernel can't
+ * (before 5.16, or more than SLEEP_WORDS_MAX words): then nothing was waited for.
+ */
+int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, _Atomic uint32_t *const *words, uint32_t n,
+		       uint64_t at_most_ns);
+
+void torsh_sleep_wake(_Atomic uint32_t *own);
+
+#endif

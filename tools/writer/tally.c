@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/tally.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/writer/memory.h"
+
+#define SERIES_STEP_NS 1000000u
+
+void torsh_tally_create(struct tally *tally, const struct channel_view *view, const struct ticks_clock *clock)
+{
+	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
+
+	*tally = (struct tally){.view = view, .clock = *clock};
+	torsh_code_create(&tally->code, view);
+	torsh_stacks_create(&tally->stacks);
+	torsh_heap_create(&tally->heap, start);
+	torsh_mappings_create(&tally->mappings);
+	torsh_series_start(&tally->series, start, torsh_ticks_of_ns(clock, SERIES_STEP_NS));
+}
+
+void torsh_tally_destroy(struct tally *tally)
+{
+	torsh_code_destroy(&tally->code);
+	torsh_stacks_destroy(&tally->stacks);
+	torsh_heap_destroy(&tally->heap);
+	torsh_mappings_destroy(&tally->mappings);
+	torsh_columns_destroy(tally->columns);
+	for (uint32_t i = 0; i < tally->n_notes; i++)
+		free(tally->notes[i]);
+	free(tally->threads);
+	free(tally->forks);
+	*tally = (struct tally){0};
+}
+
+void torsh_tally_note(struct tally *tally, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	for (uint32_t i = 0; i < tally->n_notes; i++) {
+		if (!strcmp(tally->notes[i], text))
+			return;
+	}
+	if (tally->n_notes < TALLY_NOTES_MAX)
+		tally->notes[tally->n_notes++] = torsh_memory_text(text);
+}
+
+uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt)
+{
+	uint32_t number = tally->n_threads++;
+	struct tally_thread *thread;
+
+	tally->threads = torsh_memory_grow(tally->threads, &tally->thread_capacity, number, sizeof(*thread));
+	thread = &tally->threads[number];
+	*thread = (struct tally_thread){.tid = tid, .is_interrupt = (uint32_t)is_interrupt};
+	for (uint32_t i = 0; i + 1 < sizeof(thread->name) && name[i]; i++)
+		thread->name[i] = name[i] >= ' ' && name[i] < 0x7f ? name[i] : '?';
+	return number;
+}
+
+static void fold_cold(struct tally *tally, const struct event *event, uint32_t stack)
+{
+	switch (event->id) {
+	case EVENT_LOST:
+		tally->lost_allocs += event->lost.allocs;
+		tally->lost_frees += event->lost.frees;
+		tally->lost_others += event->lost.others;
+		break;
+	case EVENT_FORK:
+		tally->forks = torsh_memory_grow(tally->forks, &tally->fork_capacity, tally->n_forks,
+						 sizeof(*tally->forks));
+		tally->forks[tally->n_forks++] = (struct tally_fork){
+			.child = event->fork.child,
+			.blocks = tally->heap.axis.n,
+			.bytes = tally->heap.axis.bytes,
+		};
+		break;
+	case EVENT_EXEC:
+		tally->is_executing = !event->exec.failed;
+		break;
+	case EVENT_EXIT:
+		tally->has_exited = 1;
+		tally->exit_status = event->exit.status;
+		break;
+	default:
+		torsh_mappings_fold(&tally->mappings, &tally->stacks, event, stack);
+		break;
+	}
+}
+
+static void add_point(struct tally *tally, uint64_t stamp)
+{
+	torsh_series_add(&tally->series, &(struct series_point){
+						 .stamp = stamp,
+						 .heap_bytes = tally->heap.axis.bytes,
+						 .mapped_bytes = tally->mappings.axis.bytes,
+						 .rss_bytes = tally->rss_bytes,
+					 });
+}
+
+/* Does the stack of this event mean something, beside that of its thread? */
+static int has_stack(uint32_t id)
+{
+	return id == EVENT_MAP || id == EVENT_REMAP || id == EVENT_PROGRAM_BREAK;
+}
+
+static void keep_event(struct tally *tally, const struct intake *intake, uint32_t i, uint64_t stamp)
+{
+	const struct intake_event *event = &intake->events[i];
+	struct columns_event row = {.at_ns = torsh_ticks_to_ns(&tally->clock, stamp), .thread = intake->thread};
+	int result;
+
+	switch (event->id) {
+	case EVENT_ALLOC:
+		row.stack = tally->heap.sites[event->place].stack;
+		row.event.alloc = (struct event_alloc){
+			.address = event->address, .size = event->size, .usable = event->usable, .entry = event->entry};
+		break;
+	case EVENT_FREE:
+	case EVENT_REALLOC_BEGIN:
+		row.event.free.address = event->address;
+		break;
+	default:
+		row.event = intake->cold[i];
+		row.stack = has_stack(event->id) ? event->place : 0;
+		break;
+	}
+	row.event.id = event->id;
+	result = torsh_columns_add(tally->columns, &row);
+	if (result)
+		tally->columns_failed = result;
+}
+
+static uint64_t take_stamp(struct tally *tally, uint64_t stamp)
+{
+	if (__builtin_expect(stamp < tally->last_stamp, 0)) {
+		tally->late_events++;
+		return tally->last_stamp;
+	}
+	tally->last_stamp = stamp;
+	if (__builtin_expect(stamp >= tally->series.next_stamp, 0))
+		add_point(tally, stamp);
+	return stamp;
+}
+
+void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
+{
+	const struct intake_event *event = &intake->events[i];
+	uint64_t stamp = take_stamp(tally, event->stamp);
+
+	tally->n_folded++;
+	if (tally->columns)
+		keep_event(tally, intake, i, stamp);
+	switch (event->id) {
+	case EVENT_ALLOC:
+		torsh_heap_alloc(&tally->heap, &intake->heap,
+				 &(struct heap_alloc){
+					 .stamp = stamp,
+					 .address = event->address,
+					 .size = event->size,
+					 .usable = event->usable,
+					 .site = event->place,
+					 .is_realloc = event->entry == ALLOC_REALLOC,
+				 });
+		break;
+	case EVENT_FREE:
+		torsh_heap_free(&tally->heap, &intake->heap, stamp, event->address);
+		break;
+	case EVENT_REALLOC_BEGIN:
+		torsh_heap_realloc_begin(&tally->heap, &intake->heap, stamp, event->address);
+		break;
+	case EVENT_REALLOC_FAILED:
+		torsh_heap_realloc_failed(&tally->heap, &intake->heap, stamp);
+		break;
+	default:
+		/* Its own stamp may be late; what is folded here goes forward. */
+		intake->cold[i].stamp = stamp;
+		fold_cold(tally, &intake->cold[i], event->place);
+		break;
+	}
+}
+
+void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
+{
+	struct tally_thread *thread = &tally->threads[intake->thread];
+
+	torsh_heap_realloc_failed(&tally->heap, &intake->heap, tally->last_stamp);
+	thread->end_stamp = intake->codec.stamp;
+	thread->allocs = intake->heap.allocs;
+	thread->alloc_bytes = intake->heap.alloc_bytes;
+	thread->frees = intake->heap.frees;
+}
+
+const struct tally_fork *torsh_tally_find_fork(const struct tally *tally, uint32_t child)
+{
+	for (uint32_t i = tally->n_forks; i-- > 0;) {
+		if (tally->forks[i].child == child)
+			return &tally->forks[i];
+	}
+	return NULL;
+}

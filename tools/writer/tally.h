@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Everything that is known of one process image, folded from its events in the order of time. It knows nothing of
+ * channels' life or of files: it is filled by merge.h and written down by rows.h. Owned by the drain thread.
+ */
+#ifndef TORSH_WRITER_TALLY_H
+#define TORSH_WRITER_TALLY_H
+
+#include "tools/store/events_columns.h"
+#include "tools/writer/code_table.h"
+#include "tools/writer/heap.h"
+#include "tools/writer/intake.h"
+#include "tools/writer/mappings.h"
+#include "tools/writer/series.h"
+#include "tools/writer/ticks.h"
+
+#define TALLY_NOTES_MAX 64u
+
+/* One use of a slot: a thread, or its interrupted hooks. */
+struct tally_thread {
+	uint32_t tid;
+	uint32_t is_interrupt;
+	char name[16];
+	uint64_t start_stamp, end_stamp; /* of its first and its last event; 0: none */
+	uint64_t allocs, alloc_bytes, frees;
+	uint64_t dropped;
+};
+
+/* The heap at the moment of a fork: what the child inherited. */
+struct tally_fork {
+	uint32_t child; /* pid as the process saw it */
+	uint64_t blocks, bytes;
+};
+
+struct tally {
+	const struct channel_view *view;
+	struct ticks_clock clock;
+	struct code_table code;
+	struct stack_table stacks;
+	struct heap heap;
+	struct mappings mappings;
+	struct series series;
+	struct tally_thread *threads;
+	uint32_t n_threads, thread_capacity;
+	struct tally_fork *forks;
+	uint32_t n_forks, fork_capacity;
+	char *notes[TALLY_NOTES_MAX];
+	uint32_t n_notes;
+
+	uint64_t last_stamp;
+	uint64_t n_folded, late_events;
+	uint64_t lost_allocs, lost_frees, lost_others;
+	uint64_t rss_bytes; /* as last read, for the series */
+	int has_exited; /* an EXIT event was seen */
+	int32_t exit_status;
+	int is_executing; /* an EXEC event that hasn't failed was seen */
+
+	struct columns_writer *columns; /* NULL: events are not kept */
+	int columns_failed; /* -errno: an event could not be kept */
+};
+
+/* view and clock stay the caller's; view must outlive the tally. */
+void torsh_tally_create(struct tally *tally, const struct channel_view *view, const struct ticks_clock *clock);
+void torsh_tally_destroy(struct tally *tally);
+
+/* A sentence for the report; each is kept once. */
+void torsh_tally_note(struct tally *tally, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The row of a new thread. */
+uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt);
+
+/* Fold the intake's event number i. */
+void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);
+
+/* Take over the counts of an intake that is done; a realloc under way is given up. */
+void torsh_tally_end_intake(struct tally *tally, struct intake *intake);
+
+/* The latest fork that made this child, or NULL. */
+const struct tally_fork *torsh_tally_find_fork(const struct tally *tally, uint32_t child);
+
+#endif

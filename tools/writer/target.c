@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+#include "tools/writer/merge.h"
+#include "tools/writer/order.h"
+#include "tools/writer/process_info.h"
+
+#define WATCH_EVERY_NS 200000000u
+#define FOREIGN_NS 1000000000u
+#define LEAVING_PASSES 64u /* over the rings of a target that goes on filling them */
+
+int torsh_target_create(struct target **created, int fd, pid_t pid)
+{
+	struct target *target = torsh_memory_new(1, sizeof(*target));
+	int result = torsh_view_open(&target->view, fd);
+
+	if (result)
+		goto free;
+	memcpy(&target->start, (const void *)target->view.header, sizeof(target->start));
+	target->pid = pid;
+	target->wait_status = -1;
+	target->pidfd = torsh_process_open(pid);
+	if (target->pidfd < 0) {
+		result = target->pidfd;
+		goto close;
+	}
+	target->status_fd = torsh_process_open_status(pid);
+	target->stat_fd = torsh_process_open_stat(pid);
+	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
+	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
+	*created = target;
+	return 0;
+close:
+	torsh_view_close(&target->view);
+free:
+	free(target);
+	return result;
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void torsh_target_destroy(struct target *target)
+{
+	for (uint32_t i = 0; i < target->n_intakes; i++)
+		torsh_intake_destroy(target->intakes[i]);
+	for (uint32_t i = 0; i < target->view.n_slots; i++) {
+		if (target->slots[i].ring)
+			torsh_view_unmap_ring(&target->view, target->slots[i].ring);
+	}
+	torsh_tally_destroy(&target->tally);
+	torsh_view_close(&target->view);
+	close_if_open(target->pidfd);
+	close_if_open(target->status_fd);
+	close_if_open(target->stat_fd);
+	free(target->slots);
+	free(target->intakes);
+	free(target->rows);
+	free(target);
+}
+
+void torsh_target_begin(struct target *target, const struct ticks_clock *clock)
+{
+	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
+
+	torsh_tally_create(&target->tally, &target->view, clock);
+	target->is_clock_foreign = start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
+}
+
+/* A slot that a producer has taken gets an intake. */
+static struct intake *open_slot(struct target *target, uint32_t number)
+{
+	struct target_slot *known = &target->slots[number];
+	struct thread_slot *slot = &target->view.slots[number];
+	struct intake *intake;
+	char name[sizeof(slot->name)];
+
+	if (!known->ring)
+		known->ring = torsh_view_map_ring(&target->view, number);
+	if (!known->ring) {
+		torsh_tally_note(&target->tally, "the writer had no address space for the ring of a thread");
+		return NULL;
+	}
+	intake = torsh_intake_create(slot, known->ring, target->view.ring_bytes, known->consumed, slot->base_stamp);
+	memcpy(name, slot->name, sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	intake->slot = number;
+	intake->heap.number = number;
+	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT);
+	target->tally.threads[intake->thread].start_stamp = intake->codec.stamp;
+	known->intake = intake;
+	target->intakes[target->n_intakes++] = intake;
+	return intake;
+}
+
+/* The numbers of one use so far; `is_over`: nothing is in flight any more. */
+static struct target_counts count_intake(const struct intake *intake, int is_over)
+{
+	const struct thread_slot *slot = intake->ring.slot;
+	uint64_t produced = atomic_load_explicit(&slot->produced, memory_order_acquire);
+	uint64_t dropped = atomic_load_explicit(&slot->dropped, memory_order_relaxed);
+	int is_busy = (int)(atomic_load_explicit(&slot->head, memory_order_relaxed) & 1);
+	struct target_counts counts = {
+		.delivered = intake->n_decoded,
+		.dropped = dropped,
+		.uncommitted = is_over && is_busy,
+		.ring_bytes = intake->n_bytes,
+		.waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed),
+	};
+
+	/* The event in flight at the end may have been counted already, and was never sent. */
+	if (counts.uncommitted && produced == intake->n_decoded + 1)
+		produced--;
+	if (!is_over || produced < intake->n_decoded)
+		produced = intake->n_decoded;
+	counts.dropped += produced - intake->n_decoded;
+	counts.produced = produced + dropped;
+	return counts;
+}
+
+static void add_counts(struct target_counts *sum, const struct target_counts *counts)
+{
+	sum->produced += counts->produced;
+	sum->delivered += counts->delivered;
+	sum->dropped += counts->dropped;
+	sum->uncommitted += counts->uncommitted;
+	sum->ring_bytes += counts->ring_bytes;
+	sum->waited_ns += counts->waited_ns;
+}
+
+static void forget_intake(struct target *target, struct intake *intake)
+{
+	uint32_t i = 0;
+
+	while (target->intakes[i] != intake)
+		i++;
+	target->intakes[i] = target->intakes[--target->n_intakes];
+	target->slots[intake->slot].intake = NULL;
+	torsh_intake_destroy(intake);
+}
+
+/* All its events are folded and no more can come. */
+static void end_intake(struct target *target, struct intake *intake)
+{
+	struct target_counts counts = count_intake(intake, 1);
+	struct tally_thread *thread = &target->tally.threads[intake->thread];
+
+	if (intake->broken)
+		torsh_tally_note(&target->tally, "thread %u (%s): %s; its later events are counted as dropped",
+				 thread->tid, thread->name, intake->broken);
+	thread->dropped = counts.dropped;
+	add_counts(&target->ended, &counts);
+	torsh_tally_end_intake(&target->tally, intake);
+	target->slots[intake->slot].consumed = intake->ring.head;
+}
+
+/* The next owner of the slot begins where this one's bytes ended. */
+static void free_slot(struct intake *intake)
+{
+	struct thread_slot *slot = intake->ring.slot;
+
+	atomic_store_explicit(&slot->head, intake->ring.head << 1, memory_order_relaxed);
+	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
+	/* Pairs with the acquire of the producer that takes it: head and tail are final. */
+	atomic_store_explicit(&slot->state, THREAD_SLOT_FREE, memory_order_release);
+}
+
+static void note_fill(const struct target *target, uint64_t n_bytes, struct target_pass *pass)
+{
+	uint32_t percent = (uint32_t)(n_bytes * 100 / target->view.ring_bytes);
+
+	if (percent > pass->fill_percent)
+		pass->fill_percent = percent;
+}
+
+/*
+ * Copy what all rings have. Slots that were closed before their ring was copied are marked by a bit in closed:
+ * their ring has nothing more.
+ */
+static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, uint8_t *closed,
+		       struct target_pass *pass)
+{
+	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+
+	if (n > target->view.n_slots)
+		n = target->view.n_slots;
+	for (uint32_t i = 0; i < n; i++) {
+		struct intake *intake = target->slots[i].intake;
+		/* Pairs with the releases of the producer: the identity, and at the end the last events, are there. */
+		uint32_t state = atomic_load_explicit(&target->view.slots[i].state, memory_order_acquire);
+		uint64_t n_bytes;
+
+		closed[i] = state == THREAD_SLOT_CLOSED;
+		if (!intake && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
+			intake = open_slot(target, i);
+		if (!intake)
+			continue;
+		n_bytes = torsh_intake_copy(intake, limit, now_ns);
+		pass->n_copied += n_bytes;
+		note_fill(target, n_bytes, pass);
+	}
+}
+
+static void end_closed_slots(struct target *target, const uint8_t *closed)
+{
+	for (uint32_t i = target->n_intakes; i-- > 0;) {
+		struct intake *intake = target->intakes[i];
+
+		if (!closed[intake->slot] || !torsh_intake_is_dry(intake))
+			continue;
+		end_intake(target, intake);
+		free_slot(intake);
+		forget_intake(target, intake);
+	}
+}
+
+/* After the end: every ring was copied empty and folded. What is left over is the cut-off half of an event. */
+static void end_all(struct target *target)
+{
+	for (uint32_t i = 0; i < target->n_intakes; i++) {
+		torsh_intake_end(target->intakes[i]);
+		end_intake(target, target->intakes[i]);
+	}
+	while (target->n_intakes)
+		forget_intake(target, target->intakes[0]);
+	target->is_drained = 1;
+}
+
+/* The bound of what isn't there yet, as of now. */
+static uint64_t order_limit(const struct target *target, int is_over)
+{
+	const struct ticks_clock *clock = &target->tally.clock;
+	uint64_t now = torsh_ticks_now(clock), slack = torsh_ticks_of_ns(clock, ORDER_SLACK_NS);
+
+	if (is_over || target->is_clock_foreign)
+		return ORDER_NO_BOUND;
+	return now > slack ? now - slack : 0;
+}
+
+struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget)
+{
+	struct target_pass pass = {0};
+	uint8_t closed[CHANNEL_THREADS] = {0};
+	int fate = atomic_load_explicit(&target->fate, memory_order_acquire), over = fate != TARGET_LIVES;
+	/* Before anything is looked at: order.h. */
+	uint64_t limit = order_limit(target, over);
+
+	if (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES)
+		copy_rings(target, limit, now_ns, closed, &pass);
+	if (over) {
+		for (uint32_t i = 0; i < target->n_intakes; i++)
+			target->intakes[i]->bound = ORDER_NO_BOUND;
+	}
+	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes, limit, budget);
+	if (!over)
+		end_closed_slots(target, closed);
+	else if (!pass.n_copied && !pass.n_folded)
+		end_all(target);
+	return pass;
+}
+
+int torsh_target_has_bytes(const struct target *target)
+{
+	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < target->view.n_slots; i++) {
+		const struct thread_slot *slot = &target->view.slots[i];
+		const struct intake *intake = target->slots[i].intake;
+
+		if (intake ? !torsh_intake_is_dry(intake)
+			   : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 != target->slots[i].consumed)
+			return 1;
+	}
+	return 0;
+}
+
+void torsh_target_watch_memory(struct target *target, uint64_t now_ns)
+{
+	uint64_t rss, peak;
+
+	if (now_ns - target->last_rss_ns < WATCH_EVERY_NS || target->status_fd < 0)
+		return;
+	target->last_rss_ns = now_ns;
+	if (torsh_process_read_memory(target->status_fd, &rss, &peak))
+		return;
+	target->tally.rss_bytes = rss;
+	if (peak > target->rss_peak_bytes)
+		target->rss_peak_bytes = peak;
+}
+
+struct target_counts torsh_target_counts(const struct target *target)
+{
+	struct target_counts sum = target->ended;
+
+	for (uint32_t i = 0; i < target->n_intakes; i++) {
+		struct target_counts counts = count_intake(target->intakes[i], 0);
+
+		add_counts(&sum, &counts);
+	}
+	return sum;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * One process image that said hello: its channel, its slots' intakes, what is known of its life, and the tally that
+ * all is folded into. Made by the control thread; from torsh_drain_add on the drain thread's, but for `fate`.
+ */
+#ifndef TORSH_WRITER_TARGET_H
+#define TORSH_WRITER_TARGET_H
+
+#include <sys/types.h>
+
+#include "tools/writer/channel_view.h"
+#include "tools/writer/intake.h"
+#include "tools/writer/tally.h"
+
+enum target_fate {
+	TARGET_LIVES,
+	TARGET_DIED, /* its pidfd said so */
+	TARGET_EXECUTED, /* another image of the same process said hello */
+	TARGET_LEFT, /* the writer was told to end: what is there is taken, the rest is not waited for */
+};
+
+struct target_slot {
+	const uint8_t *ring; /* mapped at the first use */
+	uint64_t consumed; /* over all uses */
+	struct intake *intake; /* NULL: not in use */
+};
+
+struct target_counts {
+	uint64_t produced, delivered, dropped, uncommitted;
+	uint64_t ring_bytes, waited_ns;
+};
+
+struct target {
+	struct channel_view view;
+	struct channel_header start; /* as it was at hello */
+	pid_t pid; /* as the kernel told us */
+	int pidfd, status_fd, stat_fd; /* the last two may be -1 */
+	_Atomic int fate; /* enum target_fate: stored by the control thread, which then forgets the target */
+
+	int is_clock_foreign; /* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
+	uint32_t number; /* of the process in the session: 1, 2, ... */
+	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
+	uint64_t inherited_blocks, inherited_bytes;
+	struct target_slot *slots;
+	struct intake **intakes; /* those in use, in no order */
+	uint32_t n_intakes;
+	struct tally tally;
+	struct target_counts ended; /* of slots' uses that are over */
+	uint64_t rss_peak_bytes; /* 0: never read */
+	uint64_t last_rss_ns;
+	uint32_t n_leaving; /* passes since TARGET_LEFT */
+	int is_drained; /* it has ended, and all was folded */
+	int wait_status; /* as of wait(), once is_drained; -1: not known */
+	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
+	uint64_t end_ns; /* the same on the session's axis */
+	struct rows_state *rows;
+	uint64_t n_written; /* events that were folded at the last checkpoint */
+};
+
+/*
+ * Attach to the channel behind fd, which becomes the target's. pid is the sender's. Returns 0 or -errno; -EPROTO says
+ * that the channel was refused.
+ */
+int torsh_target_create(struct target **target, int fd, pid_t pid);
+void torsh_target_destroy(struct target *target);
+
+/* Its tally begins; called once, by the drain thread. */
+void torsh_target_begin(struct target *target, const struct ticks_clock *clock);
+
+struct target_pass {
+	uint64_t n_copied; /* bytes */
+	uint64_t n_folded; /* events */
+	uint32_t fill_percent; /* of the fullest ring, when it was looked at */
+};
+
+/* Take what the rings have and fold what order allows, about `budget` events at most. */
+struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget);
+
+/* Is anything on the rings? For the moment before a deep sleep. */
+int torsh_target_has_bytes(const struct target *target);
+
+/* Read the target's memory if that was long ago. */
+void torsh_target_watch_memory(struct target *target, uint64_t now_ns);
+
+/* All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. */
+struct target_counts torsh_target_counts(const struct target *target);
+
+#endif

@@ -156,7 +156,7 @@ void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_p
 	else if (!profile->is_complete)
 		fputs("note: the recording isn't complete: its writer ended before all processes had\n", out);
 	if (profile->is_truncated)
-		fputs("note: the file is damaged: what could be read of it is shown\n", out);
+		fputs("note: the file is cut or damaged: what could be read of it is shown\n", out);
 	if (profile->n_bad_rows)
 		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n", profile->n_bad_rows);
 	for (size_t i = 0; i < profile->n_reasons; i++)

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The reading commands on a recording with known contents: what they print, and the schemas that it fits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recording_fixture.h"
+#include "schema_check.h"
+#include "tools/command/command.h"
+
+static char directory[] = "/tmp/torsh-command-XXXXXX";
+static char *output; /* of the last command */
+
+/* Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. */
+static int write_recording(void **state)
+{
+	static struct fixture fixtures[2];
+	struct fixture *first = &fixtures[0], *child = &fixtures[1];
+	char *arguments[] = {"program", "--odd=\xff\"\n"};
+	uint32_t stack;
+	char path[256];
+
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	fixture_start(first, 1, 100);
+	first->process.n_arguments = 2;
+	first->process.arguments = arguments;
+	first->process.has_produced = first->process.has_delivered = 1;
+	first->process.produced = first->process.delivered = 1234;
+	first->process.has_rss_peak_bytes = 1;
+	first->process.rss_peak_bytes = 1 << 20;
+	stack = fixture_stack(first, "leak@/opt/program main@/opt/program");
+	fixture_live(first, stack, 10, 10240);
+	fixture_total(first, stack, 1, 4, 4096, 6, 6144);
+	stack = fixture_stack(first, "_ZN1a4leakEv@/opt/program main@/opt/program");
+	fixture_live(first, stack, 1, 100);
+	fixture_total(first, stack, 2, 1, 100, 0, 0);
+	stack = fixture_stack(first, "?@/opt/program main@/opt/program");
+	fixture_live(first, stack, 2, 30);
+	fixture_total(first, stack, 2, 2, 30, 0, 0);
+	stack = fixture_stack(first, "?@/lib/libc.so.6 printf@/lib/libc.so.6 main@/opt/program");
+	fixture_live(first, stack, 1, 1024);
+	fixture_total(first, stack, 2, 1, 1024, 0, 0);
+	first->heap.has_peak_number = first->heap.has_peak_bytes = first->heap.has_peak_blocks = 1;
+	first->heap.peak_number = 2;
+	first->heap.peak_bytes = 4096 + 6144 + 100 + 30 + 1024;
+	first->heap.peak_blocks = 14;
+	fixture_start(child, 2, 200);
+	child->process.forked_from = 1;
+	child->process.end = TORSH__PROCESS__END_KIND__SIGNALED;
+	child->process.end_code = 9;
+	stack = fixture_stack(child, "leak@/opt/program main@/opt/program");
+	fixture_live(child, stack, 3, 300);
+	fixture_total(child, stack, 1, 3, 300, 0, 0);
+	child->heap.has_peak_number = child->heap.has_peak_bytes = 1;
+	child->heap.peak_number = 1;
+	child->heap.peak_bytes = 300;
+	snprintf(path, sizeof(path), "%s/new.torsh", directory);
+	fixture_write(path, fixtures, 2, 2000);
+	snprintf(path, sizeof(path), "%s/old.torsh", directory);
+	fixture_write(path, child, 1, 1000);
+	fixture_free(first);
+	fixture_free(child);
+	return 0;
+}
+
+static int remove_recording(void **state)
+{
+	char path[256];
+
+	(void)state;
+	free(output);
+	snprintf(path, sizeof(path), "%s/new.torsh", directory);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/old.torsh", directory);
+	unlink(path);
+	return rmdir(directory);
+}
+
+typedef int (*command_main)(int argc, char **argv);
+
+/* Run a command in a child, as it may exit; what it writes to either stream goes to output. Returns its status. */
+static int run_command(command_main command, const char *const *arguments, bool with_errors)
+{
+	char *argv[16] = {"torsh test"};
+	int argc = 1, pipe_ends[2], status;
+	FILE *file;
+	size_t n_room = 0;
+	pid_t child;
+
+	for (; *arguments; arguments++)
+		argv[argc++] = (char *)*arguments;
+	assert_int_equal(pipe(pipe_ends), 0);
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		int null = open("/dev/null", O_WRONLY);
+
+		dup2(pipe_ends[1], STDOUT_FILENO);
+		dup2(with_errors ? pipe_ends[1] : null, STDERR_FILENO);
+		close(pipe_ends[0]);
+		close(pipe_ends[1]);
+		exit(command(argc, argv));
+	}
+	close(pipe_ends[1]);
+	file = fdopen(pipe_ends[0], "r");
+	free(output);
+	output = NULL;
+	if (getdelim(&output, &n_room, '\0', file) < 0)
+		output[0] = '\0';
+	fclose(file);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+#define RUN(name, ...) run_command(torsh_command_##name, (const char *const[]){__VA_ARGS__, NULL}, false)
+#define RUN_WITH_ERRORS(name, ...) run_command(torsh_command_##name, (const char *const[]){__VA_ARGS__, NULL}, true)
+
+static void assert_schema(const char *name)
+{
+	struct schema_check check;
+	char path[64];
+
+	snprintf(path, sizeof(path), "tools/schema/%s.json", name);
+	if (!schema_check_text(&check, path, output))
+		fail_msg("%s: %s", name, check.problem);
+}
+
+static cJSON *parse_output(void)
+{
+	cJSON *json = cJSON_Parse(output);
+
+	assert_non_null(json);
+	return json;
+}
+
+static double number_of(const cJSON *object, const char *name)
+{
+	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	assert_true(cJSON_IsNumber(value));
+	return value->valuedouble;
+}
+
+static const cJSON *item_of(const cJSON *object, const char *name, int i)
+{
+	const cJSON *item = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(object, name), i);
+
+	assert_non_null(item);
+	return item;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+	assert_non_null(text);
+	return text;
+}
+
+static void leaks_are_those_of_all_processes(void **state)
+{
+	cJSON *json;
+	const cJSON *leak;
+
+	(void)state;
+	assert_int_equal(RUN(leaks, directory, "--json"), 0);
+	assert_schema("leaks");
+	json = parse_output();
+	assert_int_equal(number_of(json, "pid"), 100);
+	assert_int_equal(number_of(json, "leaked_bytes"), 10240 + 100 + 30 + 300);
+	assert_int_equal(number_of(json, "leaked_blocks"), 16);
+	assert_int_equal(number_of(cJSON_GetObjectItem(json, "bookkeeping"), "bytes"), 1024);
+	assert_int_equal(number_of(cJSON_GetObjectItem(json, "events"), "produced"), 1234);
+	leak = item_of(json, "leaks", 0);
+	assert_int_equal(number_of(leak, "bytes"), 10240);
+	assert_int_equal(number_of(leak, "usable_bytes"), 10320);
+	assert_string_equal(text_of(item_of(leak, "stack", 0), "function"), "leak");
+	assert_string_equal(text_of(item_of(leak, "stack", 1), "function"), "main");
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(leak, "stack", 0), "line")));
+	leak = item_of(json, "leaks", 1);
+	assert_int_equal(number_of(leak, "pid"), 200);
+	leak = item_of(json, "leaks", 2);
+	assert_string_equal(text_of(item_of(leak, "stack", 0), "function"), "a::leak()");
+	leak = item_of(json, "leaks", 3);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(leak, "stack", 0), "function")));
+	assert_string_equal(text_of(item_of(json, "processes", 0), "end"), "exit 0");
+	assert_string_equal(text_of(item_of(json, "processes", 1), "end"), "signal 9");
+	assert_string_equal(item_of(item_of(json, "processes", 0), "arguments", 1)->valuestring, "--odd=\xef\xbf\xbd\"\n");
+	cJSON_Delete(json);
+}
+
+static void options_narrow_leaks_down(void **state)
+{
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(leaks, directory, "--json", "--pid", "200"), 0);
+	json = parse_output();
+	assert_int_equal(number_of(json, "pid"), 200);
+	assert_int_equal(number_of(json, "leaked_bytes"), 300);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(leaks, directory, "--json", "--min-bytes", "50", "--sort=blocks", "--limit=2"), 0);
+	assert_schema("leaks");
+	json = parse_output();
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "leaks")), 2);
+	assert_int_equal(number_of(item_of(json, "leaks", 1), "bytes"), 300);
+	assert_int_equal(number_of(cJSON_GetObjectItem(json, "omitted"), "groups"), 2);
+	assert_int_equal(number_of(cJSON_GetObjectItem(json, "omitted"), "bytes"), 130);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(leaks, directory, "--json", "--depth=1"), 0);
+	json = parse_output();
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(item_of(json, "leaks", 0), "stack")), 1);
+	cJSON_Delete(json);
+}
+
+static void the_peak_is_that_of_the_highest_process(void **state)
+{
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(peak, directory, "--json"), 0);
+	assert_schema("peak");
+	json = parse_output();
+	assert_int_equal(number_of(json, "pid"), 100);
+	assert_int_equal(number_of(json, "peak_bytes"), 11394);
+	assert_int_equal(number_of(json, "attributed_bytes"), 11394);
+	assert_int_equal(number_of(json, "rss_peak_bytes"), 1 << 20);
+	assert_int_equal(number_of(item_of(json, "holders", 0), "bytes"), 10240);
+	assert_int_equal(number_of(item_of(json, "holders", 1), "bytes"), 1024);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(peak, directory, "--json", "--pid=200"), 0);
+	json = parse_output();
+	assert_int_equal(number_of(json, "peak_bytes"), 300);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(json, "rss_peak_bytes")));
+	cJSON_Delete(json);
+}
+
+static void reports_for_people_name_what_was_left_out(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN_WITH_ERRORS(leaks, directory), 0);
+	assert_non_null(strstr(output, "has 2 sessions; this is the newest, new.torsh"));
+	assert_non_null(strstr(output, "10.4 KiB (10,670 bytes) not freed, 16 blocks"));
+	assert_non_null(strstr(output, "left out: 1.00 KiB (1,024 bytes) in 1 block of bookkeeping"));
+	assert_non_null(strstr(output, "C library: stdio buffers"));
+	assert_non_null(strstr(output, "events: 1,234 produced, 1,234 delivered, 0 dropped"));
+	assert_null(strstr(output, "\033["));
+	assert_int_equal(RUN(peak, directory), 0);
+	assert_non_null(strstr(output, "peak of the heap: 11.1 KiB (11,394 bytes) in 14 blocks"));
+	assert_int_equal(RUN(report, directory), 0);
+	assert_non_null(strstr(output, "Leaks: 10.4 KiB (10,670 bytes) in 16 blocks not freed"));
+	assert_non_null(strstr(output, "Next: torsh leaks"));
+}
+
+static void the_overview_fits_its_schema(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN(report, directory, "--json"), 0);
+	assert_schema("report");
+}
+
+static void budgets_decide_the_exit_status(void **state)
+{
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(check, directory, "--max-leak", "11K", "--max-peak=1M"), 0);
+	assert_non_null(strstr(output, "ok     leak"));
+	assert_int_equal(RUN(check, directory, "--max-leak", "10K", "--max-dropped=0"), 1);
+	assert_non_null(strstr(output, "BROKEN leak"));
+	assert_non_null(strstr(output, "ok     dropped"));
+	/* The child's resident set was never read. */
+	assert_int_equal(RUN(check, directory, "--max-rss", "1G", "--json"), 1);
+	assert_schema("check");
+	json = parse_output();
+	assert_true(cJSON_IsFalse(cJSON_GetObjectItem(json, "passed")));
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(json, "checks", 0), "value")));
+	cJSON_Delete(json);
+	assert_int_equal(RUN(check, directory, "--max-rss", "1M", "--pid=100"), 0);
+	assert_int_equal(RUN(check, directory), 2);
+}
+
+static void dump_prints_an_object_a_line(void **state)
+{
+	char *line, *rest;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(RUN(dump, directory), 0);
+	assert_non_null(strstr(output, "\"agent_version\":\"test\""));
+	assert_non_null(strstr(output, "{\"stack_totals\":{\"process\":1,"));
+	assert_non_null(strstr(output, "{\"end\":{\"complete\":true,"));
+	assert_non_null(strstr(output, "\"bias\":[\"0x10000000\","));
+	for (rest = output; (line = strsep(&rest, "\n")) && *line; n++) {
+		struct schema_check check;
+
+		if (!schema_check_text(&check, "tools/schema/dump.json", line))
+			fail_msg("%s", check.problem);
+	}
+	assert_int_equal(n, 2 * 8 + 2);
+}
+
+static void wrong_usage_ends_with_2(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN(leaks, "--json"), 2);
+	assert_int_equal(RUN(leaks, directory, directory), 2);
+	assert_int_equal(RUN(leaks, directory, "--limit=x"), 2);
+	assert_int_equal(RUN(leaks, directory, "--min-bytes=-5"), 2);
+	assert_int_equal(RUN(leaks, directory, "--sort=name"), 2);
+	assert_int_equal(RUN(leaks, directory, "--unheard-of"), 2);
+	assert_int_equal(RUN(leaks, directory, "--suppress=/nowhere"), 2);
+	assert_int_equal(RUN(leaks, directory, "--pid=999"), 2);
+	assert_int_equal(RUN(export, directory), 2);
+	assert_int_equal(RUN(export, directory, "--format=svg"), 2);
+	assert_int_equal(RUN(export, directory, "--format=folded", "--what=much"), 2);
+	assert_int_equal(RUN(dump, "--no-events"), 2);
+}
+
+static void what_is_no_recording_ends_with_2_and_a_sentence(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN_WITH_ERRORS(leaks, "/nowhere"), 2);
+	assert_non_null(strstr(output, "torsh: /nowhere: No such file or directory"));
+	assert_int_equal(RUN_WITH_ERRORS(peak, "tools/schema"), 2);
+	assert_non_null(strstr(output, "has no recording"));
+	assert_int_equal(RUN_WITH_ERRORS(dump, "tools/schema/peak.json"), 2);
+	assert_non_null(strstr(output, "it is not a recording of torsh"));
+}
+
+static void a_recording_that_was_cut_is_read_as_far_as_it_goes(void **state)
+{
+	char from[256], to[256], bytes[65536];
+	struct stat status;
+	int in, out;
+
+	(void)state;
+	snprintf(from, sizeof(from), "%s/new.torsh", directory);
+	snprintf(to, sizeof(to), "%s/cut", directory);
+	in = open(from, O_RDONLY);
+	out = open(to, O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(fstat(in, &status), 0);
+	assert_true((size_t)status.st_size < sizeof(bytes));
+	assert_int_equal(read(in, bytes, sizeof(bytes)), status.st_size);
+	assert_true(write(out, bytes, (size_t)status.st_size - 10) > 0);
+	close(in);
+	close(out);
+	assert_int_equal(RUN_WITH_ERRORS(leaks, to), 0);
+	assert_non_null(strstr(output, "no whole chunk"));
+	assert_non_null(strstr(output, "the recording isn't complete"));
+	assert_non_null(strstr(output, "(10,670 bytes) not freed"));
+	unlink(to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaks_are_those_of_all_processes),
+		cmocka_unit_test(options_narrow_leaks_down),
+		cmocka_unit_test(the_peak_is_that_of_the_highest_process),
+		cmocka_unit_test(reports_for_people_name_what_was_left_out),
+		cmocka_unit_test(the_overview_fits_its_schema),
+		cmocka_unit_test(budgets_decide_the_exit_status),
+		cmocka_unit_test(dump_prints_an_object_a_line),
+		cmocka_unit_test(wrong_usage_ends_with_2),
+		cmocka_unit_test(what_is_no_recording_ends_with_2_and_a_sentence),
+		cmocka_unit_test(a_recording_that_was_cut_is_read_as_far_as_it_goes),
+	};
+
+	unsetenv("TORSH_PROFILER_SUPPRESS");
+	return cmocka_run_group_tests(tests, write_recording, remove_recording);
+}

@@ -46,11 +46,14 @@ void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 	ask_glibc = may_ask_glibc ? (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object") : NULL;
 }
 
-static uint64_t add_to_hash(uint64_t hash, const uint32_t *words, uint32_t n)
+/* Weighted by place, with products that don't wait for each other: this is done for every rule. */
+static uint64_t hash_words(const uint32_t *words, uint32_t n)
 {
-	while (n--)
-		hash = (hash ^ *words++) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash;
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash += words[i] * (UINT64_C(0x9e3779b97f4a7c15) + i * UINT64_C(0xbf58476d1ce4e5b8));
+	return hash ^ hash >> 32;
 }
 
 /*
@@ -61,14 +64,13 @@ static uint64_t take_fingerprint(const struct module *module)
 {
 	const uint32_t *header = (const uint32_t *)module->eh_frame_hdr;
 	uint64_t hash = 0;
-	uint32_t n = 3;
 
 	if (torsh_probe(module->start))
-		hash = add_to_hash(hash, (const uint32_t *)module->start, FINGERPRINT_BYTES / sizeof(uint32_t));
+		hash = hash_words((const uint32_t *)module->start, FINGERPRINT_BYTES / sizeof(uint32_t));
 	/* Version 1 with 32-bit encodings, as linkers write: a count and that many pairs follow. */
 	if (header[0] == 0x3b031b01)
-		n += header[2] < 16 ? 2 * header[2] : 32;
-	return add_to_hash(hash, header, n);
+		hash += hash_words(header + 3, header[2] < 16 ? 2 * header[2] : 32);
+	return hash;
 }
 
 static bool look_up(uintptr_t pc, struct module *module)

@@ -4,7 +4,7 @@
  * and the key by which rules are found. Almost every frame's unwind information fits; what doesn't is RULE_BAD and is
  * interpreted in full each time.
  *
- * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 63 RULE_UNPROVABLE
+ * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and 63 of steps
  */
 #ifndef TORSH_AGENT_RULE_H
 #define TORSH_AGENT_RULE_H
@@ -27,6 +27,7 @@ enum rule_kind {
 
 #define RULE_RESTORES_BP 8u
 #define RULE_NOWHERE (RULE_STOP | RULE_RESTORES_BP) /* no code: whatever led there was wrong. Never remembered */
+#define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
 #define RULE_UNPROVABLE (UINT64_C(1) << 63) /* of a step taken, never of a rule: re-read slots would prove nothing */
 
 static inline enum rule_kind torsh_rule_kind(uint64_t rule)
@@ -54,7 +55,7 @@ static inline uint64_t torsh_rule_with_id(uint64_t rule, uint32_t id)
 	return rule | (uint64_t)(id & 0x3fffff) << 40;
 }
 
-/* What an address in a key is. */
+/* What an address in a key is: in its top bits, so that the key of a call is the return address itself. */
 enum rule_variety {
 	RULE_OF_CALL, /* a return address: the rule is that of the call before it */
 	RULE_OF_INTERRUPTED, /* the next instruction of code that a signal interrupted */
@@ -63,19 +64,27 @@ enum rule_variety {
 	RULE_OF_CUT_DEEP,
 };
 
+#define RULE_VARIETY_SHIFT 60
+
 static inline uint64_t torsh_rule_key(uintptr_t ip, enum rule_variety variety)
 {
-	return (uint64_t)ip << 3 | variety;
+	return ip | (uint64_t)variety << RULE_VARIETY_SHIFT;
 }
 
 static inline uintptr_t torsh_rule_ip(uint64_t key)
 {
-	return key >> 3;
+	return key & ((UINT64_C(1) << RULE_VARIETY_SHIFT) - 1);
 }
 
 static inline enum rule_variety torsh_rule_variety(uint64_t key)
 {
-	return (enum rule_variety)(key & 7);
+	return (enum rule_variety)(key >> RULE_VARIETY_SHIFT);
+}
+
+/* Whether ip can be one: user space ends below 2^56, garbage doesn't. */
+static inline bool torsh_rule_can_be_ip(uintptr_t ip)
+{
+	return ip >> 56 == 0;
 }
 
 /*

@@ -27,10 +27,14 @@ struct rule_table {
 	struct rule_entry entries[];
 };
 
+#pragma GCC visibility push(hidden) /* so that these are reached without the global offset table */
+
 extern struct rule_table *_Atomic torsh_rules_table;
 
 /* Moves when rules were forgotten: what was derived from rules before is void. */
 extern _Atomic uint32_t torsh_rules_generation;
+
+#pragma GCC visibility pop
 
 /* Once, before all else; see torsh_modules_start. */
 void torsh_rules_start(bool may_ask_glibc);

@@ -34,17 +34,11 @@
 #define NO_FRAME UINTPTR_MAX /* the sp of what isn't a frame */
 #define MOST_CHECKS_PER_FRAME 3u
 
-struct frame {
-	uintptr_t sp;
-	uint64_t key;
-	uintptr_t bp;
-	uint32_t checks; /* so many entries of the list prove everything outside of this frame */
-	bool needs_bp; /* bp decides over this frame's step, or over that of one further out */
-};
-
-struct fresh_frame {
-	struct step_frame at;
-	uint64_t rule;
+/* Frames by field: the walk compares stack pointers more often than anything else. */
+struct frames {
+	uintptr_t sp[STACK_MAX_FRAMES];
+	uint64_t key[STACK_MAX_FRAMES];
+	uintptr_t bp[STACK_MAX_FRAMES];
 };
 
 struct stack {
@@ -55,12 +49,21 @@ struct stack {
 	bool is_anew; /* the next delta starts from nothing */
 	bool is_too_deep; /* the outermost frame says so */
 	uintptr_t never; /* 0, where a check expects something else */
-	struct frame end; /* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
+	struct step_frame at; /* where an uncommon step led */
+	struct step_frame end; /* beyond the outermost frame; sp is NO_FRAME unless memory said that it ends there */
 	struct stepper stepper;
-	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
-	struct frame frames[STACK_MAX_FRAMES]; /* outermost first */
-	struct fresh_frame fresh[STACK_MAX_FRAMES]; /* innermost first */
-	struct check_group checks[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME]; /* each on a page of its own, at worst */
+
+	/* The last capture's, outermost first. */
+	uint32_t ids[STACK_MAX_FRAMES];
+	struct frames frames;
+	uint32_t checks[STACK_MAX_FRAMES]; /* so many entries of the list prove everything outside of this frame */
+	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
+	struct check_group list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME]; /* each on a page of its own, at worst */
+
+	/* This capture's new ones, innermost first. */
+	struct frames fresh;
+	uint64_t fresh_rule[STACK_MAX_FRAMES];
+
 	uintptr_t ours[STACK_MAX_FRAMES], arbiters[ARBITER_MAX_FRAMES];
 };
 
@@ -95,12 +98,17 @@ void torsh_stack_reset(struct stack *s)
 
 /* ---- walking ---- */
 
+static inline struct step_frame frame_at(const struct frames *frames, uint32_t i)
+{
+	return (struct step_frame){.sp = frames->sp[i], .key = frames->key[i], .bp = frames->bp[i]};
+}
+
 /* The cached frame by which entry position of the list came in: that many frames lie outside of it. */
 static uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint32_t position)
 {
 	do
 		n_frames--;
-	while (n_frames && s->frames[n_frames - 1].checks > position);
+	while (n_frames && s->checks[n_frames - 1] > position);
 	return n_frames;
 }
 
@@ -108,36 +116,36 @@ static void append_cut(struct stack *s, uintptr_t ip, enum rule_variety variety)
 {
 	uint64_t key = torsh_rule_key(ip, variety), rule = torsh_rules_find(key);
 
-	if (!rule)
-		rule = torsh_rules_learn(key, &s->stepper.scratch);
-	s->fresh[s->n_fresh++] = (struct fresh_frame){.at = {.sp = NO_FRAME, .key = key}, .rule = rule};
+	s->fresh.sp[s->n_fresh] = NO_FRAME;
+	s->fresh.key[s->n_fresh] = key;
+	s->fresh.bp[s->n_fresh] = 0;
+	s->fresh_rule[s->n_fresh++] = rule ? rule : torsh_rules_learn(key, &s->stepper.scratch);
 }
 
 /* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
 static void finish_walk(struct stack *s, enum step_result result, const struct step_frame *at)
 {
-	const struct fresh_frame *last;
-
 	s->is_too_deep = false;
-	s->end = (struct frame){.sp = result == STEP_END_READ ? at->sp : NO_FRAME};
+	s->end = (struct step_frame){.sp = result == STEP_END_READ ? at->sp : NO_FRAME};
 	if (result == STEP_END || result == STEP_END_READ)
 		return;
 	torsh_count(COUNTER_captures_cut);
 	if (result == STEP_NOWHERE && s->n_fresh > 1)
-		s->fresh[--s->n_fresh - 1].rule |= RULE_UNPROVABLE;
-	last = &s->fresh[s->n_fresh - 1];
-	append_cut(s, torsh_rule_ip(last->at.key), result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
+		s->fresh_rule[--s->n_fresh - 1] |= RULE_UNPROVABLE;
+	append_cut(s, torsh_rule_ip(s->fresh.key[s->n_fresh - 1]),
+		   result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
 }
 
 static void finish_deep_walk(struct stack *s)
 {
 	s->is_too_deep = true;
-	s->end = (struct frame){.sp = NO_FRAME};
+	s->end = (struct step_frame){.sp = NO_FRAME};
 	s->n_fresh = DEEP_KEPT;
+	s->fresh_rule[DEEP_KEPT - 1] |= RULE_LAST;
 	append_cut(s, 0, RULE_OF_CUT_DEEP);
 }
 
-/* The common step, for frames nearby; false: it takes more. */
+/* The common step, to a frame nearby; false: it takes more. */
 static inline bool step_simply(struct step_frame *at, uint64_t rule)
 {
 	uintptr_t base = torsh_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
@@ -146,7 +154,7 @@ static inline bool step_simply(struct step_frame *at, uint64_t rule)
 	if (torsh_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8)
 		return false;
 	ip = *(const uintptr_t *)(cfa - 8);
-	if (!ip)
+	if (!ip || !torsh_rule_can_be_ip(ip))
 		return false;
 	if (rule & RULE_RESTORES_BP)
 		at->bp = *(const uintptr_t *)(cfa + (uintptr_t)torsh_rule_bp_where(rule));
@@ -155,10 +163,39 @@ static inline bool step_simply(struct step_frame *at, uint64_t rule)
 	return true;
 }
 
+/* The same for all others, from the last fresh frame to s->at; false: the walk is over. Not inlined: it is rare. */
+static __attribute__((noinline)) bool step_otherwise(struct stack *s, uint32_t n_fresh)
+{
+	enum step_result result;
+
+	s->n_fresh = n_fresh;
+	s->at = frame_at(&s->fresh, n_fresh - 1);
+	result = torsh_step(&s->stepper, &s->at, &s->fresh_rule[n_fresh - 1]);
+	if (result != STEP_NEXT)
+		finish_walk(s, result, &s->at);
+	return result == STEP_NEXT;
+}
+
+/* Whether the n-th cached frame is the one at *at, and all outside of it is as it was; else *n_left is lowered. */
+static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t *n_left)
+{
+	uint32_t i = *n_left - 1, differing;
+
+	if (s->frames.sp[i] != at->sp || s->frames.key[i] != at->key || (s->frames.bp[i] != at->bp && s->needs_bp[i]))
+		return false;
+	differing = torsh_checks_compare(s->list, s->checks[i]);
+	if (is_likely(differing == CHECKS_SAME)) {
+		s->frames.bp[i] = at->bp;
+		return true;
+	}
+	*n_left = find_owner(s, *n_left, differing);
+	return false;
+}
+
 #define WALK_AGAIN UINT32_MAX
 
 /*
- * Fill fresh[] with the frames from at outwards, up to one that is cached and proved, or to the end.
+ * Fill fresh with the frames from at outwards, up to one that is cached and proved, or to the end.
  * Returns how many of the cached frames, from the outermost, are still true, or WALK_AGAIN.
  */
 static inline uint32_t walk(struct stack *s, struct step_frame at)
@@ -166,122 +203,117 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 	uint32_t n_left = s->depth; /* cached frames that may still be met */
 
 	s->n_fresh = 0;
-	for (;;) {
-		struct frame *cached;
-		enum step_result result;
+	for (uint32_t n = 0;;) {
 		uint64_t rule;
 
-		while (n_left && s->frames[n_left - 1].sp < at.sp)
+		while (n_left && s->frames.sp[n_left - 1] < at.sp)
 			n_left--;
-		cached = &s->frames[n_left - 1];
-		if (n_left && cached->sp == at.sp && cached->key == at.key &&
-		    (cached->bp == at.bp || !cached->needs_bp)) {
-			uint32_t differing = torsh_checks_compare(s->checks, cached->checks);
-
-			if (is_likely(differing == CHECKS_SAME)) {
-				cached->bp = at.bp;
-				return n_left;
-			}
-			n_left = find_owner(s, n_left, differing);
+		if (n_left && meets(s, &at, &n_left)) {
+			s->n_fresh = n;
+			return n_left;
 		}
-
 		rule = torsh_rules_find(at.key);
 		if (!is_likely(rule)) {
 			rule = torsh_rules_learn(at.key, &s->stepper.scratch);
 			if (atomic_load_explicit(&torsh_rules_generation, memory_order_acquire) != s->generation)
 				return WALK_AGAIN;
 		}
-		if (!is_likely(s->n_fresh < STACK_MAX_FRAMES - 1)) {
+		if (!is_likely(n < STACK_MAX_FRAMES - 1)) {
 			finish_deep_walk(s);
 			return 0;
 		}
-		s->fresh[s->n_fresh] = (struct fresh_frame){.at = at, .rule = rule};
-		s->n_fresh++;
-		if (is_likely(!s->stepper.is_guessing) && is_likely(step_simply(&at, rule)))
-			continue;
-		{
-			struct step_frame next = at;
-
-			result = torsh_step(&s->stepper, &next, &s->fresh[s->n_fresh - 1].rule);
-			if (result != STEP_NEXT) {
-				finish_walk(s, result, &next);
+		s->fresh.sp[n] = at.sp;
+		s->fresh.key[n] = at.key;
+		s->fresh.bp[n] = at.bp;
+		s->fresh_rule[n++] = rule;
+		if (!is_likely(!s->stepper.is_guessing && step_simply(&at, rule))) {
+			if (!step_otherwise(s, n))
 				return 0;
-			}
-			at = next;
+			at = s->at;
 		}
 	}
 }
 
 /* ---- caching what was found ---- */
 
-/* Entries for the slots that the step out of f has read; those that it read first come last. */
-static void add_checks(struct stack *s, const struct frame *f, const struct frame *outer, uint64_t rule, uint32_t *at)
+/* Entries for the slots that the step from f to outer has read by an uncommon rule; those read first come last. */
+static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, struct step_frame f,
+							   struct step_frame outer, bool is_bp_used, uint64_t rule,
+							   uint32_t at)
 {
-	uintptr_t ip = torsh_rule_ip(outer->key);
-	bool is_bp_used = outer->needs_bp;
+	uintptr_t ip = torsh_rule_ip(outer.key);
+	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
 
 	if (rule & RULE_UNPROVABLE) {
-		torsh_checks_add(s->checks, at, (uintptr_t)&s->never, 1);
-		return;
+		torsh_checks_add(s->list, &at, (uintptr_t)&s->never, 1);
+		return at;
 	}
-	if (outer->sp == NO_FRAME)
-		return;
+	if (rule & RULE_LAST || outer.sp == NO_FRAME)
+		return at;
 	switch (torsh_rule_kind(rule)) {
 	case RULE_DEREF_RBP:
-		torsh_checks_add(s->checks, at, outer->sp - 8, ip);
-		if (is_bp_used && rule & RULE_RESTORES_BP)
-			torsh_checks_add(s->checks, at, f->bp + (uintptr_t)torsh_rule_bp_where(rule), outer->bp);
-		torsh_checks_add(s->checks, at, f->bp + (uintptr_t)torsh_rule_offset(rule), outer->sp);
+		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
+		if (restores_bp)
+			torsh_checks_add(s->list, &at, f.bp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+		torsh_checks_add(s->list, &at, f.bp + (uintptr_t)torsh_rule_offset(rule), outer.sp);
 		break;
 	case RULE_SIGNAL:
-		torsh_checks_add(s->checks, at, f->sp + CHAIN_GREG_RIP, ip);
-		torsh_checks_add(s->checks, at, f->sp + CHAIN_GREG_RSP, outer->sp);
+		torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RIP, ip);
+		torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RSP, outer.sp);
 		if (is_bp_used)
-			torsh_checks_add(s->checks, at, f->sp + CHAIN_GREG_RBP, outer->bp);
+			torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RBP, outer.bp);
 		break;
 	case RULE_NO_INFO:
-		torsh_checks_add(s->checks, at, outer->sp - 8, ip);
+		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
 		if (is_bp_used)
-			torsh_checks_add(s->checks, at, outer->sp - 16, outer->bp);
+			torsh_checks_add(s->list, &at, outer.sp - 16, outer.bp);
 		break;
 	default:
-		torsh_checks_add(s->checks, at, outer->sp - 8, ip);
-		if (is_bp_used && rule & RULE_RESTORES_BP)
-			torsh_checks_add(s->checks, at, outer->sp + (uintptr_t)torsh_rule_bp_where(rule), outer->bp);
+		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
+		if (restores_bp)
+			torsh_checks_add(s->list, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
 	}
+	return at;
 }
 
-static bool is_bp_needed(const struct frame *outer, uint64_t rule)
+static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct step_frame outer, bool is_bp_used,
+				  uint64_t rule, uint32_t at)
 {
-	switch (torsh_rule_kind(rule)) {
-	case RULE_RSP:
-		return outer->needs_bp && !(rule & RULE_RESTORES_BP);
-	case RULE_SIGNAL:
-	case RULE_STOP:
-		return false;
-	default:
-		return true;
-	}
+	if (!is_likely((rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP))
+		return add_other_checks(s, f, outer, is_bp_used, rule, at);
+	/* The key of a call is its return address. */
+	torsh_checks_add(s->list, &at, outer.sp - 8, outer.key);
+	if (is_bp_used && rule & RULE_RESTORES_BP)
+		torsh_checks_add(s->list, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+	return at;
 }
 
-/* Put the fresh frames in place of the cached ones from n_kept on. */
-static inline void cache_fresh(struct stack *s, uint32_t n_kept)
+static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 {
-	const struct frame *outer = n_kept ? &s->frames[n_kept - 1] : &s->end;
-	uint32_t depth = n_kept, checks = outer->checks;
+	if (torsh_rule_kind(rule) == RULE_RSP)
+		return outer_needs_bp && !(rule & RULE_RESTORES_BP);
+	return torsh_rule_kind(rule) != RULE_SIGNAL && torsh_rule_kind(rule) != RULE_STOP;
+}
 
-	for (uint32_t i = s->n_fresh; i-- > 0;) {
-		const struct fresh_frame *fresh = &s->fresh[i];
-		struct frame *f = &s->frames[depth];
-		uint64_t rule = fresh->rule;
+/* Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all registers. */
+static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_kept)
+{
+	struct step_frame outer = n_kept ? frame_at(&s->frames, n_kept - 1) : s->end;
+	bool needs_bp = n_kept && s->needs_bp[n_kept - 1];
+	uint32_t depth = n_kept, checks = n_kept ? s->checks[n_kept - 1] : 0;
 
-		f->sp = fresh->at.sp;
-		f->key = fresh->at.key;
-		f->bp = fresh->at.bp;
-		f->needs_bp = is_bp_needed(outer, rule);
-		add_checks(s, f, outer, rule, &checks);
-		f->checks = checks;
-		s->ids[depth++] = torsh_rule_id(rule);
+	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
+		struct step_frame f = frame_at(&s->fresh, i);
+		uint64_t rule = s->fresh_rule[i];
+
+		checks = add_checks(s, f, outer, needs_bp, rule, checks);
+		needs_bp = is_bp_needed(needs_bp, rule);
+		s->frames.sp[depth] = f.sp;
+		s->frames.key[depth] = f.key;
+		s->frames.bp[depth] = f.bp;
+		s->checks[depth] = checks;
+		s->needs_bp[depth] = needs_bp;
+		s->ids[depth] = torsh_rule_id(rule);
 		outer = f;
 	}
 	s->depth = depth;
@@ -311,8 +343,8 @@ static void check(struct stack *s)
 	uint32_t n = 0, i = s->depth, n_arbiters;
 
 	s->n_unchecked = 0;
-	while (i > 0 && is_known(s->frames[i - 1].key))
-		s->ours[n++] = torsh_rule_ip(s->frames[--i].key);
+	while (i > 0 && is_known(s->frames.key[i - 1]))
+		s->ours[n++] = torsh_rule_ip(s->frames.key[--i]);
 	n_arbiters = torsh_arbiter_walk(s->stepper.hook_sp, s->arbiters);
 	torsh_arbiter_compare(s->ours, n, s->arbiters, n_arbiters, i > 0);
 }
@@ -358,7 +390,9 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	delta->n_push = s->n_fresh;
 	delta->push = &s->ids[n_kept];
 	s->is_anew = false;
-	cache_fresh(s, n_kept);
+	s->depth = n_kept;
+	if (s->n_fresh)
+		cache_fresh(s, n_kept);
 
 	every = atomic_load_explicit(&check_every, memory_order_relaxed);
 	if (!is_likely(!every) && ++s->n_unchecked >= every)

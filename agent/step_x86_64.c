@@ -52,7 +52,7 @@ static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_
 	uintptr_t ip, bp = f->bp;
 
 	if (!read_word(s, f->sp, cfa - 8, &ip, rule) ||
-	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule))) {
+	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule)) || !torsh_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
@@ -88,7 +88,7 @@ static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f
 
 	if (!read_word(s, f->sp, f->sp + CHAIN_GREG_RSP, &sp, rule) ||
 	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RBP, &bp, rule) ||
-	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule)) {
+	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule) || !torsh_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
@@ -106,7 +106,8 @@ static enum step_result step_by_chain(struct stepper *s, struct step_frame *f, u
 	s->is_guessing = true;
 	if (!torsh_chain_is_plausible(f->sp, bp))
 		return STEP_CUT_UNKNOWN;
-	if (!read_word(s, f->sp, bp, &outer_bp, rule) || !read_word(s, f->sp, bp + 8, &ip, rule)) {
+	if (!read_word(s, f->sp, bp, &outer_bp, rule) || !read_word(s, f->sp, bp + 8, &ip, rule) ||
+	    !torsh_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_UNKNOWN;
 	}
@@ -141,7 +142,7 @@ static enum step_result step_with_all_registers(struct stepper *s, struct step_f
 	if (!reach(s, f))
 		return STEP_CUT_BAD;
 	result = torsh_unwind_step(&s->cursor);
-	if (result <= 0)
+	if (result <= 0 || !torsh_rule_can_be_ip(registers[CFI_RIP]))
 		return result ? STEP_CUT_BAD : STEP_END;
 	*f = (struct step_frame){
 		.sp = registers[CFI_RSP],

@@ -10,6 +10,7 @@
 
 #define ARBITER_MAX_FRAMES 2048
 #define ARBITER_REMEMBERED 256
+#define ARBITER_NOT_ASKED UINT32_MAX
 
 /* For a debugger: the first pair that differed, innermost first. */
 struct arbiter_difference {
@@ -24,7 +25,8 @@ int torsh_arbiter_open(void);
 
 /*
  * The addresses of the frames from the one that will run with sp outwards, into ips[]; how many, at most
- * ARBITER_MAX_FRAMES. Called from a frame further in on the same stack.
+ * ARBITER_MAX_FRAMES. Called from a frame further in on the same stack. ARBITER_NOT_ASKED when this thread is in a
+ * walk already: torsh_arbiter_compare takes that.
  */
 uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips);
 

@@ -31,6 +31,9 @@ struct arbiter_difference torsh_arbiter_first_difference;
 static _Atomic uint32_t has_difference;
 static _Atomic uint32_t known_generation;
 
+/* libunwind maps memory under its own lock, by our hook: that capture is not checked. */
+static _Thread_local int is_walking;
+
 int torsh_arbiter_open(void)
 {
 	void *library;
@@ -61,7 +64,7 @@ static void flush_when_code_changed(void)
 		unwind.flush_cache(*unwind.local_space, 0, 0);
 }
 
-uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
+static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 {
 	struct cursor cursor;
 	ucontext_t context;
@@ -83,6 +86,18 @@ uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
 	return n;
 }
 
+uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
+{
+	uint32_t n;
+
+	if (is_walking)
+		return ARBITER_NOT_ASKED;
+	is_walking = 1;
+	n = walk(sp, ips);
+	is_walking = 0;
+	return n;
+}
+
 static void remember(uintptr_t *to, const uintptr_t *from, uint32_t n)
 {
 	memcpy(to, from, (n < ARBITER_REMEMBERED ? n : ARBITER_REMEMBERED) * sizeof(*to));
@@ -93,6 +108,8 @@ void torsh_arbiter_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr
 {
 	uint32_t unset = 0;
 
+	if (n_arbiters == ARBITER_NOT_ASKED)
+		return;
 	torsh_count(COUNTER_captures_checked);
 	if ((n_ours == n_arbiters || (is_cut && n_ours < n_arbiters)) &&
 	    memcmp(ours, arbiters, n_ours * sizeof(*ours)) == 0)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -46,6 +47,15 @@ def run_cases(names):
         except Skip as reason:
             print(reason)
             return 77
+        except AssertionError as error:
+            # Where in the script, and what: the frames of the harness say nothing.
+            frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+            print(f"{name}: {error or 'asserted ' + frames[-1].line}")
+            print("".join(f"  at {frame.filename}:{frame.lineno}: {frame.line}\n" for frame in frames[-2:]), end="")
+            return 1
+        except subprocess.TimeoutExpired as error:
+            print(f"{name}: {' '.join(error.cmd)} did not end within {error.timeout} s\n{error.stderr}")
+            return 1
     return 0
 
 

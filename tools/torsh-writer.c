@@ -70,9 +70,12 @@ static int parse_option(struct options *options, int option, const char *value)
 static int parse_options(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"socket", required_argument, NULL, 's'},   {"recording", required_argument, NULL, 'r'},
-		{"record", required_argument, NULL, 'f'},   {"max-size", required_argument, NULL, 'm'},
-		{"reserve", required_argument, NULL, 'e'},  {"summary", required_argument, NULL, 'y'},
+		{"socket", required_argument, NULL, 's'},
+		{"recording", required_argument, NULL, 'r'},
+		{"record", required_argument, NULL, 'f'},
+		{"max-size", required_argument, NULL, 'm'},
+		{"reserve", required_argument, NULL, 'e'},
+		{"summary", required_argument, NULL, 'y'},
 		{0},
 	};
 	int option;
@@ -158,7 +161,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!has_descriptors()) {
-		fputs("torsh-writer: it is started by the agent, not by hand: descriptors 3 and 4 are not there\n", stderr);
+		fputs("torsh-writer: it is started by the agent, not by hand: descriptors 3 and 4 are not there\n",
+		      stderr);
 		return 2;
 	}
 	return serve(&options);

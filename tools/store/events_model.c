@@ -77,8 +77,7 @@ static int add_block(struct events_model *model, const struct event_alloc *alloc
 	return 0;
 }
 
-int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack,
-		      enum op_address how)
+int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack, enum op_address how)
 {
 	struct model_thread *thread = torsh_model_thread(model);
 

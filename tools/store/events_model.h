@@ -124,8 +124,7 @@ uint64_t torsh_model_listed(const struct events_model *model, uint64_t usable);
 uint64_t torsh_model_next(struct events_model *model, uint32_t entry);
 
 /* An allocation as it was. how is what gave its address. Returns 0 or -ENOMEM. */
-int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack,
-		      enum op_address how);
+int torsh_model_alloc(struct events_model *model, const struct event_alloc *alloc, uint32_t stack, enum op_address how);
 
 /* The block number `block` (UINT32_MAX: not of this message) ends, by free or by the realloc that begins. */
 void torsh_model_free_block(struct events_model *model, uint32_t block, uint64_t address, int is_realloc);

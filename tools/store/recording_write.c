@@ -51,8 +51,7 @@ static int write_all(struct recording_file *file, const void *bytes, size_t n_by
 	size_t done = 0;
 
 	while (done < n_bytes) {
-		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done,
-				   (off_t)(file->n_bytes + done));
+		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done, (off_t)(file->n_bytes + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -70,8 +69,7 @@ static int write_all(struct recording_file *file, const void *bytes, size_t n_by
 	return 0;
 }
 
-struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
-					      uint64_t start_realtime_ns)
+struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits, uint64_t start_realtime_ns)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
 	struct recording_header header = {

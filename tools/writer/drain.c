@@ -50,6 +50,7 @@ struct drain {
 
 	/* The thread's own. */
 	struct recording_file *file;
+	struct symbol_book *book;
 	struct ticks_rate rate;
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	int has_session;
@@ -192,12 +193,12 @@ static void begin_session(struct drain *drain, const struct target *target)
 
 	drain->session_monotonic_ns = start <= now && now - start < UINT64_C(60000000000) ? start : now;
 	clock_gettime(CLOCK_REALTIME, &real);
-	torsh_rows_session(drain->file, &(struct rows_session){
-						.start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u +
-								     (uint64_t)real.tv_nsec -
-								     (now - drain->session_monotonic_ns),
-						.is_full = drain->options.is_full,
-					});
+	torsh_rows_session(drain->file,
+			   &(struct rows_session){
+				   .start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec -
+							(now - drain->session_monotonic_ns),
+				   .is_full = drain->options.is_full,
+			   });
 	drain->has_session = 1;
 }
 
@@ -243,8 +244,8 @@ static void begin_target(struct drain *drain, struct target *target)
 	target->parent_number = parent ? parent->number : 0;
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
-	drain->targets = torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets,
-					   sizeof(*drain->targets));
+	drain->targets =
+		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
 	forget_child(drain, (pid_t)target->start.pid);
 	torsh_rows_process(drain->file, target);
@@ -321,8 +322,8 @@ static void add_summary(struct drain *drain, const struct target *target)
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
 		.peak_bytes = heap->axis.peak_bytes,
-		.peak_ns = torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) -
-			   target->tally.clock.start_ns,
+		.peak_ns =
+			torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) - target->tally.clock.start_ns,
 		.live_bytes = heap->axis.bytes,
 		.live_blocks = heap->axis.n,
 	};
@@ -343,6 +344,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
+	torsh_rows_symbols(drain->file, target, drain->book);
 	look_for_stops(drain);
 	add_summary(drain, target);
 	await_children(drain, target, now_ns());
@@ -482,6 +484,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	struct timespec real;
 
 	drain->options = *options;
+	drain->book = torsh_book_create();
 	pthread_mutex_init(&drain->lock, NULL);
 	clock_gettime(CLOCK_REALTIME, &real);
 	torsh_ticks_start(&drain->rate);
@@ -492,6 +495,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	if (drain->file && !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	pthread_mutex_destroy(&drain->lock);
+	torsh_book_destroy(drain->book);
 	free(drain);
 	return NULL;
 }
@@ -519,6 +523,7 @@ void torsh_drain_destroy(struct drain *drain)
 	for (uint32_t i = 0; i < drain->n_reasons; i++)
 		free(drain->reasons[i]);
 	pthread_mutex_destroy(&drain->lock);
+	torsh_book_destroy(drain->book);
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->children);

@@ -117,7 +117,7 @@ static void fold_remap(struct mappings *mappings, uint64_t stamp, const struct e
 	struct span old = span_of(remap->old_address, remap->old_length, mappings->page_bytes);
 	struct span new = span_of(remap->address, remap->length, mappings->page_bytes);
 
-	if (new.start == old.start && new.end <= old.end) {
+	if (new.start == old.start &&new.end <= old.end) {
 		replace_span(mappings, stamp, (struct span){new.end, old.end}, (struct span){0, 0}, 0);
 		return;
 	}

@@ -61,8 +61,7 @@ static void append_stack_totals(struct recording_file *file, struct target *targ
 {
 	uint32_t site = 0;
 
-	while (torsh_rows_put_stack_totals(last, last_memory, target, &site) &&
-	       site < target->tally.heap.n_sites) {
+	while (torsh_rows_put_stack_totals(last, last_memory, target, &site) && site < target->tally.heap.n_sites) {
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		chunk.n_stack_totals = 1;

@@ -7,6 +7,7 @@
 #define TORSH_WRITER_ROWS_H
 
 #include "tools/store/recording_write.h"
+#include "tools/writer/symbol_book.h"
 #include "tools/writer/target.h"
 
 /* What was written of a target so far. */
@@ -29,6 +30,9 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 
 /* The kept events, if there are at least n_least of them. Returns how many could not be written. */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
+
+/* Names of functions for its addresses, from the files of its modules; for a target that has ended. */
+void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
 
 struct rows_end {
 	int is_complete;

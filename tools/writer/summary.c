@@ -29,8 +29,7 @@ static const char *sized(uint64_t n, char *out)
 	if (n < 1000000)
 		snprintf(out, 48, "%s bytes", grouped(n, whole));
 	else
-		snprintf(out, 48, "%s.%llu MB", grouped(n / 1000000, whole),
-			 (unsigned long long)(n / 100000 % 10));
+		snprintf(out, 48, "%s.%llu MB", grouped(n / 1000000, whole), (unsigned long long)(n / 100000 % 10));
 	return out;
 }
 
@@ -38,8 +37,7 @@ static void print_process(FILE *out, const struct drain_summary *process)
 {
 	char events[32], dropped[32], blocks[32], peak[48], live[48];
 
-	fprintf(out,
-		"torsh: %s (pid %u): %s events, %s dropped; peak %s at %.1f s; %s in %s %s not freed\n",
+	fprintf(out, "torsh: %s (pid %u): %s events, %s dropped; peak %s at %.1f s; %s in %s %s not freed\n",
 		process->program[0] ? process->program : "?", process->pid, grouped(process->n_events, events),
 		grouped(process->n_dropped, dropped), sized(process->peak_bytes, peak), (double)process->peak_ns / 1e9,
 		sized(process->live_bytes, live), grouped(process->live_blocks, blocks),

@@ -74,8 +74,8 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 		tally->lost_others += event->lost.others;
 		break;
 	case EVENT_FORK:
-		tally->forks = torsh_memory_grow(tally->forks, &tally->fork_capacity, tally->n_forks,
-						 sizeof(*tally->forks));
+		tally->forks =
+			torsh_memory_grow(tally->forks, &tally->fork_capacity, tally->n_forks, sizeof(*tally->forks));
 		tally->forks[tally->n_forks++] = (struct tally_fork){
 			.child = event->fork.child,
 			.blocks = tally->heap.axis.n,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Function names out of a file's ELF symbol tables, for few addresses of perhaps very many symbols: the tables are
+ * read once from front to back, nothing is sorted but the addresses.
+ */
+#ifndef TORSH_WRITER_ELF_SYMBOLS_H
+#define TORSH_WRITER_ELF_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A place to be named. */
+struct elf_place {
+	uint64_t address; /* as in the file's program headers */
+	uint64_t start, n_bytes; /* of the function that covers it */
+	char *name; /* NULL: no function does. The caller frees it */
+};
+
+/*
+ * Name the places, which are sorted by address, from the file at path. build_id (n_build_id 0: not known) must be the
+ * file's own. Returns 0, -ESTALE when the file is another one by now, -ENOEXEC when it can't be read as ELF, or
+ * another -errno; then no place has a name.
+ */
+int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id, struct elf_place *places,
+			  size_t n_places);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Names of functions for the addresses of a process that has ended, module by module.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/writer/memory.h"
+#include "tools/writer/rows_parts.h"
+
+/* The addresses of one module. */
+struct asked {
+	uint32_t *numbers;
+	uint64_t *places; /* where to look: within the call, not behind it */
+	uint64_t *exact; /* the addresses themselves, as in the file */
+	struct symbol_name *names;
+	uint32_t n;
+};
+
+/* Pseudo-addresses name no code. */
+static int is_code(const struct view_address *address)
+{
+	return address->flags < ADDRESS_CUT_UNKNOWN_CODE && address->ip;
+}
+
+static void ask_module(struct asked *asked, const struct code_table *code, uint32_t module)
+{
+	asked->n = 0;
+	for (uint32_t i = 0; i < code->n_addresses; i++) {
+		const struct view_address *address = &code->addresses[i];
+		uint64_t exact = address->ip - code->modules[module].bias;
+
+		if (address->module != module || !is_code(address))
+			continue;
+		asked->numbers[asked->n] = i;
+		asked->exact[asked->n] = exact;
+		asked->places[asked->n++] = address->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? exact : exact - 1;
+	}
+}
+
+/* Names stand in the book once for each address: those of one function have one start. */
+static void put_names(Torsh__Symbols *row, const struct asked *asked, struct key_index *known)
+{
+	for (uint32_t i = 0; i < asked->n; i++) {
+		const struct symbol_name *name = &asked->names[i];
+		struct key_slot *slot;
+
+		if (!name->name)
+			continue;
+		slot = torsh_key_index_find(known, name->start + 1);
+		if (!slot->key) {
+			row->name[row->n_name] = (char *)(uintptr_t)name->name;
+			torsh_key_index_fill(known, slot, name->start + 1, (uint32_t)row->n_name++);
+			slot = torsh_key_index_find(known, name->start + 1);
+		}
+		row->address[row->n_address] = asked->numbers[i];
+		row->symbol[row->n_address] = slot->number;
+		row->offset[row->n_address++] = asked->exact[i] - name->start;
+	}
+}
+
+static void append_module(struct recording_file *file, const struct target *target, const struct asked *asked)
+{
+	Torsh__Symbols row = TORSH__SYMBOLS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_memory memory = {0};
+	struct key_index known;
+
+	torsh_key_index_create(&known);
+	ROWS_SET(&row, process, target->number);
+	ROWS_COLUMN(&memory, &row, name, asked->n);
+	ROWS_COLUMN(&memory, &row, address, asked->n);
+	ROWS_COLUMN(&memory, &row, symbol, asked->n);
+	ROWS_COLUMN(&memory, &row, offset, asked->n);
+	row.n_name = row.n_address = 0;
+	put_names(&row, asked, &known);
+	row.n_symbol = row.n_offset = row.n_address;
+	chunk.n_symbols = 1;
+	chunk.symbols = &rows;
+	if (row.n_address)
+		torsh_recording_append(file, &chunk, RECORDING_LAST);
+	torsh_key_index_destroy(&known);
+	torsh_rows_free(&memory);
+}
+
+void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book)
+{
+	const struct code_table *code = &target->tally.code;
+	struct rows_memory memory = {0};
+	struct asked asked = {
+		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.numbers)),
+		.places = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.places)),
+		.exact = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.exact)),
+		.names = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.names)),
+	};
+
+	for (uint32_t i = 0; i < code->n_modules; i++) {
+		if (code->modules[i].path[0] != '/')
+			continue;
+		ask_module(&asked, code, i);
+		torsh_book_look_up(book, &code->modules[i], asked.places, asked.n, asked.names);
+		append_module(file, target, &asked);
+	}
+	torsh_rows_free(&memory);
+}

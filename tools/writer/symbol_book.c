@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/symbol_book.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/writer/elf_symbols.h"
+#include "tools/writer/memory.h"
+
+/* One file. */
+struct book_page {
+	char *path;
+	uint32_t n_build_id;
+	uint8_t build_id[CHANNEL_BUILD_ID_MAX];
+	struct key_index index; /* address + 1 -> number in entries */
+	struct symbol_name *entries;
+	uint32_t n_entries, capacity;
+};
+
+struct symbol_book {
+	struct book_page *pages;
+	uint32_t n_pages, capacity;
+};
+
+struct symbol_book *torsh_book_create(void)
+{
+	return torsh_memory_new(1, sizeof(struct symbol_book));
+}
+
+void torsh_book_destroy(struct symbol_book *book)
+{
+	for (uint32_t i = 0; i < book->n_pages; i++) {
+		struct book_page *page = &book->pages[i];
+
+		for (uint32_t k = 0; k < page->n_entries; k++)
+			free((char *)(uintptr_t)page->entries[k].name);
+		free(page->entries);
+		free(page->path);
+		torsh_key_index_destroy(&page->index);
+	}
+	free(book->pages);
+	free(book);
+}
+
+static struct book_page *find_page(struct symbol_book *book, const struct code_module *module)
+{
+	struct book_page *page;
+
+	for (uint32_t i = 0; i < book->n_pages; i++) {
+		page = &book->pages[i];
+		if (page->n_build_id == module->n_build_id &&
+		    !memcmp(page->build_id, module->build_id, page->n_build_id) && !strcmp(page->path, module->path))
+			return page;
+	}
+	book->pages = torsh_memory_grow(book->pages, &book->capacity, book->n_pages, sizeof(*page));
+	page = &book->pages[book->n_pages++];
+	page->path = torsh_memory_text(module->path);
+	page->n_build_id = module->n_build_id;
+	memcpy(page->build_id, module->build_id, sizeof(page->build_id));
+	torsh_key_index_create(&page->index);
+	return page;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct elf_place *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* The addresses that the page doesn't know, sorted, each once. */
+static struct elf_place *collect_places(const struct book_page *page, const uint64_t *addresses, uint32_t n,
+					uint32_t *n_places)
+{
+	struct elf_place *places = torsh_memory_new(n, sizeof(*places));
+	uint32_t n_new = 0, n_kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!torsh_key_index_find(&page->index, addresses[i] + 1)->key)
+			places[n_new++].address = addresses[i];
+	}
+	qsort(places, n_new, sizeof(*places), by_address);
+	for (uint32_t i = 0; i < n_new; i++) {
+		if (!n_kept || places[n_kept - 1].address != places[i].address)
+			places[n_kept++] = places[i];
+	}
+	*n_places = n_kept;
+	return places;
+}
+
+static void learn(struct book_page *page, const struct elf_place *places, uint32_t n_places)
+{
+	for (uint32_t i = 0; i < n_places; i++) {
+		uint64_t key = places[i].address + 1;
+
+		page->entries =
+			torsh_memory_grow(page->entries, &page->capacity, page->n_entries, sizeof(*page->entries));
+		page->entries[page->n_entries] = (struct symbol_name){.name = places[i].name, .start = places[i].start};
+		torsh_key_index_fill(&page->index, torsh_key_index_find(&page->index, key), key, page->n_entries++);
+	}
+}
+
+void torsh_book_look_up(struct symbol_book *book, const struct code_module *module, const uint64_t *addresses,
+			uint32_t n, struct symbol_name *names)
+{
+	struct book_page *page = find_page(book, module);
+	uint32_t n_places;
+	struct elf_place *places = collect_places(page, addresses, n, &n_places);
+
+	if (n_places)
+		torsh_elf_name_places(page->path, page->build_id, page->n_build_id, places, n_places);
+	learn(page, places, n_places);
+	free(places);
+	for (uint32_t i = 0; i < n; i++)
+		names[i] = page->entries[torsh_key_index_find(&page->index, addresses[i] + 1)->number];
+}

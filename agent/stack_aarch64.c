@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The capture on aarch64: the chain of frame records {x29, x30} that the procedure call standard asks for, walked in
+ * full each time; the difference is taken between the results. See stack.h.
+ *
+ * What that can't do: code compiled without frame records is passed over, and the function that a signal interrupted
+ * is missing when it had not made its record yet. There is no second opinion: torsh_stack_check_every() says -ENOENT.
+ */
+#include "agent/stack.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/counter.h"
+#include "agent/modules.h"
+#include "agent/probe.h"
+#include "agent/registry.h"
+#include "agent/wire/channel.h"
+#include "shim/sys.h"
+
+#define IDS_BITS 20
+#define N_IDS (1u << IDS_BITS)
+#define CODE_MASK ((UINT64_C(1) << 48) - 1) /* above it lie tags and the signature of a signed return address */
+#define FLAGS_SHIFT 56
+
+struct stack {
+	uint32_t depth;
+	uint32_t generation;
+	bool is_anew;
+	uintptr_t known_page;
+	uint32_t ids[STACK_MAX_FRAMES]; /* outermost first */
+	uint32_t fresh[STACK_MAX_FRAMES]; /* innermost first */
+};
+
+/* An address and its flags, and the id it had in a generation. Addresses are never removed. */
+struct known_id {
+	_Atomic uint64_t key;
+	_Atomic uint64_t id; /* generation << 32 | id */
+};
+
+static struct known_id *known_ids;
+static _Atomic uint32_t generation = 1;
+
+static void forget_span(uintptr_t start, uintptr_t end)
+{
+	(void)start;
+	(void)end;
+	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+	torsh_count(COUNTER_code_forgotten);
+}
+
+void torsh_stack_start(void)
+{
+	torsh_modules_start(forget_span, true);
+	if (!known_ids)
+		known_ids = torsh_sys_pages(N_IDS * sizeof(*known_ids));
+}
+
+struct stack *torsh_stack_create(void)
+{
+	struct stack *s = known_ids ? torsh_sys_pages(sizeof(*s)) : NULL;
+
+	if (s)
+		torsh_stack_reset(s);
+	return s;
+}
+
+void torsh_stack_destroy(struct stack *s)
+{
+	if (s)
+		torsh_sys_munmap(s, sizeof(*s));
+}
+
+void torsh_stack_reset(struct stack *s)
+{
+	s->depth = 0;
+	s->is_anew = true;
+}
+
+void torsh_stack_forget_code(void)
+{
+	torsh_modules_recheck();
+}
+
+int torsh_stack_check_every(uint32_t n)
+{
+	return n ? -ENOENT : 0;
+}
+
+/* The id of an address; REGISTRY_FULL when a table is full. Two threads that meet a new one may take an id each. */
+static uint32_t find_id(uint32_t now, uintptr_t ip, uint32_t flags)
+{
+	uint64_t key = (uint64_t)flags << FLAGS_SHIFT | ip, found;
+	size_t first = key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - IDS_BITS);
+
+	for (size_t i = first; i < first + 64; i++) {
+		struct known_id *known = &known_ids[i % N_IDS];
+
+		found = atomic_load_explicit(&known->key, memory_order_relaxed);
+		if (!found && atomic_compare_exchange_strong(&known->key, &found, key))
+			found = key;
+		if (found != key)
+			continue;
+		found = atomic_load_explicit(&known->id, memory_order_relaxed);
+		if (found >> 32 != now) {
+			struct module module;
+
+			/* Whoever has an id is remembered, so that its going is noticed. */
+			torsh_modules_find(ip, &module);
+			found = (uint64_t)now << 32 | torsh_registry_add_address(ip, flags);
+			atomic_store_explicit(&known->id, found, memory_order_relaxed);
+		}
+		return (uint32_t)found;
+	}
+	return REGISTRY_FULL;
+}
+
+/*
+ * Fill fresh from the record at frame outwards; how many there are. The outermost record leads to 0. Records may go
+ * down in memory, to another stack: only their number is bounded.
+ */
+static uint32_t walk(struct stack *s, uintptr_t frame)
+{
+	uint32_t n = 0;
+
+	s->known_page = torsh_probe_page(frame);
+	while (frame) {
+		uintptr_t outer, ip;
+		bool is_readable = torsh_probe_read(frame, &s->known_page, &outer) &&
+				   torsh_probe_read(frame + 8, &s->known_page, &ip);
+
+		if (n == STACK_MAX_FRAMES - 1 || !is_readable) {
+			s->fresh[n] =
+				find_id(s->generation, 0, is_readable ? ADDRESS_CUT_TOO_DEEP : ADDRESS_CUT_BAD_FRAME);
+			torsh_count(COUNTER_captures_cut);
+			return n + 1;
+		}
+		if (!(ip & CODE_MASK))
+			break;
+		s->fresh[n++] = find_id(s->generation, ip & CODE_MASK, ADDRESS_RETURN);
+		frame = outer;
+	}
+	return n;
+}
+
+void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
+{
+	uint32_t now = atomic_load_explicit(&generation, memory_order_acquire), n, n_kept = 0;
+
+	if (now != s->generation) {
+		s->generation = now;
+		torsh_stack_reset(s);
+	}
+	n = walk(s, (uintptr_t)frame);
+	while (n_kept < s->depth && n_kept < n && s->ids[n_kept] == s->fresh[n - 1 - n_kept])
+		n_kept++;
+
+	delta->pop = s->is_anew ? STACK_POP_ALL : s->depth - n_kept;
+	delta->n_push = n - n_kept;
+	delta->push = &s->ids[n_kept];
+	s->is_anew = false;
+	for (s->depth = n_kept; s->depth < n; s->depth++)
+		s->ids[s->depth] = s->fresh[n - 1 - s->depth];
+}

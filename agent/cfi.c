@@ -5,120 +5,26 @@
 #include <errno.h>
 #include <string.h>
 
-/* Encodings of pointers: LSB 5, table 10.5. */
-enum {
-	PE_ABSOLUTE = 0x00,
-	PE_ULEB = 0x01,
-	PE_U2 = 0x02,
-	PE_U4 = 0x03,
-	PE_U8 = 0x04,
-	PE_SLEB = 0x09,
-	PE_S2 = 0x0a,
-	PE_S4 = 0x0b,
-	PE_S8 = 0x0c,
-	PE_FORMAT = 0x0f,
-	PE_RELATIVE = 0x70,
-	PE_PC_RELATIVE = 0x10,
-	PE_DATA_RELATIVE = 0x30,
-	PE_INDIRECT = 0x80,
-	PE_OMIT = 0xff,
-};
+#include "agent/dwarf_bytes.h"
 
 struct frame_description {
 	uintptr_t start;
-	struct cfi_bytes cie_program, fde_program;
+	struct dwarf_bytes cie_program, fde_program;
 	uint64_t code_factor;
 	int64_t data_factor;
 	uint8_t encoding; /* of addresses in the FDE */
 	bool has_augmentation_data, is_signal_frame;
 };
 
-uint64_t torsh_cfi_unsigned(struct cfi_bytes *bytes, uint32_t size_bytes)
-{
-	uint64_t value = 0;
-
-	if (bytes->is_bad || (size_t)(bytes->end - bytes->at) < size_bytes) {
-		bytes->is_bad = true;
-		return 0;
-	}
-	for (uint32_t i = 0; i < size_bytes; i++)
-		value |= (uint64_t)bytes->at[i] << 8 * i;
-	bytes->at += size_bytes;
-	return value;
-}
-
-int64_t torsh_cfi_signed(struct cfi_bytes *bytes, uint32_t size_bytes)
-{
-	uint32_t unused_bits = 64 - 8 * size_bytes;
-
-	return (int64_t)(torsh_cfi_unsigned(bytes, size_bytes) << unused_bits) >> unused_bits;
-}
-
-static uint64_t read_leb(struct cfi_bytes *bytes, bool is_signed)
-{
-	uint64_t value = 0;
-	uint32_t shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)torsh_cfi_unsigned(bytes, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && shift < 64 && byte & 0x40)
-		value |= UINT64_MAX << shift;
-	return value;
-}
-
-uint64_t torsh_cfi_uleb(struct cfi_bytes *bytes)
-{
-	return read_leb(bytes, false);
-}
-
-int64_t torsh_cfi_sleb(struct cfi_bytes *bytes)
-{
-	return (int64_t)read_leb(bytes, true);
-}
-
-static uintptr_t read_encoded(struct cfi_bytes *bytes, uint8_t encoding)
-{
-	uintptr_t base = (encoding & PE_RELATIVE) == PE_PC_RELATIVE ? (uintptr_t)bytes->at : 0;
-
-	if ((encoding & PE_RELATIVE) > PE_PC_RELATIVE || encoding & PE_INDIRECT)
-		bytes->is_bad = true;
-	switch (encoding & PE_FORMAT) {
-	case PE_ABSOLUTE:
-	case PE_U8:
-	case PE_S8:
-		return base + torsh_cfi_unsigned(bytes, 8);
-	case PE_ULEB:
-		return base + torsh_cfi_uleb(bytes);
-	case PE_U2:
-		return base + torsh_cfi_unsigned(bytes, 2);
-	case PE_U4:
-		return base + torsh_cfi_unsigned(bytes, 4);
-	case PE_SLEB:
-		return base + (uintptr_t)torsh_cfi_sleb(bytes);
-	case PE_S2:
-		return base + (uintptr_t)torsh_cfi_signed(bytes, 2);
-	case PE_S4:
-		return base + (uintptr_t)torsh_cfi_signed(bytes, 4);
-	default:
-		bytes->is_bad = true;
-		return 0;
-	}
-}
-
 /* The body of the CIE or FDE at entry, without its length. The 64-bit form is not used below 4 GiB: refused. */
-static struct cfi_bytes entry_bytes(const uint8_t *entry)
+static struct dwarf_bytes entry_bytes(const uint8_t *entry)
 {
 	uint32_t length;
 
 	memcpy(&length, entry, sizeof(length));
 	if (length < 4 || length >= 0xfffffff0u)
-		return (struct cfi_bytes){.is_bad = true};
-	return (struct cfi_bytes){.at = entry + 4, .end = entry + 4 + length};
+		return (struct dwarf_bytes){.is_bad = true};
+	return (struct dwarf_bytes){.at = entry + 4, .end = entry + 4 + length};
 }
 
 /* The sorted table that linkers write: pairs of 32 bits, relative to the header. NULL: nothing at pc. */
@@ -148,21 +54,21 @@ static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, si
 /* The FDE that may cover pc. */
 static const uint8_t *find_fde(const uint8_t *hdr, uintptr_t pc)
 {
-	struct cfi_bytes bytes = {.at = hdr + 4, .end = hdr + 64};
+	struct dwarf_bytes bytes = {.at = hdr + 4, .end = hdr + 64};
 	uint64_t n;
 
-	if (hdr[0] != 1 || hdr[1] == PE_OMIT || hdr[3] != (PE_DATA_RELATIVE | PE_S4))
+	if (hdr[0] != 1 || hdr[1] == DWARF_PE_OMIT || hdr[3] != (DWARF_PE_DATA_RELATIVE | DWARF_PE_S4))
 		return NULL;
-	read_encoded(&bytes, hdr[1]);
-	n = read_encoded(&bytes, hdr[2]);
+	torsh_dwarf_pointer(&bytes, hdr[1]);
+	n = torsh_dwarf_pointer(&bytes, hdr[2]);
 	return bytes.is_bad ? NULL : find_in_table(hdr, bytes.at, n, pc);
 }
 
 /* The letters of a CIE's augmentation string, whose data come in the same order. */
-static void read_augmentation(struct frame_description *d, const char *letters, struct cfi_bytes *cie)
+static void read_augmentation(struct frame_description *d, const char *letters, struct dwarf_bytes *cie)
 {
-	uint64_t length = torsh_cfi_uleb(cie);
-	struct cfi_bytes data = *cie;
+	uint64_t length = torsh_dwarf_uleb(cie);
+	struct dwarf_bytes data = *cie;
 
 	if (length > (uint64_t)(cie->end - cie->at)) {
 		cie->is_bad = true;
@@ -175,15 +81,15 @@ static void read_augmentation(struct frame_description *d, const char *letters, 
 
 		switch (*letters++) {
 		case 'R':
-			d->encoding = (uint8_t)torsh_cfi_unsigned(&data, 1);
+			d->encoding = (uint8_t)torsh_dwarf_unsigned(&data, 1);
 			break;
 		case 'L':
-			torsh_cfi_unsigned(&data, 1);
+			torsh_dwarf_unsigned(&data, 1);
 			break;
 		case 'P':
-			encoding = (uint8_t)torsh_cfi_unsigned(&data, 1);
+			encoding = (uint8_t)torsh_dwarf_unsigned(&data, 1);
 			/* Only its length matters. */
-			read_encoded(&data, encoding & PE_FORMAT);
+			torsh_dwarf_pointer(&data, encoding & DWARF_PE_FORMAT);
 			break;
 		case 'S':
 			d->is_signal_frame = true;
@@ -198,22 +104,22 @@ static void read_augmentation(struct frame_description *d, const char *letters, 
 
 static int read_cie(struct frame_description *d, const uint8_t *entry)
 {
-	struct cfi_bytes cie = entry_bytes(entry);
+	struct dwarf_bytes cie = entry_bytes(entry);
 	const char *letters;
 	uint8_t version;
 
-	torsh_cfi_unsigned(&cie, 4);
-	version = (uint8_t)torsh_cfi_unsigned(&cie, 1);
+	torsh_dwarf_unsigned(&cie, 4);
+	version = (uint8_t)torsh_dwarf_unsigned(&cie, 1);
 	letters = (const char *)cie.at;
-	while (torsh_cfi_unsigned(&cie, 1))
+	while (torsh_dwarf_unsigned(&cie, 1))
 		;
 	if (cie.is_bad || (version != 1 && version != 3 && version != 4))
 		return -EINVAL;
-	if (version == 4 && torsh_cfi_unsigned(&cie, 2) != sizeof(void *))
+	if (version == 4 && torsh_dwarf_unsigned(&cie, 2) != sizeof(void *))
 		return -EINVAL;
-	d->code_factor = torsh_cfi_uleb(&cie);
-	d->data_factor = torsh_cfi_sleb(&cie);
-	if ((version == 1 ? torsh_cfi_unsigned(&cie, 1) : torsh_cfi_uleb(&cie)) != CFI_RIP)
+	d->code_factor = torsh_dwarf_uleb(&cie);
+	d->data_factor = torsh_dwarf_sleb(&cie);
+	if ((version == 1 ? torsh_dwarf_unsigned(&cie, 1) : torsh_dwarf_uleb(&cie)) != CFI_RIP)
 		return -EINVAL;
 	if (*letters == 'z')
 		read_augmentation(d, letters + 1, &cie);
@@ -225,23 +131,23 @@ static int read_cie(struct frame_description *d, const uint8_t *entry)
 
 static int read_fde(struct frame_description *d, const uint8_t *entry, uintptr_t pc)
 {
-	struct cfi_bytes fde = entry_bytes(entry);
+	struct dwarf_bytes fde = entry_bytes(entry);
 	const uint8_t *cie_field = fde.at;
 	uint64_t length;
 	int err;
 
-	length = torsh_cfi_unsigned(&fde, 4);
+	length = torsh_dwarf_unsigned(&fde, 4);
 	if (fde.is_bad || length == 0)
 		return -EINVAL;
 	err = read_cie(d, cie_field - length);
 	if (err)
 		return err;
-	d->start = read_encoded(&fde, d->encoding);
-	length = read_encoded(&fde, d->encoding & PE_FORMAT);
+	d->start = torsh_dwarf_pointer(&fde, d->encoding);
+	length = torsh_dwarf_pointer(&fde, d->encoding & DWARF_PE_FORMAT);
 	if (!fde.is_bad && pc - d->start >= length)
 		return -ENOENT;
 	if (d->has_augmentation_data) {
-		length = torsh_cfi_uleb(&fde);
+		length = torsh_dwarf_uleb(&fde);
 		if (fde.is_bad || length > (uint64_t)(fde.end - fde.at))
 			return -EINVAL;
 		fde.at += length;
@@ -257,10 +163,10 @@ static void set_register(struct cfi_row *row, uint64_t number, enum cfi_place pl
 		row->registers[number] = (struct cfi_where){.place = place, .value = value};
 }
 
-static intptr_t take_block(struct cfi_bytes *program)
+static intptr_t take_block(struct dwarf_bytes *program)
 {
 	const uint8_t *block = program->at;
-	uint64_t length = torsh_cfi_uleb(program);
+	uint64_t length = torsh_dwarf_uleb(program);
 
 	if (program->is_bad || length > (uint64_t)(program->end - program->at)) {
 		program->is_bad = true;
@@ -292,7 +198,7 @@ static void restore_register(const struct machine *m, uint64_t number)
 }
 
 /* DW_CFA_remember_state and DW_CFA_restore_state. */
-static void keep_or_recall(struct machine *m, struct cfi_bytes *program, bool recall)
+static void keep_or_recall(struct machine *m, struct dwarf_bytes *program, bool recall)
 {
 	struct cfi_scratch *s = m->scratch;
 
@@ -305,7 +211,7 @@ static void keep_or_recall(struct machine *m, struct cfi_bytes *program, bool re
 }
 
 /* Instructions that say where a register is; false: another instruction. DWARF 5 table 7.29. */
-static bool run_register_instruction(struct machine *m, struct cfi_bytes *p, uint8_t op)
+static bool run_register_instruction(struct machine *m, struct dwarf_bytes *p, uint8_t op)
 {
 	struct cfi_row *row = &m->scratch->row;
 	int64_t factor = m->d->data_factor;
@@ -313,10 +219,10 @@ static bool run_register_instruction(struct machine *m, struct cfi_bytes *p, uin
 
 	if ((op < 0x05 || op > 0x09) && op != 0x10 && op != 0x11 && (op < 0x14 || op > 0x16) && op != 0x2f)
 		return false;
-	number = torsh_cfi_uleb(p);
+	number = torsh_dwarf_uleb(p);
 	switch (op) {
 	case 0x05: /* offset_extended */
-		set_register(row, number, CFI_AT_CFA, (intptr_t)torsh_cfi_uleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, (intptr_t)torsh_dwarf_uleb(p) * factor);
 		break;
 	case 0x06: /* restore_extended */
 		restore_register(m, number);
@@ -328,31 +234,31 @@ static bool run_register_instruction(struct machine *m, struct cfi_bytes *p, uin
 		set_register(row, number, CFI_SAME, 0);
 		break;
 	case 0x09:
-		set_register(row, number, CFI_IN_REGISTER, (intptr_t)torsh_cfi_uleb(p));
+		set_register(row, number, CFI_IN_REGISTER, (intptr_t)torsh_dwarf_uleb(p));
 		break;
 	case 0x10:
 		set_register(row, number, CFI_AT_EXPRESSION, take_block(p));
 		break;
 	case 0x11: /* offset_extended_sf */
-		set_register(row, number, CFI_AT_CFA, torsh_cfi_sleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, torsh_dwarf_sleb(p) * factor);
 		break;
 	case 0x14: /* val_offset */
-		set_register(row, number, CFI_IS_CFA, (intptr_t)torsh_cfi_uleb(p) * factor);
+		set_register(row, number, CFI_IS_CFA, (intptr_t)torsh_dwarf_uleb(p) * factor);
 		break;
 	case 0x15: /* val_offset_sf */
-		set_register(row, number, CFI_IS_CFA, torsh_cfi_sleb(p) * factor);
+		set_register(row, number, CFI_IS_CFA, torsh_dwarf_sleb(p) * factor);
 		break;
 	case 0x16:
 		set_register(row, number, CFI_IS_EXPRESSION, take_block(p));
 		break;
 	case 0x2f: /* GNU_negative_offset_extended */
-		set_register(row, number, CFI_AT_CFA, -(intptr_t)torsh_cfi_uleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, -(intptr_t)torsh_dwarf_uleb(p) * factor);
 		break;
 	}
 	return true;
 }
 
-static void run_other_instruction(struct machine *m, struct cfi_bytes *p, uint8_t op)
+static void run_other_instruction(struct machine *m, struct dwarf_bytes *p, uint8_t op)
 {
 	struct cfi_row *row = &m->scratch->row;
 	uint64_t number;
@@ -361,50 +267,50 @@ static void run_other_instruction(struct machine *m, struct cfi_bytes *p, uint8_
 	case 0x00: /* nop */
 		break;
 	case 0x01: /* set_loc */
-		m->location = read_encoded(p, m->d->encoding);
+		m->location = torsh_dwarf_pointer(p, m->d->encoding);
 		break;
 	case 0x02: /* advance_loc1, 2, 4 */
-		m->location += torsh_cfi_unsigned(p, 1) * m->d->code_factor;
+		m->location += torsh_dwarf_unsigned(p, 1) * m->d->code_factor;
 		break;
 	case 0x03:
-		m->location += torsh_cfi_unsigned(p, 2) * m->d->code_factor;
+		m->location += torsh_dwarf_unsigned(p, 2) * m->d->code_factor;
 		break;
 	case 0x04:
-		m->location += torsh_cfi_unsigned(p, 4) * m->d->code_factor;
+		m->location += torsh_dwarf_unsigned(p, 4) * m->d->code_factor;
 		break;
 	case 0x0a:
 	case 0x0b:
 		keep_or_recall(m, p, op == 0x0b);
 		break;
 	case 0x0c: /* def_cfa */
-		number = torsh_cfi_uleb(p);
-		set_cfa(row, number, (intptr_t)torsh_cfi_uleb(p));
+		number = torsh_dwarf_uleb(p);
+		set_cfa(row, number, (intptr_t)torsh_dwarf_uleb(p));
 		break;
 	case 0x0d: /* def_cfa_register */
-		set_cfa(row, torsh_cfi_uleb(p), row->cfa_offset);
+		set_cfa(row, torsh_dwarf_uleb(p), row->cfa_offset);
 		break;
 	case 0x0e: /* def_cfa_offset */
-		row->cfa_offset = (intptr_t)torsh_cfi_uleb(p);
+		row->cfa_offset = (intptr_t)torsh_dwarf_uleb(p);
 		break;
 	case 0x0f: /* def_cfa_expression */
 		row->cfa_block = (const uint8_t *)take_block(p);
 		break;
 	case 0x12: /* def_cfa_sf */
-		number = torsh_cfi_uleb(p);
-		set_cfa(row, number, torsh_cfi_sleb(p) * m->d->data_factor);
+		number = torsh_dwarf_uleb(p);
+		set_cfa(row, number, torsh_dwarf_sleb(p) * m->d->data_factor);
 		break;
 	case 0x13: /* def_cfa_offset_sf */
-		row->cfa_offset = torsh_cfi_sleb(p) * m->d->data_factor;
+		row->cfa_offset = torsh_dwarf_sleb(p) * m->d->data_factor;
 		break;
 	case 0x2e: /* GNU_args_size */
-		torsh_cfi_uleb(p);
+		torsh_dwarf_uleb(p);
 		break;
 	default:
 		p->is_bad = true;
 	}
 }
 
-static int run_program(struct machine *m, struct cfi_bytes p, uintptr_t pc)
+static int run_program(struct machine *m, struct dwarf_bytes p, uintptr_t pc)
 {
 	while (p.at < p.end && !p.is_bad) {
 		uint8_t op = *p.at++;
@@ -415,7 +321,7 @@ static int run_program(struct machine *m, struct cfi_bytes p, uintptr_t pc)
 			break;
 		case 2: /* offset */
 			set_register(&m->scratch->row, op & 0x3f, CFI_AT_CFA,
-				     (intptr_t)torsh_cfi_uleb(&p) * m->d->data_factor);
+				     (intptr_t)torsh_dwarf_uleb(&p) * m->d->data_factor);
 			break;
 		case 3: /* restore */
 			restore_register(m, op & 0x3f);
@@ -432,7 +338,7 @@ static int run_program(struct machine *m, struct cfi_bytes p, uintptr_t pc)
 
 int torsh_cfi_read(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_scratch *scratch)
 {
-	struct frame_description d = {.encoding = PE_ABSOLUTE};
+	struct frame_description d = {.encoding = DWARF_PE_ABSOLUTE};
 	struct machine machine = {.scratch = scratch, .d = &d};
 	const uint8_t *fde = find_fde(eh_frame_hdr, pc);
 	int err;

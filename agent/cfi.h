@@ -63,18 +63,4 @@ struct cfi_scratch {
  */
 int torsh_cfi_read(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_scratch *scratch);
 
-/*
- * A cursor over the bytes of encoded unwind data. is_bad once something ran over the end or can't be understood; every
- * later value is 0.
- */
-struct cfi_bytes {
-	const uint8_t *at, *end;
-	bool is_bad;
-};
-
-uint64_t torsh_cfi_unsigned(struct cfi_bytes *bytes, uint32_t size_bytes);
-int64_t torsh_cfi_signed(struct cfi_bytes *bytes, uint32_t size_bytes);
-uint64_t torsh_cfi_uleb(struct cfi_bytes *bytes);
-int64_t torsh_cfi_sleb(struct cfi_bytes *bytes);
-
 #endif

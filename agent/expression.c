@@ -6,13 +6,14 @@
 #include <stdbool.h>
 
 #include "agent/cfi.h"
+#include "agent/dwarf_bytes.h"
 #include "agent/probe.h"
 
 #define N_VALUES 16
 #define MAX_OPERATIONS 1000 /* branches may loop */
 
 struct machine {
-	struct cfi_bytes code;
+	struct dwarf_bytes code;
 	const uint8_t *start;
 	const uintptr_t *registers;
 	uintptr_t *known_page;
@@ -68,7 +69,7 @@ static void push_memory(struct machine *m, uintptr_t address, uint64_t size_byte
 
 static void branch(struct machine *m, bool is_taken)
 {
-	int64_t distance = torsh_cfi_signed(&m->code, 2);
+	int64_t distance = torsh_dwarf_signed(&m->code, 2);
 
 	if (!is_taken)
 		return;
@@ -156,35 +157,35 @@ static bool run_constant(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case 0x03:
-		push(m, torsh_cfi_unsigned(&m->code, 8));
+		push(m, torsh_dwarf_unsigned(&m->code, 8));
 		break; /* addr */
 	case 0x08:
-		push(m, torsh_cfi_unsigned(&m->code, 1));
+		push(m, torsh_dwarf_unsigned(&m->code, 1));
 		break;
 	case 0x09:
-		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 1));
+		push(m, (uintptr_t)torsh_dwarf_signed(&m->code, 1));
 		break;
 	case 0x0a:
-		push(m, torsh_cfi_unsigned(&m->code, 2));
+		push(m, torsh_dwarf_unsigned(&m->code, 2));
 		break;
 	case 0x0b:
-		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 2));
+		push(m, (uintptr_t)torsh_dwarf_signed(&m->code, 2));
 		break;
 	case 0x0c:
-		push(m, torsh_cfi_unsigned(&m->code, 4));
+		push(m, torsh_dwarf_unsigned(&m->code, 4));
 		break;
 	case 0x0d:
-		push(m, (uintptr_t)torsh_cfi_signed(&m->code, 4));
+		push(m, (uintptr_t)torsh_dwarf_signed(&m->code, 4));
 		break;
 	case 0x0e:
 	case 0x0f:
-		push(m, torsh_cfi_unsigned(&m->code, 8));
+		push(m, torsh_dwarf_unsigned(&m->code, 8));
 		break;
 	case 0x10:
-		push(m, torsh_cfi_uleb(&m->code));
+		push(m, torsh_dwarf_uleb(&m->code));
 		break;
 	case 0x11:
-		push(m, (uintptr_t)torsh_cfi_sleb(&m->code));
+		push(m, (uintptr_t)torsh_dwarf_sleb(&m->code));
 		break;
 	case 0x12:
 		push_pick(m, 0);
@@ -193,7 +194,7 @@ static bool run_constant(struct machine *m, uint8_t op)
 		push_pick(m, 1);
 		break;
 	case 0x15:
-		push_pick(m, torsh_cfi_unsigned(&m->code, 1));
+		push_pick(m, torsh_dwarf_unsigned(&m->code, 1));
 		break;
 	default:
 		return false;
@@ -231,7 +232,7 @@ static void run_other(struct machine *m, uint8_t op)
 		push(m, ~pop(m));
 		break;
 	case 0x23:
-		push(m, pop(m) + torsh_cfi_uleb(&m->code));
+		push(m, pop(m) + torsh_dwarf_uleb(&m->code));
 		break;
 	case 0x28:
 		branch(m, pop(m) != 0);
@@ -240,11 +241,11 @@ static void run_other(struct machine *m, uint8_t op)
 		branch(m, true);
 		break;
 	case 0x92: /* bregx */
-		a = torsh_cfi_uleb(&m->code);
-		push_register(m, a, torsh_cfi_sleb(&m->code));
+		a = torsh_dwarf_uleb(&m->code);
+		push_register(m, a, torsh_dwarf_sleb(&m->code));
 		break;
 	case 0x94: /* deref_size */
-		push_memory(m, pop(m), torsh_cfi_unsigned(&m->code, 1));
+		push_memory(m, pop(m), torsh_dwarf_unsigned(&m->code, 1));
 		break;
 	case 0x96:
 		break; /* nop */
@@ -257,11 +258,11 @@ int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const
 			 uintptr_t *known_page, uintptr_t *result)
 {
 	struct machine m = {.registers = registers, .known_page = known_page};
-	struct cfi_bytes head = {.at = block, .end = block + 10};
-	uint64_t length = torsh_cfi_uleb(&head);
+	struct dwarf_bytes head = {.at = block, .end = block + 10};
+	uint64_t length = torsh_dwarf_uleb(&head);
 
 	m.start = head.at;
-	m.code = (struct cfi_bytes){.at = head.at, .end = head.at + length};
+	m.code = (struct dwarf_bytes){.at = head.at, .end = head.at + length};
 	if (initial)
 		push(&m, *initial);
 	for (int i = 0; i < MAX_OPERATIONS && m.code.at < m.code.end && !m.code.is_bad; i++) {
@@ -270,7 +271,7 @@ int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const
 		if (op >= 0x30 && op < 0x50) /* lit0... */
 			push(&m, op - 0x30u);
 		else if (op >= 0x70 && op < 0x90) /* breg0... */
-			push_register(&m, op - 0x70u, torsh_cfi_sleb(&m.code));
+			push_register(&m, op - 0x70u, torsh_dwarf_sleb(&m.code));
 		else if (!run_constant(&m, op) && !run_binary(&m, op))
 			run_other(&m, op);
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/dwarf_bytes.h"
 #include "agent/modules.h"
 #include "agent/probe.h"
 #include "agent/rules.h"
@@ -44,13 +45,13 @@ static uint64_t pack(enum rule_kind kind, bool restores_bp, intptr_t bp_where, i
 /* The offset of a block that is "rbp + offset" followed by n_more operations from more; false: it isn't. */
 static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_more, intptr_t *offset)
 {
-	struct cfi_bytes bytes = {.at = block, .end = block + 10};
-	uint64_t length = torsh_cfi_uleb(&bytes);
+	struct dwarf_bytes bytes = {.at = block, .end = block + 10};
+	uint64_t length = torsh_dwarf_uleb(&bytes);
 
 	bytes.end = bytes.at + length;
-	if (torsh_cfi_unsigned(&bytes, 1) != OP_BREG_RBP)
+	if (torsh_dwarf_unsigned(&bytes, 1) != OP_BREG_RBP)
 		return false;
-	*offset = torsh_cfi_sleb(&bytes);
+	*offset = torsh_dwarf_sleb(&bytes);
 	return !bytes.is_bad && (uint64_t)(bytes.end - bytes.at) == n_more && memcmp(bytes.at, more, n_more) == 0;
 }
 

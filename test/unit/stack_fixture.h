@@ -117,6 +117,9 @@ static void compare(struct flow *flow, const void *frame)
 	uint32_t n_arbiters = torsh_arbiter_walk((uintptr_t)frame + 16, flow->arbiters);
 	uint32_t has_cut = (uint32_t)is_cut(flow), n = flow->depth - has_cut;
 
+	/* A signal interrupted a comparison. */
+	if (n_arbiters == ARBITER_NOT_ASKED)
+		return;
 	outcome.n_compared++;
 	outcome.n_cut += has_cut;
 	if (n > outcome.n_deepest)

@@ -40,20 +40,20 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
     """Starts the target, strikes its writer once there is one, and lets the target come to its end."""
     output, counts = scratch(), committed.Counts(scratch("counts"))
     env = agent_environment(output, **variables)
-    with started(committed.command(counts, n_blocks, 1, how), env, stderr=subprocess.PIPE) as process:
+    with started(committed.command(counts, n_blocks, 1, how), env) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
         wait_until(lambda: counts.kept() > 1000, "the first blocks")
         strike(pid)
-        process.communicate(timeout=TIMEOUT_S)
+        process.wait(TIMEOUT_S)
     assert counts.all_there(), "the target did not come to its end"
     expect_equal(counts.kept(), n_blocks, "blocks")
     expect_equal(process.returncode, 9, "status of the target")
-    return output, counts, pid
+    return output, counts
 
 
 @case
 def target_goes_on_when_the_writer_is_killed():
-    output, counts, _ = run_beside(lambda pid: os.kill(pid, signal.SIGKILL))
+    output, counts = run_beside(lambda pid: os.kill(pid, signal.SIGKILL))
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
     blocks, _ = committed.reported(output)
@@ -63,13 +63,37 @@ def target_goes_on_when_the_writer_is_killed():
 @case
 def a_stopped_writer_goes_on_where_it_was():
     # It is continued only after the target ended: the target may not wait for it without end.
-    output, counts, pid = run_beside(lambda pid: os.kill(pid, signal.SIGSTOP), n_blocks=200_000)
-    os.kill(pid, signal.SIGCONT)
+    stopped = []
+
+    def stop(pid):
+        os.kill(pid, signal.SIGSTOP)
+        stopped.append(pid)
+
+    try:
+        output, counts = run_beside(stop, n_blocks=200_000)
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
     blocks, _ = committed.reported(output)
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
     # What is missing is counted: each lost block is a dropped event.
     assert counts.kept() - blocks <= events["dropped"], f"{counts.kept() - blocks} blocks lost, {events} said"
+
+
+@case
+def readers_of_the_targets_stderr_do_not_wait_for_the_writer():
+    # Where no summary is wanted the writer has no need of it; `$(program 2>&1)` ends when the program does.
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    env = agent_environment(output)
+    with started(committed.command(counts, 100, 1, "wait"), env, stderr=subprocess.PIPE) as process:
+        pid = wait_until(lambda: writer_of(output), "a writer")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            process.kill()
+            expect_equal(process.communicate(timeout=10)[1], b"", "stderr")
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
 
 @case

@@ -52,8 +52,9 @@ def own_leaks(output, inside):
     return found
 
 
-def expect_entries(output):
-    expect_equal(own_leaks(output, "main"), {name: (1, size) for name, size in ENTRIES.items()}, "leaks of main")
+def expect_entries(output, without=None):
+    expected = {name: (1, size) for name, size in ENTRIES.items() if name != without}
+    expect_equal(own_leaks(output, "main"), expected, "leaks of main")
     check_counts(leaks(output)["events"])
 
 
@@ -82,9 +83,12 @@ def another_allocator(library):
     found = sorted(pathlib.Path("/usr/lib").glob(f"*/{library}"))
     if not found:
         raise Skip(f"{library} is not on this machine")
-    result, output = record([PROGRAMS / "entries"], env={"LD_PRELOAD": f"{AGENT}:{found[0]}"})
+    # jemalloc has no pvalloc: the C library's would hand out blocks that jemalloc can't free.
+    has_pvalloc = "jemalloc" not in library
+    command = [PROGRAMS / "entries", *([] if has_pvalloc else ["without_pvalloc"])]
+    result, output = record(command, env={"LD_PRELOAD": f"{AGENT}:{found[0]}"})
     expect_equal(result.returncode, 0, "status")
-    expect_entries(output)
+    expect_entries(output, None if has_pvalloc else "leak_pvalloc")
 
 
 for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):

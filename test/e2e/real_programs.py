@@ -14,8 +14,8 @@ declare -A counts
 for word in a b a c b a; do counts[$word]=$(( ${counts[$word]:-0} + 1 )); done
 for word in a b c; do echo "$word ${counts[$word]}"; done
 seq 1 2000 | while read -r n; do (( n % 500 )) || echo "piped $n"; done
-for i in 1 2 3; do ( exit $i ) & done
-for job in $(jobs -p); do wait "$job"; echo "child ended with $?"; done
+for i in 1 2 3; do ( exit $i ) & children+=($!); done
+for job in "${children[@]}"; do wait "$job"; echo "child ended with $?"; done
 x=$(printf 'y%.0s' {1..5000}); echo ${#x} "$(echo "$x" | wc -c)"
 cat <(echo substituted)
 { bash -c 'kill -TERM $$'; } 2>/dev/null; echo "killed: $?"

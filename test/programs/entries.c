@@ -152,26 +152,30 @@ static void free_oddly(void *block)
 		free(block);
 }
 
-int main(void)
+/* "without_pvalloc": for allocators that lack it, where the C library's would give blocks that they can't free. */
+int main(int argc, char **argv)
 {
+	void *(*skipped)(void) = argc > 1 && !strcmp(argv[1], "without_pvalloc") ? leak_pvalloc : NULL;
 	void *blocks[N_LEAKS];
 
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < N_LEAKS; i++) {
-			blocks[i] = leaks[i]();
-			if (!blocks[i])
+			blocks[i] = leaks[i] == skipped ? NULL : leaks[i]();
+			if (!blocks[i] && leaks[i] != skipped)
 				return 1;
 		}
 		/* The last round's stay. */
 		for (size_t i = 0; i < N_LEAKS && round < 2; i++) {
+			if (leaks[i] == skipped)
+				continue;
 			if (malloc_usable_size(blocks[i]) < 4)
 				return 2;
 			if (i % 2)
 				free(blocks[i]);
 			else if (i % 4)
 				free_oddly(blocks[i]);
-			else if (realloc(blocks[i], 0))
-				return 3;
+			else
+				free(realloc(blocks[i], 0)); /* glibc frees it, others make it empty */
 		}
 	}
 	return 0;

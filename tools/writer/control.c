@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/writer/memory.h"
+#include "tools/writer/process_info.h"
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
@@ -83,7 +84,7 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 	torsh_drain_tell(control->drain, target, fate);
 }
 
-/* A process that says hello again has become another image. */
+/* A process that says hello again has become another image; if it ended, another one got its pid. */
 static void end_former_image(struct control *control, pid_t pid)
 {
 	struct watch *next;
@@ -91,20 +92,22 @@ static void end_former_image(struct control *control, pid_t pid)
 	for (struct watch *watch = control->targets; watch; watch = next) {
 		next = watch->next;
 		if (watch->target->pid == pid)
-			tell_fate(control, watch, TARGET_EXECUTED);
+			tell_fate(control, watch,
+				  torsh_process_has_ended(watch->target->pidfd) ? TARGET_DIED : TARGET_EXECUTED);
 	}
 }
 
-static void attach(struct control *control, int fd, pid_t pid)
+static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 {
 	struct watch *watch;
 	struct target *target;
-	int result = torsh_target_create(&target, fd, pid);
+	int result = torsh_target_create(&target, fd, pid, pidfd);
 
 	if (result) {
-		if (result != -ESRCH)
-			fprintf(stderr, "torsh: the channel of process %d was refused: %s\n", (int)pid,
-				result == -EPROTO ? "another version's layout" : strerror(-result));
+		fprintf(stderr, "torsh: the channel of process %d was refused: %s\n", (int)pid,
+			result == -EPROTO ? "another version's layout" : strerror(-result));
+		if (pidfd >= 0)
+			close(pidfd);
 		return;
 	}
 	end_former_image(control, pid);
@@ -114,7 +117,9 @@ static void attach(struct control *control, int fd, pid_t pid)
 	control->targets = watch;
 	control->n_targets++;
 	torsh_drain_add(control->drain, target);
-	if (watch_fd(control, watch))
+	if (pidfd < 0)
+		tell_fate(control, watch, TARGET_DIED);
+	else if (watch_fd(control, watch))
 		tell_fate(control, watch, TARGET_LEFT);
 }
 
@@ -184,13 +189,14 @@ static int receive_hello(int fd, pid_t *pid)
 static void hear_caller(struct control *control, struct watch *watch)
 {
 	pid_t pid = 0;
-	int fd = receive_hello(watch->fd, &pid);
+	int fd = receive_hello(watch->fd, &pid), pidfd;
 
 	if (fd == -EAGAIN || fd == -EINTR)
 		return;
+	pidfd = fd >= 0 ? torsh_process_of_peer(watch->fd, pid) : -1;
 	drop_watch(control, &control->callers, watch);
 	if (fd >= 0)
-		attach(control, fd, pid);
+		attach(control, fd, pid, pidfd);
 }
 
 static void drop_oldest_caller(struct control *control)

@@ -152,31 +152,45 @@ int torsh_intake_is_dry(const struct intake *intake)
 	return intake->broken || torsh_ring_committed(&intake->ring, &is_busy) == 0;
 }
 
-/* Returns NULL, or why these ids can't be a stack. */
-static const char *change_stack(struct intake *intake, struct intake_tables *tables, const struct codec_stack *stack)
+/* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
+static const char *place_frames(struct stack_place *path, struct intake_tables *tables,
+				const struct codec_stack *stack, uint32_t *numbers)
 {
-	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : intake->depth - stack->pop, top;
-
-	if (depth > intake->depth)
-		return "it left more frames than its stack had";
-	if (stack->n > STACK_DEPTH_MAX - depth)
-		return "its stack grew too deep";
-	top = intake->path[depth];
 	for (uint32_t i = 0; i < stack->n; i++) {
 		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
 
 		if (number < 0)
 			return "it named an address that the channel doesn't have";
-		top = torsh_stacks_push(tables->stacks, top, (uint32_t)number);
-		intake->path[++depth] = top;
+		numbers[i] = (uint32_t)number;
+		path[i + 1].hash = torsh_stacks_hash(path[i].hash, numbers[i]);
+		torsh_stacks_prefetch(tables->stacks, path[i + 1].hash);
 	}
-	intake->depth = depth;
+	return NULL;
+}
+
+/* Returns NULL, or why these ids can't be a stack. */
+static const char *change_stack(struct intake *intake, struct intake_tables *tables, const struct codec_stack *stack)
+{
+	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : intake->depth - stack->pop, numbers[CODEC_STACK_IDS];
+	struct stack_place *path = &intake->path[depth];
+	const char *why;
+
+	if (depth > intake->depth)
+		return "it left more frames than its stack had";
+	if (stack->n > STACK_DEPTH_MAX - depth)
+		return "its stack grew too deep";
+	why = place_frames(path, tables, stack, numbers);
+	if (why)
+		return why;
+	for (uint32_t i = 0; i < stack->n; i++)
+		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i], path[i + 1].hash);
+	intake->depth = depth + stack->n;
 	return NULL;
 }
 
 static uint32_t stack_of(const struct intake *intake, const struct codec_stack *stack)
 {
-	return stack->form == CODEC_STACK_NONE ? 0 : intake->path[intake->depth];
+	return stack->form == CODEC_STACK_NONE ? 0 : intake->path[intake->depth].stack;
 }
 
 /* Returns NULL, or why this can't be. */
@@ -193,6 +207,7 @@ static const char *take_alloc(struct intake *intake, struct intake_tables *table
 	out->entry = (uint16_t)event->alloc.entry;
 	out->place = torsh_heap_site(tables->heap, tables->stacks, stack);
 	torsh_live_prefetch(&tables->heap->live, out->address);
+	__builtin_prefetch(&tables->heap->sites[out->place], 1);
 	return NULL;
 }
 

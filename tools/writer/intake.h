@@ -47,7 +47,7 @@ struct intake {
 	uint32_t first, n_events; /* decoded, not folded: [first, n_events) */
 
 	uint32_t depth;
-	uint32_t path[STACK_DEPTH_MAX + 1]; /* path[i]: the outermost i frames; path[depth] is the thread's stack */
+	struct stack_place path[STACK_DEPTH_MAX + 1]; /* [i]: the outermost i frames; [depth] is the thread's stack */
 
 	uint64_t bound; /* order.h: what the ring said when it was last looked at */
 	uint64_t busy_head; /* its head while it is busy without progress */

@@ -9,7 +9,7 @@
 
 static void set_bits(struct key_index *index, uint32_t n_bits)
 {
-	index->slots = torsh_memory_new((size_t)1 << n_bits, sizeof(*index->slots));
+	index->slots = torsh_memory_table((size_t)1 << n_bits, sizeof(*index->slots));
 	index->mask = (1u << n_bits) - 1;
 	index->shift = 64 - n_bits;
 }

@@ -39,7 +39,7 @@ static struct live_page *page_of(const struct live_table *table, uint64_t hash)
 
 static void set_slots(struct live_page *page, uint32_t n_slots)
 {
-	page->slots = torsh_memory_new(n_slots, sizeof(*page->slots));
+	page->slots = torsh_memory_table(n_slots, sizeof(*page->slots));
 	page->mask = n_slots - 1;
 	page->full_at = n_slots / 8 * 5;
 }

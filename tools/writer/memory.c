@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#define SMALL_PAGE 4096u
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static void *or_die(void *p)
 {
@@ -14,9 +18,31 @@ static void *or_die(void *p)
 	_exit(1);
 }
 
+/* Large tables are looked into at random: with small pages that costs a walk through the page tables each time. */
+static void ask_for_huge_pages(void *items, size_t n_bytes)
+{
+	uintptr_t start = ((uintptr_t)items + SMALL_PAGE - 1) & ~(uintptr_t)(SMALL_PAGE - 1);
+	uintptr_t end = ((uintptr_t)items + n_bytes) & ~(uintptr_t)(SMALL_PAGE - 1);
+
+	if (n_bytes >= HUGE_PAGE)
+		madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
+
 void *torsh_memory_new(size_t n, size_t n_bytes)
 {
 	return or_die(calloc(n ? n : 1, n_bytes));
+}
+
+void *torsh_memory_table(size_t n, size_t n_bytes)
+{
+	void *items;
+
+	if (n < HUGE_PAGE / n_bytes || n > SIZE_MAX / 2 / n_bytes)
+		return torsh_memory_new(n, n_bytes);
+	n_bytes = (n * n_bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+	items = or_die(aligned_alloc(HUGE_PAGE, n_bytes));
+	ask_for_huge_pages(items, n_bytes);
+	return memset(items, 0, n_bytes);
 }
 
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)
@@ -28,6 +54,7 @@ void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_by
 	if (wanted <= n)
 		wanted = (size_t)n + 1;
 	items = or_die(reallocarray(items, wanted, n_bytes));
+	ask_for_huge_pages(items, wanted * n_bytes);
 	memset((char *)items + *capacity * n_bytes, 0, (wanted - *capacity) * n_bytes);
 	*capacity = (uint32_t)wanted;
 	return items;

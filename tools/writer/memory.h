@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* n items of n_bytes each, zeroed; never NULL. */
+/* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
+
+/* The same for a table that is looked into at random and filled soon: in huge pages, where there are any. */
+void *torsh_memory_table(size_t n, size_t n_bytes);
 
 /*
  * Room for one more than n items in an array of *capacity: the array, perhaps moved, what is new of it zeroed.

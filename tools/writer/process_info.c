@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,11 +32,23 @@ int torsh_process_open(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+int torsh_process_of_peer(int socket_fd, pid_t pid)
+{
+	int fd = -1;
+	socklen_t n = sizeof(fd);
+
+	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &n) ? torsh_process_open(pid) : fd;
+}
+
 int torsh_process_has_ended(int pidfd)
 {
 	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
-	return poll(&poll_fd, 1, 0) > 0;
+	return pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
 }
 
 static int open_proc(pid_t pid, const char *name)

@@ -11,6 +11,12 @@
 /* A descriptor that becomes readable when the process ends; -errno when it can't be had. */
 int torsh_process_open(pid_t pid);
 
+/*
+ * A pidfd of the process at the other end of a socket, by the socket where the kernel has that: also of one that has
+ * ended, and never of another that got its pid. Negative when there is none.
+ */
+int torsh_process_of_peer(int socket_fd, pid_t pid);
+
 /* Has it ended? */
 int torsh_process_has_ended(int pidfd);
 

@@ -5,26 +5,53 @@
 
 #include "tools/writer/memory.h"
 
+#define FIRST_SLOTS 1024u
+
 void torsh_stacks_create(struct stack_table *table)
 {
-	*table = (struct stack_table){.n_rows = 1};
+	*table = (struct stack_table){.n_rows = 1, .mask = FIRST_SLOTS - 1};
 	table->rows = torsh_memory_grow(NULL, &table->capacity, 1, sizeof(*table->rows));
-	torsh_key_index_create(&table->index);
+	table->slots = torsh_memory_table(FIRST_SLOTS, sizeof(*table->slots));
 }
 
 void torsh_stacks_destroy(struct stack_table *table)
 {
 	free(table->rows);
-	torsh_key_index_destroy(&table->index);
+	free(table->slots);
 	*table = (struct stack_table){0};
 }
 
-uint32_t torsh_stacks_add(struct stack_table *table, struct key_slot *slot, uint64_t key)
+static void fill_slot(struct stack_table *table, const struct stack_slot *filled)
+{
+	uint32_t i = filled->hash & table->mask;
+
+	while (table->slots[i].key)
+		i = (i + 1) & table->mask;
+	table->slots[i] = *filled;
+}
+
+static void double_slots(struct stack_table *table)
+{
+	struct stack_slot *old = table->slots;
+	uint32_t n_old = table->mask + 1;
+
+	table->slots = torsh_memory_table((size_t)n_old * 2, sizeof(*table->slots));
+	table->mask = n_old * 2 - 1;
+	for (uint32_t i = 0; i < n_old; i++) {
+		if (old[i].key)
+			fill_slot(table, &old[i]);
+	}
+	free(old);
+}
+
+uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash)
 {
 	uint32_t number = table->n_rows++;
 
 	table->rows = torsh_memory_grow(table->rows, &table->capacity, number, sizeof(*table->rows));
 	table->rows[number] = (struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
-	torsh_key_index_fill(&table->index, slot, key, number);
+	if (table->n_rows > table->mask / 2)
+		double_slots(table);
+	fill_slot(table, &(struct stack_slot){.key = key, .number = number, .hash = hash});
 	return number;
 }

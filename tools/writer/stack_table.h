@@ -2,11 +2,14 @@
 /*
  * The stacks of a process as a tree: a stack is its parent (what is left without the innermost frame) and the number
  * of its innermost address. Equal stacks have equal numbers. Stack 0 is the empty one.
+ *
+ * A stack is looked up by (parent, address), but its place in the index follows from the addresses of the whole path:
+ * so the places for several frames can be fetched at once, before the numbers of the parents are known.
  */
 #ifndef TORSH_WRITER_STACK_TABLE_H
 #define TORSH_WRITER_STACK_TABLE_H
 
-#include "tools/writer/key_index.h"
+#include <stdint.h>
 
 #define STACK_DEPTH_MAX 1100u
 
@@ -16,27 +19,57 @@ struct stack_row {
 	uint32_t heap_site, map_site; /* where this stack's totals are; 0: none yet */
 };
 
+/* key: parent << 32 | address + 1; 0: an empty slot. */
+struct stack_slot {
+	uint64_t key;
+	uint32_t number;
+	uint32_t hash;
+};
+
 struct stack_table {
 	struct stack_row *rows; /* by number */
 	uint32_t n_rows, capacity; /* n_rows >= 1 */
-	struct key_index index;
+	struct stack_slot *slots; /* mask + 1, at least half of them empty */
+	uint32_t mask;
+};
+
+/* A stack with the hash of its path. */
+struct stack_place {
+	uint32_t stack;
+	uint32_t hash;
 };
 
 void torsh_stacks_create(struct stack_table *table);
 void torsh_stacks_destroy(struct stack_table *table);
 
 /* Slow half of torsh_stacks_push. */
-uint32_t torsh_stacks_add(struct stack_table *table, struct key_slot *slot, uint64_t key);
+uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash);
 
-/* The stack that parent becomes by a call into address. */
-static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent, uint32_t address)
+/* The hash of a path whose parent's is `hash`. */
+static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
+{
+	uint64_t h = ((uint64_t)hash << 32 | (address + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)((h ^ h >> 29) * UINT64_C(0xc2b2ae3d27d4eb4f) >> 32);
+}
+
+static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
+{
+	__builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
+/* The stack that parent becomes by a call into address; hash is that of the new path. */
+static inline uint32_t torsh_stacks_push(struct stack_table *table, uint32_t parent, uint32_t address, uint32_t hash)
 {
 	uint64_t key = (uint64_t)parent << 32 | (address + 1);
-	struct key_slot *slot = torsh_key_index_find(&table->index, key);
+	uint32_t i = hash & table->mask;
 
-	if (__builtin_expect(slot->key != 0, 1))
-		return slot->number;
-	return torsh_stacks_add(table, slot, key);
+	while (table->slots[i].key != key) {
+		if (__builtin_expect(!table->slots[i].key, 0))
+			return torsh_stacks_add(table, key, hash);
+		i = (i + 1) & table->mask;
+	}
+	return table->slots[i].number;
 }
 
 #endif

@@ -15,7 +15,7 @@
 #define FOREIGN_NS 1000000000u
 #define LEAVING_PASSES 64u /* over the rings of a target that goes on filling them */
 
-int torsh_target_create(struct target **created, int fd, pid_t pid)
+int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 {
 	struct target *target = torsh_memory_new(1, sizeof(*target));
 	int result = torsh_view_open(&target->view, fd);
@@ -25,19 +25,13 @@ int torsh_target_create(struct target **created, int fd, pid_t pid)
 	memcpy(&target->start, (const void *)target->view.header, sizeof(target->start));
 	target->pid = pid;
 	target->wait_status = -1;
-	target->pidfd = torsh_process_open(pid);
-	if (target->pidfd < 0) {
-		result = target->pidfd;
-		goto close;
-	}
+	target->pidfd = pidfd;
 	target->status_fd = torsh_process_open_status(pid);
 	target->stat_fd = torsh_process_open_stat(pid);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
 	*created = target;
 	return 0;
-close:
-	torsh_view_close(&target->view);
 free:
 	free(target);
 	return result;

@@ -34,7 +34,7 @@ struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
 	pid_t pid; /* as the kernel told us */
-	int pidfd, status_fd, stat_fd; /* the last two may be -1 */
+	int pidfd, status_fd, stat_fd; /* each may be -1: the process was gone when it was asked for */
 	_Atomic int fate; /* enum target_fate: stored by the control thread, which then forgets the target */
 
 	int is_clock_foreign; /* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
@@ -58,10 +58,11 @@ struct target {
 };
 
 /*
- * Attach to the channel behind fd, which becomes the target's. pid is the sender's. Returns 0 or -errno; -EPROTO says
+ * Attach to the channel behind fd, which becomes the target's as pidfd does, unless this fails. pid is the sender's;
+ * pidfd may be -1: it is gone already, but what it left in the channel is there. Returns 0 or -errno; -EPROTO says
  * that the channel was refused.
  */
-int torsh_target_create(struct target **target, int fd, pid_t pid);
+int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
 void torsh_target_destroy(struct target *target);
 
 /* Its tally begins; called once, by the drain thread. */

@@ -8,7 +8,11 @@ import sys
 
 MARK = "the planted leak"
 STEPS = 400  # as in train.py: one block a step
-BLOCK_BYTES = 4096
+BLOCK_BYTES = 65536
+
+
+def is_planted(frame, function, source):
+    return frame.get("function") == function and pathlib.Path(frame.get("file") or "").name == source.name
 
 
 def main(report_path, source_path):
@@ -17,18 +21,16 @@ def main(report_path, source_path):
     planted = next(i for i, line in enumerate(lines) if MARK in line)
     function = next(m[1] for line in reversed(lines[:planted]) if (m := re.match(r".*?(\w+)\(void\)$", line)))
     report = json.loads(pathlib.Path(report_path).read_text())
-    for leak in report["leaks"]:
-        for frame in leak["stack"]:
-            if frame.get("function") == function and pathlib.Path(frame.get("file") or "").name == source.name:
-                return judge(leak, frame, planted + 1)
-    sys.exit(f"the demo failed: no leak in {function} ({source.name}:{planted + 1}) was reported")
-
-
-def judge(leak, frame, line):
-    found = f"{frame['function']} ({frame['file']}:{frame['line']}): {leak['bytes']} bytes in {leak['blocks']} blocks"
-    if frame["line"] != line or leak["blocks"] != STEPS or leak["bytes"] != STEPS * BLOCK_BYTES:
-        sys.exit(f"the demo failed: expected line {line}, {STEPS * BLOCK_BYTES} bytes in {STEPS} blocks; found {found}")
-    print(f"The planted leak was found: {found}")
+    # The interpreter calls it from more than one place of its own: several stacks.
+    found = [(leak, frame) for leak in report["leaks"] for frame in leak["stack"] if is_planted(frame, function, source)]
+    if not found:
+        sys.exit(f"the demo failed: no leak in {function} ({source.name}:{planted + 1}) was reported")
+    blocks, n_bytes = (sum(leak[what] for leak, _ in found) for what in ("blocks", "bytes"))
+    said = ", ".join(sorted({f"{frame['function']} ({frame['file']}:{frame['line']})" for _, frame in found}))
+    if any(frame["line"] != planted + 1 for _, frame in found) or (blocks, n_bytes) != (STEPS, STEPS * BLOCK_BYTES):
+        sys.exit(f"the demo failed: expected line {planted + 1}, {STEPS * BLOCK_BYTES} bytes in {STEPS} blocks; "
+                 f"found {said}, {n_bytes} bytes in {blocks} blocks")
+    print(f"The planted leak was found: {said}, {n_bytes} bytes in {blocks} blocks")
 
 
 main(*sys.argv[1:])

@@ -14,7 +14,7 @@
 #endif
 #endif
 
-#define HISTORY_VALUES 512
+#define HISTORY_VALUES 8192
 
 static double history[HISTORY_VALUES];
 static size_t n_history;

@@ -136,8 +136,11 @@ static int read_fde(struct frame_description *d, const uint8_t *entry, uintptr_t
 	uint64_t length;
 	int err;
 
+	if (fde.is_bad)
+		return -EINVAL;
+	/* The distance back to the CIE; 0 would be one itself. */
 	length = torsh_dwarf_unsigned(&fde, 4);
-	if (fde.is_bad || length == 0)
+	if (length == 0)
 		return -EINVAL;
 	err = read_cie(d, cie_field - length);
 	if (err)

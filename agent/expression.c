@@ -79,76 +79,71 @@ static void branch(struct machine *m, bool is_taken)
 		m->code.at += distance;
 }
 
+/* a op b; what can't be computed is bad. */
+static uintptr_t combine(struct machine *m, uint8_t op, uintptr_t a, uintptr_t b)
+{
+	bool is_divided = op == 0x1b || op == 0x1d;
+
+	/* No divisor, or the one quotient that overflows: CPUs trap. */
+	if (is_divided && (b == 0 || (b == UINTPTR_MAX && a == (uintptr_t)INTPTR_MIN))) {
+		m->code.is_bad = true;
+		return 0;
+	}
+	switch (op) {
+	case 0x1a:
+		return a & b;
+	case 0x1b:
+		return (uintptr_t)((intptr_t)a / (intptr_t)b);
+	case 0x1c:
+		return a - b;
+	case 0x1d:
+		return a % b;
+	case 0x1e:
+		return a * b;
+	case 0x21:
+		return a | b;
+	case 0x22:
+		return a + b;
+	case 0x24:
+		return b < 64 ? a << b : 0;
+	case 0x25:
+		return b < 64 ? a >> b : 0;
+	case 0x26:
+		return (uintptr_t)((intptr_t)a >> (b < 64 ? b : 63));
+	default:
+		return a ^ b;
+	}
+}
+
+static bool is_true(uint8_t op, intptr_t a, intptr_t b)
+{
+	switch (op) {
+	case 0x29:
+		return a == b;
+	case 0x2a:
+		return a >= b;
+	case 0x2b:
+		return a > b;
+	case 0x2c:
+		return a <= b;
+	case 0x2d:
+		return a < b;
+	default:
+		return a != b;
+	}
+}
+
 /* Operations with two operands; false: another operation. */
 static bool run_binary(struct machine *m, uint8_t op)
 {
+	bool is_comparison = op >= 0x29 && op <= 0x2e;
 	uintptr_t a, b;
 
-	if (op != 0x1a && op != 0x1b && op != 0x1c && op != 0x1d && op != 0x1e && op != 0x21 && op != 0x22 &&
-	    (op < 0x24 || op > 0x27) && (op < 0x29 || op > 0x2e))
+	if (!is_comparison && (op < 0x1a || op > 0x1e) && op != 0x21 && op != 0x22 && (op < 0x24 || op > 0x27))
 		return false;
 	b = pop(m);
 	a = pop(m);
-	switch (op) {
-	case 0x1a:
-		push(m, a & b);
-		break;
-	case 0x1b:
-		/* The one quotient that overflows traps on a CPU. */
-		if (b == 0 || (b == UINTPTR_MAX && a == (uintptr_t)INTPTR_MIN))
-			m->code.is_bad = true;
-		else
-			push(m, (uintptr_t)((intptr_t)a / (intptr_t)b));
-		break;
-	case 0x1c:
-		push(m, a - b);
-		break;
-	case 0x1d:
-		if (b == 0)
-			m->code.is_bad = true;
-		else
-			push(m, a % b);
-		break;
-	case 0x1e:
-		push(m, a * b);
-		break;
-	case 0x21:
-		push(m, a | b);
-		break;
-	case 0x22:
-		push(m, a + b);
-		break;
-	case 0x24:
-		push(m, b < 64 ? a << b : 0);
-		break;
-	case 0x25:
-		push(m, b < 64 ? a >> b : 0);
-		break;
-	case 0x26:
-		push(m, (uintptr_t)((intptr_t)a >> (b < 64 ? b : 63)));
-		break;
-	case 0x27:
-		push(m, a ^ b);
-		break;
-	case 0x29:
-		push(m, (intptr_t)a == (intptr_t)b);
-		break;
-	case 0x2a:
-		push(m, (intptr_t)a >= (intptr_t)b);
-		break;
-	case 0x2b:
-		push(m, (intptr_t)a > (intptr_t)b);
-		break;
-	case 0x2c:
-		push(m, (intptr_t)a <= (intptr_t)b);
-		break;
-	case 0x2d:
-		push(m, (intptr_t)a < (intptr_t)b);
-		break;
-	case 0x2e:
-		push(m, (intptr_t)a != (intptr_t)b);
-		break;
-	}
+	push(m, is_comparison ? is_true(op, (intptr_t)a, (intptr_t)b) : combine(m, op, a, b));
 	return true;
 }
 

@@ -17,7 +17,8 @@ bool torsh_probe(uintptr_t address)
 
 bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value)
 {
-	if (address % sizeof(uintptr_t))
+	/* The first page is nobody's, though a *known_page that was never set says so. */
+	if (address % sizeof(uintptr_t) || address < PROBE_PAGE_BYTES)
 		return false;
 	if (torsh_probe_page(address) != *known_page && !torsh_probe(address))
 		return false;

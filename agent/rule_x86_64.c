@@ -87,7 +87,7 @@ static uint64_t compile_row(const struct cfi_row *row, uintptr_t ip)
 	if (row->cfa_block && is_rbp_plus(row->cfa_block, &deref, 1, &offset)) {
 		if (rbp->place == CFI_SAME)
 			return pack(RULE_DEREF_RBP, false, 0, offset);
-		if (rbp->place != CFI_AT_EXPRESSION || !is_rbp_plus((const uint8_t *)rbp->value, NULL, 0, &where))
+		if (rbp->place != CFI_AT_EXPRESSION || !is_rbp_plus((const uint8_t *)rbp->value, &deref, 0, &where))
 			return RULE_BAD;
 		return pack(RULE_DEREF_RBP, true, where, offset);
 	}

@@ -140,11 +140,12 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 
 void torsh_rules_forget(uintptr_t start, uintptr_t end)
 {
-	struct rule_table *current = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	struct rule_table *current = atomic_load_explicit(&torsh_rules_table, memory_order_acquire), *table = current;
 	size_t n_forgotten = 0;
 
-	for (struct rule_table *table = current; table; table = table->older)
+	do
 		n_forgotten += forget_span(table, start, end);
+	while ((table = table->older));
 	/* Only a full table lets stacks have frames whose rules it doesn't hold. */
 	if (n_forgotten == 0 && !is_full(current))
 		return;

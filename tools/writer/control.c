@@ -271,8 +271,10 @@ static int is_over(struct control *control, int *timeout_ms)
 		return 0;
 	if (control->n_targets)
 		until = control->last_change_ns + GRACE_NS;
+	else if (control->options->first_pidfd >= 0 && torsh_process_has_ended(control->options->first_pidfd))
+		until = control->start_ns + GRACE_NS;
 	if (now < until) {
-		*timeout_ms = (int)((until - now) / 1000000u) + 1;
+		*timeout_ms = (int)((until - now < GRACE_NS ? until - now : GRACE_NS) / 1000000u) + 1;
 		return 0;
 	}
 	*timeout_ms = CHILD_STEP_MS;

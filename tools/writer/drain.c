@@ -24,6 +24,11 @@
 #define FIRST_CHECKPOINT_NS 250000000u
 #define CHECKPOINT_NS 2000000000u
 #define CHECKPOINT_COST 33u /* at most one part in so many of the time */
+#define CHECKPOINT_AGE 64u /* at most so many while the session's age doubles, or so */
+#define CHECKPOINT_BYTES_A_SECOND (32u << 10)
+#define CHECKPOINT_SMALL_BYTES (64u << 10)
+#define CHECKPOINT_SMALL_NS UINT64_C(60000000000)
+#define CHECKPOINT_LARGE_NS UINT64_C(1800000000000)
 #define MEASURE_EVERY_NS 100000000u
 #define EVENTS_CHUNK (1u << 18)
 #define FORK_PATIENCE_NS 500000000u
@@ -162,25 +167,45 @@ static void write_events(struct drain *drain, struct target *target, uint32_t n_
 	look_for_stops(drain);
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Until the next checkpoint: seconds while they are cheap, for the time they take and for the room. A run of days whose
+ * checkpoints are megabytes gets fewer and fewer of them, so that the file grows with the logarithm of its length.
+ */
+static uint64_t checkpoint_pause_ns(struct drain *drain, uint64_t now, uint64_t n_bytes)
+{
+	uint64_t age = session_ns(drain, now) / CHECKPOINT_AGE;
+	uint64_t most = n_bytes > CHECKPOINT_SMALL_BYTES ? CHECKPOINT_LARGE_NS : CHECKPOINT_SMALL_NS;
+	uint64_t pause = larger(drain->checkpoint_step_ns, (now_ns() - now) * CHECKPOINT_COST);
+
+	if (drain->checkpoint_step_ns < CHECKPOINT_NS)
+		drain->checkpoint_step_ns *= 2;
+	pause = larger(pause, n_bytes * (1000000000u / CHECKPOINT_BYTES_A_SECOND));
+	return larger(pause, age < most ? age : most);
+}
+
 static void checkpoint(struct drain *drain, uint64_t now)
 {
-	uint64_t cost;
+	uint64_t n_before = torsh_recording_written(drain->file), n_events = 0;
 
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		struct target *target = drain->targets[i];
+		uint64_t n_start = torsh_recording_written(drain->file);
 
 		if (target->n_written == target->tally.n_folded)
 			continue;
 		target->n_written = target->tally.n_folded;
 		write_events(drain, target, 1);
+		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
 	look_for_stops(drain);
-	cost = (now_ns() - now) * CHECKPOINT_COST;
-	drain->checkpoint_step_ns *= 2;
-	if (drain->checkpoint_step_ns > CHECKPOINT_NS)
-		drain->checkpoint_step_ns = CHECKPOINT_NS;
-	drain->next_checkpoint_ns = now + (cost > drain->checkpoint_step_ns ? cost : drain->checkpoint_step_ns);
+	drain->next_checkpoint_ns =
+		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
 }
 
 /* ---- targets come and go ------------------------------------------------------------------------------------- */

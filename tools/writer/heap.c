@@ -8,7 +8,7 @@
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
 {
 	*heap = (struct heap){.first_stamp = first_stamp, .n_sites = 1};
-	heap->sites = torsh_memory_grow(NULL, &heap->site_capacity, 1, sizeof(*heap->sites));
+	heap->sites = torsh_memory_grow(NULL, &heap->site_capacity, 0, sizeof(*heap->sites));
 	torsh_live_create(&heap->live);
 }
 

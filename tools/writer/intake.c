@@ -153,8 +153,8 @@ int torsh_intake_is_dry(const struct intake *intake)
 }
 
 /* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
-static const char *place_frames(struct stack_place *path, struct intake_tables *tables,
-				const struct codec_stack *stack, uint32_t *numbers)
+static const char *place_frames(struct stack_place *path, struct intake_tables *tables, const struct codec_stack *stack,
+				uint32_t *numbers)
 {
 	for (uint32_t i = 0; i < stack->n; i++) {
 		int64_t number = torsh_code_number(tables->code, stack->ids[i]);
@@ -172,13 +172,14 @@ static const char *place_frames(struct stack_place *path, struct intake_tables *
 static const char *change_stack(struct intake *intake, struct intake_tables *tables, const struct codec_stack *stack)
 {
 	uint32_t depth = stack->pop == CODEC_POP_ALL ? 0 : intake->depth - stack->pop, numbers[CODEC_STACK_IDS];
-	struct stack_place *path = &intake->path[depth];
+	struct stack_place *path;
 	const char *why;
 
 	if (depth > intake->depth)
 		return "it left more frames than its stack had";
 	if (stack->n > STACK_DEPTH_MAX - depth)
 		return "its stack grew too deep";
+	path = &intake->path[depth];
 	why = place_frames(path, tables, stack, numbers);
 	if (why)
 		return why;

@@ -21,7 +21,7 @@ struct span {
 void torsh_mappings_create(struct mappings *mappings)
 {
 	*mappings = (struct mappings){.n_sites = 1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
-	mappings->sites = torsh_memory_grow(NULL, &mappings->site_capacity, 1, sizeof(*mappings->sites));
+	mappings->sites = torsh_memory_grow(NULL, &mappings->site_capacity, 0, sizeof(*mappings->sites));
 	torsh_ranges_create(&mappings->ranges);
 }
 

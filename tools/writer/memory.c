@@ -47,16 +47,16 @@ void *torsh_memory_table(size_t n, size_t n_bytes)
 
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)
 {
-	size_t wanted = (size_t)*capacity + *capacity / 2 + 16;
+	if (n >= *capacity) {
+		size_t wanted = (size_t)n + n / 2 + 16;
 
-	if (n < *capacity)
-		return items;
-	if (wanted <= n)
-		wanted = (size_t)n + 1;
-	items = or_die(reallocarray(items, wanted, n_bytes));
-	ask_for_huge_pages(items, wanted * n_bytes);
-	memset((char *)items + *capacity * n_bytes, 0, (wanted - *capacity) * n_bytes);
-	*capacity = (uint32_t)wanted;
+		if (wanted > UINT32_MAX)
+			or_die(NULL);
+		items = or_die(reallocarray(items, wanted, n_bytes));
+		ask_for_huge_pages(items, wanted * n_bytes);
+		*capacity = (uint32_t)wanted;
+	}
+	memset((char *)items + n * n_bytes, 0, n_bytes);
 	return items;
 }
 

@@ -16,8 +16,8 @@ void *torsh_memory_new(size_t n, size_t n_bytes);
 void *torsh_memory_table(size_t n, size_t n_bytes);
 
 /*
- * Room for one more than n items in an array of *capacity: the array, perhaps moved, what is new of it zeroed.
- * Grows by half, so that adding is O(1) on average.
+ * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps moved. Grows by half, so
+ * that adding is O(1) on average; what lies behind the item is not touched.
  */
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes);
 

@@ -14,7 +14,7 @@ struct range_node {
 void torsh_ranges_create(struct ranges *ranges)
 {
 	*ranges = (struct ranges){.n_nodes = 1, .random = UINT64_C(0x9e3779b97f4a7c15)};
-	ranges->nodes = torsh_memory_grow(NULL, &ranges->capacity, 1, sizeof(*ranges->nodes));
+	ranges->nodes = torsh_memory_grow(NULL, &ranges->capacity, 0, sizeof(*ranges->nodes));
 }
 
 void torsh_ranges_destroy(struct ranges *ranges)

@@ -66,10 +66,18 @@ static void append_stack_totals(struct recording_file *file, struct target *targ
 
 		chunk.n_stack_totals = 1;
 		chunk.stack_totals = &last;
-		torsh_recording_append(file, &chunk, worth);
+		if (torsh_recording_append(file, &chunk, worth))
+			target->rows->has_missed = 1;
 		torsh_rows_free(last_memory);
 		torsh__stack_totals__init(last);
 	}
+}
+
+/* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
+static void mark_all_changed(struct heap *heap)
+{
+	for (uint32_t i = 0; i < heap->n_sites; i++)
+		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
 }
 
 static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
@@ -84,6 +92,9 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_memory memory = {0}, sites_memory = {0};
 
+	if (target->rows->has_missed)
+		mark_all_changed(&target->tally.heap);
+	target->rows->has_missed = 0;
 	torsh_axis_settle(&target->tally.heap.axis);
 	torsh_axis_settle(&target->tally.mappings.axis);
 	append_stack_totals(file, target, worth, &sites, &sites_memory);
@@ -102,7 +113,8 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	chunk.mappings = &mappings_row;
 	chunk.threads = &threads_row;
 	chunk.series = &series_row;
-	torsh_recording_append(file, &chunk, worth);
+	if (torsh_recording_append(file, &chunk, worth))
+		target->rows->has_missed = 1;
 	torsh_rows_free(&memory);
 	torsh_rows_free(&sites_memory);
 }

@@ -10,7 +10,7 @@
 void torsh_stacks_create(struct stack_table *table)
 {
 	*table = (struct stack_table){.n_rows = 1, .mask = FIRST_SLOTS - 1};
-	table->rows = torsh_memory_grow(NULL, &table->capacity, 1, sizeof(*table->rows));
+	table->rows = torsh_memory_grow(NULL, &table->capacity, 0, sizeof(*table->rows));
 	table->slots = torsh_memory_table(FIRST_SLOTS, sizeof(*table->slots));
 }
 
@@ -50,7 +50,7 @@ uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash
 
 	table->rows = torsh_memory_grow(table->rows, &table->capacity, number, sizeof(*table->rows));
 	table->rows[number] = (struct stack_row){.parent = (uint32_t)(key >> 32), .address = (uint32_t)key - 1};
-	if (table->n_rows > table->mask / 2)
+	if (table->n_rows > table->mask / 4 * 3)
 		double_slots(table);
 	fill_slot(table, &(struct stack_slot){.key = key, .number = number, .hash = hash});
 	return number;

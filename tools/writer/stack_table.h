@@ -29,7 +29,7 @@ struct stack_slot {
 struct stack_table {
 	struct stack_row *rows; /* by number */
 	uint32_t n_rows, capacity; /* n_rows >= 1 */
-	struct stack_slot *slots; /* mask + 1, at least half of them empty */
+	struct stack_slot *slots; /* mask + 1, a quarter of them empty at least */
 	uint32_t mask;
 };
 

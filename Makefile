@@ -94,7 +94,7 @@ $(BUILD)/flags: FORCE
 
 $(BUILD)/target/%.o: %.c $(BUILD)/flags | needs
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/target/%.o: %.S $(BUILD)/flags | needs
 	@mkdir -p $(@D)

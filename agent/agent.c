@@ -156,6 +156,13 @@ static void describe(struct channel *channel)
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }
 
+static int say_if_failed(int result)
+{
+	if (result)
+		torsh_say("nothing is recorded: the writer can't be reached: ", strerrordesc_np(-result), NULL);
+	return result;
+}
+
 /* A channel for this process, handed to the session's writer. */
 static int open_channel(const struct channel *parent)
 {
@@ -173,7 +180,7 @@ static int open_channel(const struct channel *parent)
 	if (!*socket_path || (result && !parent)) {
 		result = torsh_session_begin(base_name(program_path), agent_path, socket_path);
 		if (!result)
-			result = torsh_session_join(socket_path, fd);
+			result = say_if_failed(torsh_session_join(socket_path, fd));
 	}
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (result) {

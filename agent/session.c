@@ -27,6 +27,7 @@
 
 #define SOCKET_FD 3
 #define RECORDING_FD 4
+#define WRITER_DESCRIPTORS 65536
 
 struct plan {
 	const char *program; /* base name */
@@ -283,17 +284,21 @@ static void reset_signals(void)
 	TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof(none), 0, 0);
 }
 
-/* The target may have tied its own hands; the writer's soft limits are the hard ones. */
+/* The target may have tied its own hands: the writer takes what it may have, the hard limits at least. */
 static void raise_limits(void)
 {
-	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_NOFILE, RLIMIT_CPU, RLIMIT_STACK};
+	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_STACK, RLIMIT_NOFILE};
 	struct rlimit limit;
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (!getrlimit((__rlimit_resource_t)limits[i], &limit)) {
-			limit.rlim_cur = limit.rlim_max;
-			setrlimit((__rlimit_resource_t)limits[i], &limit);
-		}
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		__rlimit_resource_t which = (__rlimit_resource_t)limits[i];
+		rlim_t most = which == RLIMIT_NOFILE ? WRITER_DESCRIPTORS : RLIM_INFINITY;
+
+		if (getrlimit(which, &limit) || !setrlimit(which, &(struct rlimit){most, most}))
+			continue;
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(which, &limit);
+	}
 }
 
 /* Both descriptors may have any number, each other's too: move them out of the way first. */
@@ -301,8 +306,8 @@ static void place_descriptors(int socket_fd, int recording_fd)
 {
 	int null;
 
-	socket_fd = fcntl(socket_fd, F_DUPFD, 16);
-	recording_fd = fcntl(recording_fd, F_DUPFD, 16);
+	socket_fd = fcntl(socket_fd, F_DUPFD, RECORDING_FD + 1);
+	recording_fd = fcntl(recording_fd, F_DUPFD, RECORDING_FD + 1);
 	dup2(socket_fd, SOCKET_FD);
 	dup2(recording_fd, RECORDING_FD);
 	null = open("/dev/null", O_RDWR);
@@ -323,19 +328,20 @@ static void put_option_number(struct text *text, uint64_t number)
 
 __attribute__((noreturn)) static void become_writer(const struct plan *plan, int socket_fd, int recording_fd)
 {
-	char max_size[24], reserve[24];
-	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve);
+	char max_size[24], reserve[24], target[24];
+	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target);
 	const char *arguments[] = {
 		"torsh-writer", "--socket",   plan->socket_path, "--recording",
 		plan->recording, "--record",  torsh_config.record_full ? "full" : "folded",
 		"--max-size",	max_size,     "--reserve",	 reserve,
-		"--summary",	torsh_config.summary ? "1" : "0",  NULL,
+		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target, NULL,
 	};
 	char **environment = writer_environment();
 	long result;
 
 	put_option_number(&max_text, torsh_config.max_size_bytes);
 	put_option_number(&reserve_text, torsh_config.reserve_bytes);
+	put_option_number(&target_text, plan->pid);
 	place_descriptors(socket_fd, recording_fd);
 	reset_signals();
 	raise_limits();
@@ -375,7 +381,11 @@ static int start_writer(struct plan *plan)
 	pid = fork_silently();
 	if (pid == 0)
 		become_writer(plan, socket_fd, recording_fd);
-	return pid < 0 ? (int)-pid : 0;
+	if (pid > 0)
+		return 0;
+	unlink(plan->socket_path);
+	torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
+	return (int)-pid;
 }
 
 static int plan_writer(struct plan *plan, const char *agent_path)
@@ -412,6 +422,7 @@ int torsh_session_begin(const char *program, const char *agent_path, char socket
 	if (pid == 0)
 		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
 	if (pid < 0) {
+		torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
 		result = (int)pid;
 		goto remove;
 	}

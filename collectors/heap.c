@@ -12,7 +12,7 @@ static int is_off(void)
 	return !(torsh_config.activities & ACTIVITY_HEAP);
 }
 
-void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
+static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame, int may_ask)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct flow *flow;
@@ -22,10 +22,20 @@ void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, cons
 	flow = torsh_flow_enter();
 	if (!flow)
 		return;
-	if (torsh_next_has_usable_size)
+	if (may_ask)
 		alloc.usable = torsh_next.malloc_usable_size(block);
 	torsh_flow_alloc(flow, &alloc, torsh_config.with_stack ? frame : NULL);
 	torsh_flow_leave(flow);
+}
+
+void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame)
+{
+	record_alloc(block, size, entry, frame, torsh_next_has_usable_size);
+}
+
+void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry, const void *frame)
+{
+	record_alloc(block, size, entry, frame, 0);
 }
 
 static void record_free(void *block, uint32_t is_realloc)

@@ -109,12 +109,21 @@ EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 	release(p);
 }
 
+/* Not every allocator has the whole aligned family: what it lacks comes from the C library. */
+static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *frame)
+{
+	if (torsh_next_is_elsewhere & 1u << by)
+		torsh_heap_allocated_elsewhere(p, n, ALLOC_ALIGNED, frame);
+	else
+		torsh_heap_allocated(p, n, ALLOC_ALIGNED, frame);
+}
+
 EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
 {
 	int error = torsh_next.posix_memalign(out, alignment, n);
 
 	if (!error)
-		torsh_heap_allocated(*out, n, ALLOC_ALIGNED, HOOK_FRAME);
+		record_aligned(*out, n, NEXT_POSIX_MEMALIGN, HOOK_FRAME);
 	return error;
 }
 
@@ -122,7 +131,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
 	void *p = torsh_next.aligned_alloc(alignment, n);
 
-	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	record_aligned(p, n, NEXT_ALIGNED_ALLOC, HOOK_FRAME);
 	return p;
 }
 
@@ -130,7 +139,7 @@ EXPORT void *memalign(size_t alignment, size_t n)
 {
 	void *p = torsh_next.memalign(alignment, n);
 
-	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	record_aligned(p, n, NEXT_MEMALIGN, HOOK_FRAME);
 	return p;
 }
 
@@ -138,7 +147,7 @@ EXPORT void *valloc(size_t n)
 {
 	void *p = torsh_next.valloc(n);
 
-	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	record_aligned(p, n, NEXT_VALLOC, HOOK_FRAME);
 	return p;
 }
 
@@ -146,7 +155,7 @@ EXPORT void *pvalloc(size_t n)
 {
 	void *p = torsh_next.pvalloc(n);
 
-	torsh_heap_allocated(p, n, ALLOC_ALIGNED, HOOK_FRAME);
+	record_aligned(p, n, NEXT_PVALLOC, HOOK_FRAME);
 	return p;
 }
 

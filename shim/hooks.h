@@ -18,6 +18,8 @@
 
 /* Heap: collectors/heap.c. block may be NULL: the call failed. */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
+/* By another allocator than malloc's, which can't be asked for its usable size. */
+void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry, const void *frame);
 void torsh_heap_freeing(void *block);
 void torsh_heap_resizing(void *block);
 void torsh_heap_not_resized(void *block);

@@ -19,6 +19,7 @@ static _Thread_local int is_looking_up;
 static const char *problem, *allocator_path = "";
 
 int torsh_next_has_usable_size;
+uint32_t torsh_next_is_elsewhere;
 
 static void *boot_calloc(size_t n, size_t size)
 {
@@ -116,13 +117,30 @@ static const char *defined_before_us(const char *name)
 	return info.dli_fname;
 }
 
+static uint32_t find_elsewhere(const struct torsh_next *found)
+{
+	const void *const aligned[] = {
+		[NEXT_POSIX_MEMALIGN] = (const void *)found->posix_memalign,
+		[NEXT_ALIGNED_ALLOC] = (const void *)found->aligned_alloc,
+		[NEXT_MEMALIGN] = (const void *)found->memalign,
+		[NEXT_VALLOC] = (const void *)found->valloc,
+		[NEXT_PVALLOC] = (const void *)found->pvalloc,
+	};
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < sizeof(aligned) / sizeof(aligned[0]); i++)
+		set |= (uint32_t)(strcmp(path_of(aligned[i]), allocator_path) != 0) << i;
+	return set;
+}
+
 /* Who serves the program's heap, and can we see it? */
-static void inspect_allocator(void *real_malloc)
+static void inspect_allocator(const struct torsh_next *found)
 {
 	void *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
 	const char *before_us = defined_before_us("malloc");
 
-	allocator_path = path_of(real_malloc);
+	allocator_path = path_of((const void *)found->malloc);
+	torsh_next_is_elsewhere = find_elsewhere(found);
 	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
 	if (before_us) {
 		allocator_path = before_us;
@@ -141,6 +159,7 @@ static void use_jemalloc(struct torsh_next *next)
 		return;
 	if (torsh_jemalloc_serve(next)) {
 		allocator_path = "torsh's jemalloc";
+		torsh_next_is_elsewhere = 0;
 		torsh_next_has_usable_size = 1;
 	} else {
 		problem = "heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
@@ -165,7 +184,7 @@ static int look_up(void)
 #include "shim/next.def"
 #undef NEXT
 #undef NEXT_VOID
-	inspect_allocator((void *)found.malloc);
+	inspect_allocator(&found);
 	use_jemalloc(&found);
 	torsh_next = found;
 	is_looking_up = 0;

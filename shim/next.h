@@ -24,6 +24,10 @@ extern struct torsh_next torsh_next;
 /* malloc_usable_size belongs to the allocator that serves the program: it may be asked. */
 extern int torsh_next_has_usable_size;
 
+/* Of these, a bit for each that another library than malloc's serves. */
+enum torsh_next_aligned { NEXT_POSIX_MEMALIGN, NEXT_ALIGNED_ALLOC, NEXT_MEMALIGN, NEXT_VALLOC, NEXT_PVALLOC };
+extern uint32_t torsh_next_is_elsewhere;
+
 /* The path by which the loader knows this library, as it was given to it. NULL when it can't be told. */
 const char *torsh_next_own_path(void);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
+#include "tools/writer/process_info.h"
 #include "tools/writer/summary.h"
 
 #define SOCKET_FD 3
@@ -29,6 +31,7 @@ struct options {
 	const char *socket, *recording;
 	int is_full, has_summary;
 	struct recording_limits limits;
+	int first_pidfd;
 };
 
 static int parse_number(const char *text, uint64_t *number)
@@ -63,6 +66,11 @@ static int parse_option(struct options *options, int option, const char *value)
 			return -EINVAL;
 		options->has_summary = (int)number;
 		return 0;
+	case 't':
+		if (parse_number(value, &number) || number > INT_MAX)
+			return -EINVAL;
+		options->first_pidfd = torsh_process_open((pid_t)number);
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -75,12 +83,13 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"record", required_argument, NULL, 'f'},
 		{"max-size", required_argument, NULL, 'm'},
 		{"reserve", required_argument, NULL, 'e'},
+		{"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},
 		{0},
 	};
 	int option;
 
-	*options = (struct options){.has_summary = 1, .limits.reserve_bytes = RESERVE_DEFAULT};
+	*options = (struct options){.has_summary = 1, .limits.reserve_bytes = RESERVE_DEFAULT, .first_pidfd = -ENOENT};
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		if (option == '?')
 			return -EINVAL;
@@ -123,6 +132,7 @@ static int serve(const struct options *options)
 		.socket_path = options->socket,
 		.signal_fd = take_signals(),
 		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.first_pidfd = options->first_pidfd,
 	};
 	struct drain_options drain_options = {
 		.recording_fd = RECORDING_FD,
@@ -155,7 +165,7 @@ int main(int argc, char **argv)
 
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
-		      "       [--reserve BYTES] [--summary 0|1]\n"
+		      "       [--reserve BYTES] [--summary 0|1] [--target PID]\n"
 		      "It is started by the agent, with a socket as descriptor 3 and the recording as 4.\n",
 		      stderr);
 		return 2;

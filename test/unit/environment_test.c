@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,10 +30,15 @@ static int count_name(char *const *environment, const char *name)
 
 static int start(void **state)
 {
+	static char output[64] = "CMOCKA_MESSAGE_OUTPUT=";
 	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so",
-			      "TORSH_PROFILER_RECORD=full", NULL};
+			      "TORSH_PROFILER_RECORD=full", NULL, NULL};
 
 	(void)state;
+	if (getenv("CMOCKA_MESSAGE_OUTPUT")) {
+		strncat(output, getenv("CMOCKA_MESSAGE_OUTPUT"), 16);
+		own[3] = output;
+	}
 	environ = own;
 	torsh_environment_start("/abs/libtorshagent.so", "/run/s");
 	return 0;

@@ -261,6 +261,14 @@ static void handle(struct control *control, struct watch *watch)
 	}
 }
 
+/* The process that began the session may have been killed before its hello. */
+static int is_first_gone(const struct control *control)
+{
+	int pidfd = control->options->first_pidfd;
+
+	return pidfd == -ESRCH || (pidfd >= 0 && torsh_process_has_ended(pidfd));
+}
+
 /* Is all over? If not, *timeout_ms says when to ask again, -1: after the next event. */
 static int is_over(struct control *control, int *timeout_ms)
 {
@@ -271,7 +279,7 @@ static int is_over(struct control *control, int *timeout_ms)
 		return 0;
 	if (control->n_targets)
 		until = control->last_change_ns + GRACE_NS;
-	else if (control->options->first_pidfd >= 0 && torsh_process_has_ended(control->options->first_pidfd))
+	else if (is_first_gone(control))
 		until = control->start_ns + GRACE_NS;
 	if (now < until) {
 		*timeout_ms = (int)((until - now < GRACE_NS ? until - now : GRACE_NS) / 1000000u) + 1;

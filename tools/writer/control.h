@@ -13,7 +13,7 @@ struct control_options {
 	const char *socket_path; /* removed at the end, with its directory */
 	int signal_fd; /* readable when the writer is to end */
 	int done_fd; /* the drain's */
-	int first_pidfd; /* of the process that began the session: no hello is waited for after its end. -1: not known */
+	int first_pidfd; /* of the process that began the session: no hello is waited for after its end. Or -errno */
 };
 
 /*

@@ -94,24 +94,28 @@ static uint32_t add_module(const struct module *found)
 	struct channel *channel = &torsh_process->channel;
 	const struct link_map *map = found->link_map;
 	struct channel_module module = {.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
-	char buffer[PATH_MAX];
-	struct text path = TEXT_IN(buffer);
+	/* Not on the stack: that may be a signal handler's small one. */
+	struct text path = {.bytes = torsh_sys_pages(PATH_MAX), .capacity = PATH_MAX};
 	uint32_t n = atomic_load_explicit(&channel->header->n_modules, memory_order_acquire), index;
 
-	buffer[0] = '\0';
+	if (!path.bytes)
+		return CHANNEL_NO_MODULE;
 	read_path(map, &path);
 	if (map)
 		read_build_id(&module);
 	for (index = 0; index < n && index < CHANNEL_MODULES; index++)
 		if (is_same(channel, &channel->modules[index], &module, &path))
-			return index;
+			goto unmap;
 	module.path = torsh_channel_add_text(channel, path.bytes, path.length);
 	index = atomic_fetch_add_explicit(&channel->header->n_modules, 1, memory_order_acq_rel);
 	if (index >= CHANNEL_MODULES) {
 		atomic_store_explicit(&channel->header->n_modules, CHANNEL_MODULES, memory_order_relaxed);
-		return CHANNEL_NO_MODULE;
+		index = CHANNEL_NO_MODULE;
+	} else {
+		channel->modules[index] = module;
 	}
-	channel->modules[index] = module;
+unmap:
+	torsh_sys_munmap(path.bytes, PATH_MAX);
 	return index;
 }
 

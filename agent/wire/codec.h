@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The bytes of an event on a ring, and in a full recording. Encoder and decoder keep the same small state, one per
+ * The bytes of an event on a ring. Encoder and decoder keep the same small state, one per
  * ring and direction: the last stamp and address, a table of recent addresses and one of recent stack changes. So a
  * typical event is 3 to 7 bytes.
  *
@@ -8,7 +8,7 @@
  *	bits 0-1  kind: 1 free or realloc_begin, 2 alloc, 3 cold; 0 is never written
  *	bits 2-3  n: the stamp's difference to the ring's previous event takes 1 << n bytes
  *	bits 4-6  address: 0 one byte, index into the recent addresses; 1-5 zig-zag difference of (address >> 4) in
- *		  1, 2, 3, 4, 6 bytes; 7 eight bytes, as it is (not a multiple of 16). Cold: 0
+ *		  1, 2, 3, 4, 6 bytes; 7 eight bytes, as it is (no multiple of 16, or too far away). Cold: 0
  *	bit 7	  free: it is a realloc_begin. alloc: usable size is given (otherwise it is what glibc's formula says)
  * Second byte, alloc:
  *	bits 0-1  n: the size takes 1 << n bytes
@@ -166,7 +166,8 @@ static inline uint8_t *torsh_codec_put_address(struct codec *codec, uint8_t *at,
 		return at + 1;
 	}
 	codec->addresses[slot] = address;
-	if (address & 15) {
+	/* Six bytes hold any difference of addresses below 2^51, which is more than any kernel gives out unasked. */
+	if ((address & 15) | zigzag >> 48) {
 		*lead |= 7u << 4;
 		return torsh_codec_put(at, address, 8);
 	}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The heap as folded says the same as a naive replay that keeps every block in an array and, after every event, the
+ * shares of all stacks: sums, exact peak with its holders, temporaries, realloc, and what the program did wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/writer/heap.h"
+
+#define N_PLACES 24u
+#define N_SITES 6u
+#define N_FLOWS 3u
+#define N_EVENTS 120u
+#define N_TRACES 4000u
+
+/* One block of the naive replay; a realloc's old block is in hand. */
+struct block {
+	int is_live;
+	uint64_t size;
+	uint32_t site, flow;
+};
+
+struct replay {
+	struct block places[N_PLACES];
+	struct block hand[N_FLOWS];
+	uint32_t hand_place[N_FLOWS];
+	uint32_t last[N_FLOWS]; /* place of the flow's latest allocation + 1 */
+	uint64_t peak, peak_blocks, peak_time, peak_bytes_of[N_SITES], peak_blocks_of[N_SITES];
+	uint64_t allocs, alloc_bytes, frees, reallocs, temporary, unknown, implicit;
+	uint64_t allocs_of[N_SITES], temporary_of[N_SITES];
+};
+
+static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *blocks, uint64_t *bytes_of,
+		   uint64_t *blocks_of)
+{
+	*bytes = *blocks = 0;
+	memset(bytes_of, 0, N_SITES * sizeof(*bytes_of));
+	memset(blocks_of, 0, N_SITES * sizeof(*blocks_of));
+	for (uint32_t i = 0; i < N_PLACES + N_FLOWS; i++) {
+		const struct block *block = i < N_PLACES ? &replay->places[i] : &replay->hand[i - N_PLACES];
+
+		if (!block->is_live)
+			continue;
+		*bytes += block->size;
+		++*blocks;
+		bytes_of[block->site] += block->size;
+		blocks_of[block->site]++;
+	}
+}
+
+/* After each event: is this the first moment with so many bytes? */
+static void look_at_peak(struct replay *replay, uint64_t time)
+{
+	uint64_t bytes, blocks, bytes_of[N_SITES], blocks_of[N_SITES];
+
+	add_up(replay, &bytes, &blocks, bytes_of, blocks_of);
+	if (bytes <= replay->peak)
+		return;
+	replay->peak = bytes;
+	replay->peak_blocks = blocks;
+	replay->peak_time = time;
+	memcpy(replay->peak_bytes_of, bytes_of, sizeof(bytes_of));
+	memcpy(replay->peak_blocks_of, blocks_of, sizeof(blocks_of));
+}
+
+static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, uint64_t size, uint32_t site, int is_realloc)
+{
+	if (replay->places[place].is_live)
+		replay->implicit++;
+	if (is_realloc && replay->hand[flow].is_live) {
+		replay->hand[flow].is_live = 0;
+		replay->reallocs++;
+		replay->frees++;
+	}
+	replay->places[place] = (struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
+	replay->allocs++;
+	replay->alloc_bytes += size;
+	replay->allocs_of[site]++;
+	replay->last[flow] = place + 1;
+}
+
+static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
+{
+	struct block *block = &replay->places[place];
+
+	if (!block->is_live) {
+		replay->unknown++;
+		return;
+	}
+	replay->frees++;
+	if (replay->last[flow] == place + 1 && block->flow == flow) {
+		replay->temporary++;
+		replay->temporary_of[block->site]++;
+		replay->last[flow] = 0;
+	}
+	block->is_live = 0;
+}
+
+/* The realloc didn't happen: the block is back, unless another one lives there by now. */
+static void replay_fail(struct replay *replay, uint32_t flow)
+{
+	uint32_t place = replay->hand_place[flow];
+
+	if (!replay->hand[flow].is_live)
+		return;
+	if (replay->places[place].is_live)
+		replay->implicit++;
+	else
+		replay->places[place] = replay->hand[flow];
+	replay->hand[flow].is_live = 0;
+}
+
+static void replay_begin(struct replay *replay, uint32_t flow, uint32_t place)
+{
+	replay_fail(replay, flow);
+	if (!replay->places[place].is_live) {
+		replay->unknown++;
+		return;
+	}
+	replay->hand[flow] = replay->places[place];
+	replay->hand_place[flow] = place;
+	replay->places[place].is_live = 0;
+}
+
+struct folded {
+	struct heap heap;
+	struct stack_table stacks;
+	struct heap_flow flows[N_FLOWS];
+	uint32_t sites[N_SITES];
+};
+
+static void start(struct folded *folded)
+{
+	memset(folded, 0, sizeof(*folded));
+	torsh_heap_create(&folded->heap, 0);
+	torsh_stacks_create(&folded->stacks);
+	for (uint32_t i = 0; i < N_SITES; i++)
+		folded->sites[i] = torsh_heap_site(&folded->heap, &folded->stacks,
+						   torsh_stacks_push(&folded->stacks, 0, i, torsh_stacks_hash(0, i)));
+	for (uint32_t i = 0; i < N_FLOWS; i++)
+		folded->flows[i].number = i;
+}
+
+static void stop(struct folded *folded)
+{
+	torsh_heap_destroy(&folded->heap);
+	torsh_stacks_destroy(&folded->stacks);
+}
+
+static uint64_t address_of(uint32_t place)
+{
+	return 0x1000 + 32 * (uint64_t)place;
+}
+
+static void both_alloc(struct replay *replay, struct folded *folded, uint64_t time, uint64_t *random, int is_realloc)
+{
+	static const uint64_t sizes[] = {0, 0, 1, 8, 8, 16, 24, 100};
+	uint32_t flow = (uint32_t)random_below(random, N_FLOWS), place = (uint32_t)random_below(random, N_PLACES);
+	uint32_t site = (uint32_t)random_below(random, N_SITES);
+	uint64_t size = sizes[random_below(random, 8)];
+
+	/* Mostly a place that is free, as allocators do. */
+	for (int i = 0; i < 8 && replay->places[place].is_live; i++)
+		place = (uint32_t)random_below(random, N_PLACES);
+	replay_alloc(replay, flow, place, size, site, is_realloc);
+	torsh_heap_alloc(&folded->heap, &folded->flows[flow],
+			 &(struct heap_alloc){
+				 .stamp = time,
+				 .address = address_of(place),
+				 .size = size,
+				 .usable = size + 8,
+				 .site = folded->sites[site],
+				 .is_realloc = (uint32_t)is_realloc,
+			 });
+}
+
+static void both_change(struct replay *replay, struct folded *folded, uint64_t time, uint64_t *random)
+{
+	uint32_t flow = (uint32_t)random_below(random, N_FLOWS), place = (uint32_t)random_below(random, N_PLACES);
+
+	/* Often the thread's latest block, so that there are temporaries. */
+	if (replay->last[flow] && random_below(random, 3) == 0)
+		place = replay->last[flow] - 1;
+	switch (random_below(random, 10)) {
+	case 0:
+	case 1:
+		replay_begin(replay, flow, place);
+		torsh_heap_realloc_begin(&folded->heap, &folded->flows[flow], time, address_of(place));
+		break;
+	case 2:
+		both_alloc(replay, folded, time, random, 1);
+		break;
+	case 3:
+		replay_fail(replay, flow);
+		torsh_heap_realloc_failed(&folded->heap, &folded->flows[flow], time);
+		break;
+	case 4:
+	case 5:
+	case 6:
+		replay_free(replay, flow, place);
+		torsh_heap_free(&folded->heap, &folded->flows[flow], time, address_of(place));
+		break;
+	default:
+		both_alloc(replay, folded, time, random, 0);
+		break;
+	}
+	look_at_peak(replay, time);
+}
+
+static void assert_same_now(const struct replay *replay, const struct folded *folded)
+{
+	uint64_t bytes, blocks, bytes_of[N_SITES], blocks_of[N_SITES], usable = 0;
+	const struct heap *heap = &folded->heap;
+
+	add_up(replay, &bytes, &blocks, bytes_of, blocks_of);
+	usable = bytes + 8 * blocks;
+	assert_int_equal(heap->axis.bytes, bytes);
+	assert_int_equal(heap->axis.n, blocks);
+	assert_int_equal(heap->usable_bytes, usable);
+	for (uint32_t i = 0; i < N_SITES; i++) {
+		const struct heap_site *site = &heap->sites[folded->sites[i]];
+
+		assert_int_equal(site->live.bytes, bytes_of[i]);
+		assert_int_equal(site->live.n, blocks_of[i]);
+		assert_int_equal(site->allocs, replay->allocs_of[i]);
+		assert_int_equal(site->temporary, replay->temporary_of[i]);
+	}
+	assert_int_equal(heap->allocs, replay->allocs);
+	assert_int_equal(heap->alloc_bytes, replay->alloc_bytes);
+	assert_int_equal(heap->frees, replay->frees);
+	assert_int_equal(heap->reallocs, replay->reallocs);
+	assert_int_equal(heap->temporary, replay->temporary);
+	assert_int_equal(heap->unknown_frees, replay->unknown);
+	assert_int_equal(heap->implicit_frees, replay->implicit);
+	assert_int_equal(heap->allocs, heap->frees + heap->implicit_frees + heap->axis.n);
+}
+
+static void assert_same_peak(const struct replay *replay, struct folded *folded)
+{
+	struct heap *heap = &folded->heap;
+
+	torsh_axis_settle(&heap->axis);
+	assert_int_equal(heap->axis.peak_bytes, replay->peak);
+	assert_int_equal(heap->axis.peak_n, replay->peak_blocks);
+	assert_int_equal(heap->axis.peak_stamp, replay->peak_time);
+	for (uint32_t i = 0; i < N_SITES; i++) {
+		const struct share *share = &heap->sites[folded->sites[i]].live;
+
+		assert_int_equal(torsh_share_peak_bytes(share, &heap->axis), replay->peak_bytes_of[i]);
+		assert_int_equal(torsh_share_peak_n(share, &heap->axis), replay->peak_blocks_of[i]);
+	}
+}
+
+static void any_trace_folds_as_it_replays(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= N_TRACES; seed++) {
+		struct replay replay = {0};
+		struct folded folded;
+		uint64_t random = seed;
+
+		start(&folded);
+		for (uint64_t time = 1; time <= N_EVENTS; time++) {
+			both_change(&replay, &folded, time, &random);
+			assert_same_now(&replay, &folded);
+			/* A look in between, as a checkpoint takes, changes nothing. */
+			if (random_below(&random, 16) == 0)
+				assert_same_peak(&replay, &folded);
+		}
+		assert_same_peak(&replay, &folded);
+		stop(&folded);
+	}
+}
+
+static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size, uint32_t site, int is_realloc)
+{
+	torsh_heap_alloc(&folded->heap, &folded->flows[0],
+			 &(struct heap_alloc){
+				 .stamp = time,
+				 .address = address,
+				 .size = size,
+				 .site = folded->sites[site],
+				 .is_realloc = (uint32_t)is_realloc,
+			 });
+}
+
+static void of_equal_peaks_the_first_counts(void **state)
+{
+	struct folded folded;
+
+	(void)state;
+	start(&folded);
+	alloc(&folded, 10, 0x100, 50, 0, 0);
+	torsh_heap_free(&folded.heap, &folded.flows[0], 20, 0x100);
+	alloc(&folded, 30, 0x200, 50, 1, 0);
+	torsh_heap_free(&folded.heap, &folded.flows[0], 40, 0x200);
+	torsh_axis_settle(&folded.heap.axis);
+	assert_int_equal(folded.heap.axis.peak_stamp, 10);
+	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[0]].live, &folded.heap.axis), 50);
+	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[1]].live, &folded.heap.axis), 0);
+	stop(&folded);
+}
+
+/* Free-then-malloc would see 100, malloc-then-free 230; the truth is 130. */
+static void a_realloc_is_one_change(void **state)
+{
+	struct folded folded;
+
+	(void)state;
+	start(&folded);
+	alloc(&folded, 10, 0x100, 100, 0, 0);
+	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
+	assert_int_equal(folded.heap.axis.bytes, 100);
+	alloc(&folded, 30, 0x900, 130, 1, 1);
+	assert_int_equal(folded.heap.axis.bytes, 130);
+	assert_int_equal(folded.heap.axis.n, 1);
+	torsh_axis_settle(&folded.heap.axis);
+	assert_int_equal(folded.heap.axis.peak_bytes, 130);
+	assert_int_equal(folded.heap.axis.peak_n, 1);
+	assert_int_equal(folded.heap.reallocs, 1);
+	stop(&folded);
+}
+
+static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
+{
+	struct folded folded;
+
+	(void)state;
+	start(&folded);
+	alloc(&folded, 10, 0x100, 100, 0, 0);
+	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
+	torsh_heap_alloc(&folded.heap, &folded.flows[1],
+			 &(struct heap_alloc){.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
+	alloc(&folded, 30, 0x900, 130, 1, 1);
+	assert_int_equal(folded.heap.implicit_frees, 0);
+	assert_int_equal(folded.heap.axis.bytes, 137);
+	assert_int_equal(torsh_live_find(&folded.heap.live, 0x100)->size, 7);
+	stop(&folded);
+}
+
+static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
+{
+	static const struct {
+		uint64_t size;
+		uint32_t class;
+	} sizes[] = {{0, 0}, {1, 1}, {2, 2}, {3, 2}, {4, 3}, {1023, 10}, {1024, 11}, {LIVE_SIZE_MAX, 48}};
+	struct folded folded;
+
+	(void)state;
+	start(&folded);
+	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t before = folded.heap.size_blocks[sizes[i].class];
+
+		alloc(&folded, i, 0x100 + 16 * i, sizes[i].size, 0, 0);
+		assert_int_equal(folded.heap.size_blocks[sizes[i].class], before + 1);
+	}
+	stop(&folded);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_trace_folds_as_it_replays),
+		cmocka_unit_test(of_equal_peaks_the_first_counts),
+		cmocka_unit_test(a_realloc_is_one_change),
+		cmocka_unit_test(an_address_in_a_reallocs_hand_may_be_another_threads),
+		cmocka_unit_test(blocks_are_counted_by_the_magnitude_of_their_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The table of live blocks says the same as a plain array, whatever is added and removed in whatever order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/writer/live_table.h"
+
+#define N_PLACES 200000u /* enough that pages double and split */
+
+struct model {
+	uint8_t *is_live;
+	uint64_t *size;
+	uint64_t n_live;
+};
+
+static uint64_t address_of(uint32_t place)
+{
+	/* Three heaps, one of addresses that are no multiples of 16. */
+	static const uint64_t bases[] = {0x555500000000, 0x7f0000000000, 0x7fff00000008};
+
+	return bases[place % 3] + (uint64_t)place * 48;
+}
+
+static void change_one(struct live_table *table, struct model *model, uint32_t place, uint64_t size)
+{
+	uint64_t address = address_of(place);
+	struct live_block *block = torsh_live_find(table, address);
+	int is_there;
+
+	assert_int_equal(block != NULL, model->is_live[place]);
+	if (block) {
+		assert_int_equal(block->address, address);
+		assert_int_equal(block->size, model->size[place]);
+		torsh_live_remove(table, block);
+		model->n_live--;
+	} else {
+		block = torsh_live_add(table, address, &is_there);
+		assert_int_equal(is_there, 0);
+		block->size = size;
+		block->site = place;
+		model->size[place] = size;
+		model->n_live++;
+	}
+	model->is_live[place] ^= 1;
+	assert_int_equal(table->n_blocks, model->n_live);
+}
+
+static void assert_same_blocks(const struct live_table *table, const struct model *model)
+{
+	uint8_t *seen = calloc(N_PLACES, 1);
+	struct live_block *block;
+	uint64_t at = 0, n = 0;
+
+	while ((block = torsh_live_next(table, &at))) {
+		assert_true(model->is_live[block->site]);
+		assert_int_equal(seen[block->site], 0);
+		assert_int_equal(block->address, address_of(block->site));
+		assert_int_equal(block->size, model->size[block->site]);
+		seen[block->site] = 1;
+		n++;
+	}
+	assert_int_equal(n, model->n_live);
+	free(seen);
+}
+
+static void a_table_is_like_an_array(void **state)
+{
+	struct model model = {.is_live = calloc(N_PLACES, 1), .size = calloc(N_PLACES, sizeof(uint64_t))};
+	struct live_table table;
+	uint64_t random = 1;
+
+	(void)state;
+	torsh_live_create(&table);
+	for (int round = 0; round < 6; round++) {
+		/* Grows in one round, shrinks in the next: places that are live go first. */
+		for (uint32_t i = 0; i < N_PLACES; i++) {
+			uint32_t place = (uint32_t)random_below(&random, N_PLACES);
+
+			if (model.is_live[place] == (round & 1) || random_below(&random, 4) == 0)
+				change_one(&table, &model, place, random_next(&random) & LIVE_SIZE_MAX);
+		}
+		assert_same_blocks(&table, &model);
+	}
+	torsh_live_destroy(&table);
+	free(model.is_live);
+	free(model.size);
+}
+
+static void a_block_that_is_there_is_not_added(void **state)
+{
+	struct live_block *first, *second;
+	struct live_table table;
+	int is_there;
+
+	(void)state;
+	torsh_live_create(&table);
+	first = torsh_live_add(&table, 0x1000, &is_there);
+	assert_int_equal(is_there, 0);
+	first->size = 77;
+	second = torsh_live_add(&table, 0x1000, &is_there);
+	assert_int_equal(is_there, 1);
+	assert_int_equal(second->size, 77);
+	assert_int_equal(table.n_blocks, 1);
+	torsh_live_destroy(&table);
+}
+
+static void usable_sizes_are_kept(void **state)
+{
+	static const struct {
+		uint64_t size, usable, kept;
+	} sizes[] = {
+		{0, 24, 24},
+		{10, 10, 10},
+		{100, 0, 0}, /* not known */
+		{100, 50, 0}, /* can't be */
+		{UINT64_C(17) << 30, UINT64_C(22) << 30, UINT64_C(22) << 30},
+		{0, 0, 0},
+	};
+	struct live_block block = {.address = 16};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		block.size = sizes[i].size;
+		torsh_live_set_usable(&block, sizes[i].usable);
+		assert_int_equal(torsh_live_usable(&block), sizes[i].kept);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_is_like_an_array),
+		cmocka_unit_test(a_block_that_is_there_is_not_added),
+		cmocka_unit_test(usable_sizes_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -89,11 +89,22 @@ static cJSON *make_processes(const struct view *view)
 	return list;
 }
 
+/* What the first process was at its end: a wrapper that executed the program is an image before that. */
+static const struct profile_process *last_image(const struct reading *reading)
+{
+	const struct profile_process *image = reading->processes[0];
+
+	for (size_t i = 1; i < reading->n_processes; i++)
+		if (image->end == TORSH__PROCESS__END_KIND__EXECUTED && reading->processes[i]->pid == image->pid)
+			image = reading->processes[i];
+	return image;
+}
+
 static void print_json(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
-	const struct profile_process *first = reading->processes[0];
+	const struct profile_process *first = last_image(reading);
 	cJSON *inherited = torsh_json_object();
 	struct json json;
 	char end[32];

@@ -108,13 +108,13 @@ void torsh_program_inspect(const char *file, struct text *problem)
 {
 	char path[PATH_MAX], found_bytes[PATH_MAX];
 	struct text found = TEXT_IN(found_bytes), wanted = TEXT_IN(path);
-	_Alignas(ElfW(Ehdr)) char head[HEAD_BYTES];
+	_Alignas(ElfW(Ehdr)) char head[HEAD_BYTES] = {0};
 	int is_script = 1;
 
 	torsh_text_put(&wanted, file);
 	for (int i = 0; is_script && i < MAX_INTERPRETERS; i++) {
 		const char *what = NULL;
-		struct stat stat;
+		struct stat stat = {0};
 		long fd, n;
 
 		found.length = 0;

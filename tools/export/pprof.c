@@ -139,11 +139,11 @@ static int64_t number_build_id(struct pprof *state, const struct profile_module 
 static uint64_t number_mapping(struct pprof *state, struct numbered_process *numbered,
 			       const struct profile_module *module)
 {
-	uint64_t *id = &numbered->mappings[module - numbered->process->modules];
+	uint64_t *id = &numbered->mappings[module - numbered->process->modules], known = *id;
 	Pprof__Mapping *mapping;
 
-	if (*id)
-		return *id;
+	if (known)
+		return known;
 	mapping = torsh_need(malloc(sizeof(*mapping)));
 	pprof__mapping__init(mapping);
 	*id = state->profile.n_mapping + 1;

@@ -108,6 +108,7 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 	if (rc < 0) {
 		torsh_profile_destroy(profile);
 		free(*problem);
+		*problem = NULL;
 		return rc;
 	}
 	*out = profile;

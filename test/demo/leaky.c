@@ -60,7 +60,8 @@ static PyMethodDef methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "leaky", .m_size = -1, .m_methods = methods};
+static struct PyModuleDef module = {
+	.m_base = PyModuleDef_HEAD_INIT, .m_name = "leaky", .m_size = -1, .m_methods = methods};
 
 PyMODINIT_FUNC PyInit_leaky(void)
 {

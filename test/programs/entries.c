@@ -133,10 +133,10 @@ static void *resize_in_vain(void)
 }
 
 static void *(*const leaks[])(void) = {
-	leak_malloc,       leak_calloc,  leak_realloc_of_null, leak_realloc_grown,  leak_realloc_shrunk,
-	leak_realloc_moved, leak_realloc_mapped, leak_reallocarray,   leak_posix_memalign, leak_aligned_alloc,
-	leak_memalign,     leak_valloc,  leak_pvalloc,        leak_strdup,         leak_strndup,
-	leak_wcsdup,       leak_zero,    leak_large,          leak_by_dlsym,       resize_in_vain,
+	leak_malloc,	    leak_calloc,	 leak_realloc_of_null, leak_realloc_grown,  leak_realloc_shrunk,
+	leak_realloc_moved, leak_realloc_mapped, leak_reallocarray,    leak_posix_memalign, leak_aligned_alloc,
+	leak_memalign,	    leak_valloc,	 leak_pvalloc,	       leak_strdup,	    leak_strndup,
+	leak_wcsdup,	    leak_zero,		 leak_large,	       leak_by_dlsym,	    resize_in_vain,
 };
 
 #define N_LEAKS (sizeof(leaks) / sizeof(leaks[0]))

@@ -32,10 +32,21 @@
 #define DEPTHS 24
 #define CALLS_MAX 1200
 
-enum site { AT_MALLOC, AT_CALLOC, AT_REALLOC, AT_REALLOCARRAY, AT_POSIX_MEMALIGN, AT_ALIGNED_ALLOC, AT_MEMALIGN, AT_STRDUP, N_SITES };
+enum site {
+	AT_MALLOC,
+	AT_CALLOC,
+	AT_REALLOC,
+	AT_REALLOCARRAY,
+	AT_POSIX_MEMALIGN,
+	AT_ALIGNED_ALLOC,
+	AT_MEMALIGN,
+	AT_STRDUP,
+	N_SITES
+};
 
 static const char *const site_names[N_SITES] = {
-	"at_malloc", "at_calloc", "at_realloc", "at_reallocarray", "at_posix_memalign", "at_aligned_alloc", "at_memalign", "at_strdup",
+	"at_malloc",	     "at_calloc",	 "at_realloc",	"at_reallocarray",
+	"at_posix_memalign", "at_aligned_alloc", "at_memalign", "at_strdup",
 };
 
 struct share {
@@ -188,7 +199,8 @@ static void at_strdup(struct request *request)
 static void descend(struct request *request, unsigned depth)
 {
 	static void (*const calls[N_SITES])(struct request *) = {
-		at_malloc, at_calloc, at_realloc, at_reallocarray, at_posix_memalign, at_aligned_alloc, at_memalign, at_strdup,
+		at_malloc,	   at_calloc,	     at_realloc,  at_reallocarray,
+		at_posix_memalign, at_aligned_alloc, at_memalign, at_strdup,
 	};
 
 	if (depth)

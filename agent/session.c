@@ -313,7 +313,8 @@ static void place_descriptors(int socket_fd, int recording_fd)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	if (fcntl(2, F_GETFD) < 0)
+	/* Without a summary whoever reads the target's stderr to its end need not wait for the writer's. */
+	if (!torsh_config.summary || fcntl(2, F_GETFD) < 0)
 		dup2(null, 2);
 	if (TORSH_SYS(SYS_close_range, RECORDING_FD + 1, UINT32_MAX, 0, 0, 0, 0) < 0)
 		for (int fd = RECORDING_FD + 1; fd < 1024; fd++)

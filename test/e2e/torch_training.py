@@ -16,6 +16,8 @@ TRAIN = ROOT / "test/bench/workloads/train.py"
 
 
 def torch_python():
+    if IS_QUICK:
+        raise Skip("takes too long for the short form of the tests")
     may_download = os.environ.get("TORSH_TEST_TORCH") == "1"
     found = run([ROOT / "test/demo/python", *([] if may_download else ["--no-download"])], os.environ, timeout=3000)
     if found.returncode:

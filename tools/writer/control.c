@@ -15,6 +15,7 @@
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
+#define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
 #define CALLERS_MAX 64u /* connections without a hello; the oldest has to go for one more */
 
@@ -273,12 +274,13 @@ static int is_first_gone(const struct control *control)
 static int is_over(struct control *control, int *timeout_ms)
 {
 	uint64_t now = torsh_ticks_monotonic_ns(), until = control->start_ns + FIRST_HELLO_NS;
+	uint64_t grace = torsh_drain_had_children(control->drain) ? GRACE_NS : SHORT_GRACE_NS;
 
 	*timeout_ms = -1;
 	if (torsh_drain_finished(control->drain) < control->n_targets)
 		return 0;
 	if (control->n_targets)
-		until = control->last_change_ns + GRACE_NS;
+		until = control->last_change_ns + grace;
 	else if (is_first_gone(control))
 		until = control->start_ns + GRACE_NS;
 	if (now < until) {

@@ -45,6 +45,7 @@ struct drain {
 	pthread_t thread;
 	_Atomic uint32_t mail; /* moves when the control thread did something */
 	_Atomic uint64_t n_finished;
+	_Atomic int had_children; /* stored before n_finished moves */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -104,6 +105,11 @@ void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fa
 uint64_t torsh_drain_finished(struct drain *drain)
 {
 	return atomic_load_explicit(&drain->n_finished, memory_order_acquire);
+}
+
+int torsh_drain_had_children(struct drain *drain)
+{
+	return atomic_load_explicit(&drain->had_children, memory_order_acquire);
 }
 
 int torsh_drain_awaits_child(struct drain *drain)
@@ -314,6 +320,14 @@ static void look_at_parent(struct drain *drain, struct target *target)
 	target->inherited_bytes = fork->bytes;
 }
 
+static int has_children(const struct target *target)
+{
+	const struct channel_header *header = target->view.header;
+
+	return target->tally.n_forks || target->tally.is_executing ||
+	       atomic_load_explicit(&header->counters[COUNTER_followed_children], memory_order_relaxed);
+}
+
 /* Children that were forked and said nothing yet may be about to. */
 static void await_children(struct drain *drain, const struct target *target, uint64_t now)
 {
@@ -373,6 +387,8 @@ static void finish_target(struct drain *drain, uint32_t i)
 	look_for_stops(drain);
 	add_summary(drain, target);
 	await_children(drain, target, now_ns());
+	if (has_children(target))
+		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
 	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);

@@ -42,6 +42,9 @@ void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fa
 /* Targets that are finished so far. */
 uint64_t torsh_drain_finished(struct drain *drain);
 
+/* Did a finished process start others, so that one may be on its way to say hello? */
+int torsh_drain_had_children(struct drain *drain);
+
 /* Is a child that a finished process forked perhaps still on its way to say hello? */
 int torsh_drain_awaits_child(struct drain *drain);
 

@@ -195,7 +195,8 @@ static void leaks_are_those_of_all_processes(void **state)
 	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(leak, "stack", 0), "function")));
 	assert_string_equal(text_of(item_of(json, "processes", 0), "end"), "exit 0");
 	assert_string_equal(text_of(item_of(json, "processes", 1), "end"), "signal 9");
-	assert_string_equal(item_of(item_of(json, "processes", 0), "arguments", 1)->valuestring, "--odd=\xef\xbf\xbd\"\n");
+	assert_string_equal(item_of(item_of(json, "processes", 0), "arguments", 1)->valuestring,
+			    "--odd=\xef\xbf\xbd\"\n");
 	cJSON_Delete(json);
 }
 

@@ -107,14 +107,17 @@ static void speedscope_has_a_sampled_profile_for_each_weight(void **state)
 	frames = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "shared"), "frames");
 	profiles = cJSON_GetObjectItem(json, "profiles");
 	assert_int_equal(cJSON_GetArraySize(profiles), N_EXPORT_WEIGHTS);
-	cJSON_ArrayForEach(one, profiles) {
+	cJSON_ArrayForEach(one, profiles)
+	{
 		const cJSON *samples = cJSON_GetObjectItem(one, "samples"), *sample, *index;
 
 		assert_string_equal(cJSON_GetObjectItem(one, "type")->valuestring, "sampled");
 		assert_string_equal(cJSON_GetObjectItem(one, "unit")->valuestring, "bytes");
 		assert_int_equal(cJSON_GetArraySize(samples), cJSON_GetArraySize(cJSON_GetObjectItem(one, "weights")));
-		cJSON_ArrayForEach(sample, samples) {
-			cJSON_ArrayForEach(index, sample) {
+		cJSON_ArrayForEach(sample, samples)
+		{
+			cJSON_ArrayForEach(index, sample)
+			{
 				assert_true(index->valueint >= 0);
 				assert_true(index->valueint < cJSON_GetArraySize(frames));
 			}
@@ -126,7 +129,8 @@ static void speedscope_has_a_sampled_profile_for_each_weight(void **state)
 	one = cJSON_GetArrayItem(cJSON_GetObjectItem(one, "samples"), 0);
 	assert_int_equal(cJSON_GetArraySize(one), 4);
 	assert_string_equal(
-		cJSON_GetObjectItem(cJSON_GetArrayItem(frames, cJSON_GetArrayItem(one, 3)->valueint), "name")->valuestring,
+		cJSON_GetObjectItem(cJSON_GetArrayItem(frames, cJSON_GetArrayItem(one, 3)->valueint), "name")
+			->valuestring,
 		"a;b");
 	one = cJSON_GetArrayItem(profiles, EXPORT_PEAK);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(one, "samples")), 2);

@@ -48,8 +48,8 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	torsh__live__init(&fixture->live);
 	torsh__heap__init(&fixture->heap);
 	torsh__process__init(&fixture->process);
-#define OF_PROCESS(message)                                                                                            \
-	fixture->message.has_process = 1;                                                                              \
+#define OF_PROCESS(message)               \
+	fixture->message.has_process = 1; \
 	fixture->message.process = number;
 	OF_PROCESS(modules)
 	OF_PROCESS(addresses)
@@ -152,8 +152,21 @@ static inline uint32_t fixture_stack(struct fixture *fixture, const char *frames
 	return parent;
 }
 
-enum { ALLOCS, ALLOC_BYTES, TEMPORARY, TEMPORARY_BYTES, BASE_BLOCKS, BASE_BYTES, LIVE_BLOCKS, LIVE_BYTES, LIVE_USABLE,
-       LIVE_FIRST, LIVE_LAST, LIVE_INHERITED, LIVE_INHERITED_BYTES };
+enum {
+	ALLOCS,
+	ALLOC_BYTES,
+	TEMPORARY,
+	TEMPORARY_BYTES,
+	BASE_BLOCKS,
+	BASE_BYTES,
+	LIVE_BLOCKS,
+	LIVE_BYTES,
+	LIVE_USABLE,
+	LIVE_FIRST,
+	LIVE_LAST,
+	LIVE_INHERITED,
+	LIVE_INHERITED_BYTES
+};
 
 /* A row of StackTotals; also counted as allocated what base and delta are together. */
 static inline void fixture_total(struct fixture *fixture, uint32_t stack, uint32_t seen, uint64_t base_blocks,

@@ -52,7 +52,8 @@ static inline bool schema_check_type(struct schema_check *check, const cJSON *ty
 	if (cJSON_IsString(types))
 		return schema_is_type(types->valuestring, value) ||
 		       schema_refuse(check, at, "is no", types->valuestring);
-	cJSON_ArrayForEach(type, types) {
+	cJSON_ArrayForEach(type, types)
+	{
 		if (schema_is_type(type->valuestring, value))
 			return true;
 	}
@@ -64,7 +65,8 @@ static inline bool schema_check_required(struct schema_check *check, const cJSON
 {
 	const cJSON *name;
 
-	cJSON_ArrayForEach(name, names) {
+	cJSON_ArrayForEach(name, names)
+	{
 		if (cJSON_IsObject(value) && !cJSON_GetObjectItemCaseSensitive(value, name->valuestring))
 			return schema_refuse(check, at, "lacks", name->valuestring);
 	}
@@ -80,7 +82,8 @@ static inline bool schema_check_members(struct schema_check *check, const cJSON 
 
 	if (!cJSON_IsObject(value))
 		return true;
-	cJSON_ArrayForEach(member, value) {
+	cJSON_ArrayForEach(member, value)
+	{
 		const cJSON *its = cJSON_GetObjectItemCaseSensitive(known, member->string);
 		char path[256];
 
@@ -104,7 +107,8 @@ static inline bool schema_check_items(struct schema_check *check, const cJSON *i
 	snprintf(path, sizeof(path), "%.200s[]", at);
 	if (!cJSON_IsArray(value))
 		return true;
-	cJSON_ArrayForEach(item, value) {
+	cJSON_ArrayForEach(item, value)
+	{
 		if (!schema_fits(check, items, item, path))
 			return false;
 	}
@@ -115,7 +119,8 @@ static inline bool schema_check_any(struct schema_check *check, const cJSON *lis
 {
 	const cJSON *one;
 
-	cJSON_ArrayForEach(one, list) {
+	cJSON_ArrayForEach(one, list)
+	{
 		struct schema_check other = {.root = check->root};
 
 		if (schema_fits(&other, one, value, at))
@@ -128,7 +133,8 @@ static inline bool schema_check_enum(struct schema_check *check, const cJSON *li
 {
 	const cJSON *one;
 
-	cJSON_ArrayForEach(one, list) {
+	cJSON_ArrayForEach(one, list)
+	{
 		if (cJSON_Compare(one, value, true))
 			return true;
 	}
@@ -189,7 +195,8 @@ static inline bool schema_fits(struct schema_check *check, const cJSON *schema, 
 	}
 	if (!cJSON_IsObject(schema))
 		return schema_refuse(check, at, "has no", "schema");
-	cJSON_ArrayForEach(keyword, schema) {
+	cJSON_ArrayForEach(keyword, schema)
+	{
 		if (!schema_check_keyword(check, schema, keyword, value, at))
 			return false;
 	}

@@ -16,17 +16,9 @@ static void sizes_may_have_a_unit(void **state)
 		const char *text;
 		uint64_t bytes;
 	} sizes[] = {
-		{"0", 0},
-		{"4096", 4096},
-		{"10K", 10240},
-		{"10k", 10240},
-		{"5M", 5u << 20},
-		{"1G", 1u << 30},
-		{"1.5G", 3u << 29},
-		{"2TiB", UINT64_C(2) << 40},
-		{"100 kB", 102400},
-		{"12B", 12},
-		{" 7 ", 7},
+		{"0", 0},	    {"4096", 4096},   {"10K", 10240},	  {"10k", 10240},
+		{"5M", 5u << 20},   {"1G", 1u << 30}, {"1.5G", 3u << 29}, {"2TiB", UINT64_C(2) << 40},
+		{"100 kB", 102400}, {"12B", 12},      {" 7 ", 7},
 	};
 
 	(void)state;
@@ -40,7 +32,8 @@ static void sizes_may_have_a_unit(void **state)
 
 static void what_is_no_size_is_refused(void **state)
 {
-	static const char *const texts[] = {"", "K", "-1", "1X", "10KK", "0x10", "1e400", "9999999T", "nan", "1K2", "+5"};
+	static const char *const texts[] = {"",	     "K",	 "-1",	"1X",  "10KK", "0x10",
+					    "1e400", "9999999T", "nan", "1K2", "+5"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {

@@ -16,17 +16,17 @@ static const char doc[] = "Compare a recording with budgets. Exit status 1 when 
 			  "set are those of the process with the highest. What isn't known counts as broken.";
 
 /* BUDGET(name, option, argument, what is compared) */
-#define BUDGETS                                                                                                        \
-	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                                                               \
-	BUDGET(peak, "max-peak", "SIZE", "bytes of heap at the peak")                                                  \
-	BUDGET(rss, "max-rss", "SIZE", "bytes of the highest resident set")                                            \
+#define BUDGETS                                                             \
+	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                    \
+	BUDGET(peak, "max-peak", "SIZE", "bytes of heap at the peak")       \
+	BUDGET(rss, "max-rss", "SIZE", "bytes of the highest resident set") \
 	BUDGET(dropped, "max-dropped", "N", "events dropped")
 
 enum budget_name {
 #define BUDGET(name, option, argument, text) BUDGET_##name,
 	BUDGETS
 #undef BUDGET
-	N_BUDGETS
+		N_BUDGETS
 };
 
 struct budget {

@@ -198,12 +198,12 @@ static void print_fields(const struct event *event)
 #define torsh_print_u32(name, value) printf(",\"%s\":%" PRIu32, name, value)
 #define torsh_print_i32(name, value) printf(",\"%s\":%" PRId32, name, value)
 #define torsh_print_u64(name, value) print_u64(name, value)
-#define EVENT(id, NAME, name, text)                                                                                    \
-	case EVENT_##NAME: {                                                                                           \
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME: {        \
 		const struct event_##name *fields = &event->name;
 #define FIELD(type, field) torsh_print_##type(#field, fields->field);
-#define END(NAME)                                                                                                      \
-	break;                                                                                                         \
+#define END(NAME) \
+	break;    \
 	}
 #include "agent/wire/events.def"
 #undef EVENT
@@ -220,8 +220,8 @@ static void print_fields(const struct event *event)
 static const char *event_name(uint32_t id)
 {
 	switch (id) {
-#define EVENT(id, NAME, name, text)                                                                                    \
-	case EVENT_##NAME:                                                                                             \
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME:          \
 		return #name;
 #define FIELD(type, name)
 #define END(NAME)
@@ -252,7 +252,8 @@ static void print_events(const Torsh__Events *events)
 		torsh_columns_close(reader);
 	}
 	if (rc < 0)
-		torsh_warn("%" PRIu32 " events of process %" PRIu32 " are damaged: those that could be read are printed",
+		torsh_warn("%" PRIu32 " events of process %" PRIu32
+			   " are damaged: those that could be read are printed",
 			   events->n_events, events->process);
 }
 
@@ -272,7 +273,7 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 			continue;
 		}
 		n = *(const size_t *)(at + field->quantifier_offset);
-		messages = *(ProtobufCMessage **const *)(at + field->offset);
+		messages = *(ProtobufCMessage * *const *)(at + field->offset);
 		for (size_t k = 0; k < n; k++) {
 			if (messages[k]->descriptor != &torsh__events__descriptor)
 				print_message(field->name, messages[k]);

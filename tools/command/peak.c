@@ -14,9 +14,10 @@
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_MAPPED 5
 
-static const char doc[] = "Show which stacks held memory at the moment when the heap was largest.\v"
-			  "The moment is exact: the sizes that the program asked for, summed over all live blocks, were "
-			  "never higher. Of several processes the one with the highest peak is shown; --pid chooses.";
+static const char doc[] =
+	"Show which stacks held memory at the moment when the heap was largest.\v"
+	"The moment is exact: the sizes that the program asked for, summed over all live blocks, were "
+	"never higher. Of several processes the one with the highest peak is shown; --pid chooses.";
 
 struct view {
 	const struct reading *reading;

@@ -63,7 +63,7 @@ static bool is_loader(const char *path)
 }
 
 /* The program headers name the loader; a static program has none. interpreter "" then. */
-static bool read_interpreter(int fd, const ElfW(Ehdr) *header, char *interpreter, size_t n_interpreter)
+static bool read_interpreter(int fd, const ElfW(Ehdr) * header, char *interpreter, size_t n_interpreter)
 {
 	ElfW(Phdr) segment;
 
@@ -88,7 +88,7 @@ static bool read_interpreter(int fd, const ElfW(Ehdr) *header, char *interpreter
 }
 
 /* What this program runs on itself. */
-static bool is_own_machine(const ElfW(Ehdr) *header)
+static bool is_own_machine(const ElfW(Ehdr) * header)
 {
 	ElfW(Ehdr) own;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -97,8 +97,7 @@ static bool is_own_machine(const ElfW(Ehdr) *header)
 	if (fd < 0)
 		return true;
 	if (read(fd, &own, sizeof(own)) == (ssize_t)sizeof(own))
-		is_same = header->e_machine == own.e_machine &&
-			  memcmp(header->e_ident, own.e_ident, EI_VERSION) == 0;
+		is_same = header->e_machine == own.e_machine && memcmp(header->e_ident, own.e_ident, EI_VERSION) == 0;
 	close(fd);
 	return is_same;
 }

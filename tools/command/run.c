@@ -32,8 +32,10 @@ static const struct setting {
 	char letter;
 	enum value_kind kind;
 } settings[] = {
-	{"output", "DIR|FILE", "OUTPUT", NULL, "where to record; %p pid, %n program, %r rank, %h host, %t time "
-	 "(torsh-%n-%p)", 'o', VALUE_TEXT},
+	{"output", "DIR|FILE", "OUTPUT", NULL,
+	 "where to record; %p pid, %n program, %r rank, %h host, %t time "
+	 "(torsh-%n-%p)",
+	 'o', VALUE_TEXT},
 	{"record", "WHAT", "RECORD", NULL, "full: every event is kept; folded: only what reports need", 0, VALUE_TEXT},
 	{"activities", "LIST", "ACTIVITIES", NULL, "what to record: heap,vm,... (all that is found)", 0, VALUE_TEXT},
 	{"filter", "PATTERN", "FILTER", NULL, "only programs with such a name", 0, VALUE_TEXT},
@@ -152,8 +154,9 @@ static void preload(const char *agent)
 	char *all;
 
 	if (strpbrk(agent, ": "))
-		torsh_die("LD_PRELOAD can't hold a path with a blank or a colon: %s. Set TORSH_AGENT to a symbolic link",
-			  agent);
+		torsh_die(
+			"LD_PRELOAD can't hold a path with a blank or a colon: %s. Set TORSH_AGENT to a symbolic link",
+			agent);
 	if (others && strstr(others, agent))
 		return;
 	all = others && *others ? torsh_need_text("%s:%s", agent, others) : torsh_need_text("%s", agent);
@@ -174,8 +177,8 @@ static struct argp_option *make_options(void)
 			.doc = settings[i].text,
 		};
 	}
-	options[N_SETTINGS] = (struct argp_option){
-		.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
+	options[N_SETTINGS] =
+		(struct argp_option){.name = "agent", .key = KEY_AGENT, .arg = "FILE", .doc = "the agent to preload"};
 	return options;
 }
 

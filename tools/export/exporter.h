@@ -11,17 +11,17 @@
 #include "tools/profile/holders.h"
 
 /* WEIGHT(NAME, name, what it counts) */
-#define EXPORT_WEIGHTS                                                                                                 \
-	WEIGHT(LEAKED, leaked, "not freed when the process ended")                                                     \
-	WEIGHT(PEAK, peak, "held when the heap was largest")                                                           \
-	WEIGHT(ALLOCATED, allocated, "ever allocated")                                                                 \
+#define EXPORT_WEIGHTS                                             \
+	WEIGHT(LEAKED, leaked, "not freed when the process ended") \
+	WEIGHT(PEAK, peak, "held when the heap was largest")       \
+	WEIGHT(ALLOCATED, allocated, "ever allocated")             \
 	WEIGHT(TEMPORARY, temporary, "freed by their own thread before it allocated another")
 
 enum export_weight {
 #define WEIGHT(NAME, name, text) EXPORT_##NAME,
 	EXPORT_WEIGHTS
 #undef WEIGHT
-	N_EXPORT_WEIGHTS
+		N_EXPORT_WEIGHTS
 };
 
 #define EXPORT_ALL N_EXPORT_WEIGHTS
@@ -41,7 +41,8 @@ struct export_sample {
 
 struct exporter;
 
-struct export {
+struct export
+{
 	const struct exporter *exporter;
 	FILE *file; /* binary */
 	const struct profile *profile;

@@ -42,11 +42,11 @@ struct pprof {
 };
 
 /* Append a new message, made with its type's init, to a repeated field. */
-#define ADD_MESSAGE(state, field, room, made)                                                                          \
-	do {                                                                                                           \
-		(state)->profile.field = torsh_need_room((state)->profile.field, (state)->profile.n_##field,           \
-							 &(state)->room, sizeof(*(state)->profile.field));             \
-		(state)->profile.field[(state)->profile.n_##field++] = (made);                                         \
+#define ADD_MESSAGE(state, field, room, made)                                                                \
+	do {                                                                                                 \
+		(state)->profile.field = torsh_need_room((state)->profile.field, (state)->profile.n_##field, \
+							 &(state)->room, sizeof(*(state)->profile.field));   \
+		(state)->profile.field[(state)->profile.n_##field++] = (made);                               \
 	} while (0)
 
 static int compare_texts(const void *a, const void *b)
@@ -116,8 +116,8 @@ static struct numbered_process *number_process(struct pprof *state, const struct
 		if (state->processes[i].process == process)
 			return &state->processes[i];
 	}
-	state->processes = torsh_need_room(state->processes, state->n_processes, &state->processes_room,
-					   sizeof(*numbered));
+	state->processes =
+		torsh_need_room(state->processes, state->n_processes, &state->processes_room, sizeof(*numbered));
 	numbered = &state->processes[state->n_processes++];
 	*numbered = (struct numbered_process){
 		.process = process,
@@ -233,8 +233,8 @@ static void begin_pprof(struct export *export)
 		add_type(state, profile->n_sample_type++, torsh_export_weight_names[i], "space", "bytes");
 	}
 	profile->has_time_nanos = profile->has_duration_nanos = profile->has_default_sample_type = 1;
-	profile->time_nanos = (int64_t)export->profile->start_realtime_ns;
-	profile->duration_nanos = (int64_t)export->profile->end_ns;
+	profile->time_nanos = (int64_t) export->profile->start_realtime_ns;
+	profile->duration_nanos = (int64_t) export->profile->end_ns;
 	profile->default_sample_type = profile->sample_type[1]->type;
 }
 

@@ -70,8 +70,8 @@ static uint32_t number_frame(struct speedscope *state, const char *name, const c
 
 static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
 {
-	state->numbers = torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room,
-					 sizeof(*state->numbers));
+	state->numbers =
+		torsh_need_room(state->numbers, state->n_numbers, &state->numbers_room, sizeof(*state->numbers));
 	state->numbers[state->n_numbers++] = number;
 	kept->n++;
 }
@@ -91,9 +91,9 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 	for (size_t i = 0; i < n; i++) {
 		const struct frame *frame = state->frames[i];
 
-		keep_number(state, &kept,
-			    number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file,
-					 frame->line));
+		keep_number(
+			state, &kept,
+			number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file, frame->line));
 	}
 	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room, sizeof(kept));
 	state->samples[state->n_samples++] = kept;
@@ -168,9 +168,9 @@ static int end_speedscope(struct export *export)
 	torsh_json_begin(&json, export->file);
 	torsh_json_member(&json, "$schema", torsh_json_text("https://www.speedscope.app/file-format-schema.json"));
 	torsh_json_member(&json, "exporter", torsh_json_text("torsh"));
-	torsh_json_member(&json, "name",
-			  torsh_json_text(profile->n_processes ? torsh_profile_program_name(profile->processes[0])
-							       : NULL));
+	torsh_json_member(
+		&json, "name",
+		torsh_json_text(profile->n_processes ? torsh_profile_program_name(profile->processes[0]) : NULL));
 	torsh_json_member(&json, "activeProfileIndex", torsh_json_u64(0));
 	torsh_json_member(&json, "shared", make_shared(state));
 	torsh_json_array(&json, "profiles");

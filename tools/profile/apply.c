@@ -172,8 +172,7 @@ static void apply_addresses(struct profile *profile, const Torsh__Addresses *row
 		profile->n_bad_rows++;
 		return;
 	}
-	process->addresses =
-		grow_table(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
+	process->addresses = grow_table(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
 	/* What lies between was never sent: it must not pass for the first symbol and module. */
 	for (size_t i = process->n_addresses; i < end; i++)
 		process->addresses[i] = (struct profile_address){.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
@@ -492,8 +491,8 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 
 	if (rc < 0)
 		return rc;
-#define APPLY_ALL(field, function)                                                               \
-	for (size_t i = 0; i < chunk->n_##field; i++)                                            \
+#define APPLY_ALL(field, function)                    \
+	for (size_t i = 0; i < chunk->n_##field; i++) \
 		function(profile, chunk->field[i]);
 	APPLY_ALL(process, apply_process)
 	APPLY_ALL(modules, apply_modules)

@@ -12,7 +12,11 @@
 #define NAME_BYTES 128
 #define FRAMES_MAX 64 /* a longer run of the C library's own frames is none */
 
-enum module_kind { LOADER = BOOKKEEPING_LOADER, C_LIBRARY = BOOKKEEPING_C_LIBRARY, CXX_RUNTIME = BOOKKEEPING_CXX_RUNTIME };
+enum module_kind {
+	LOADER = BOOKKEEPING_LOADER,
+	C_LIBRARY = BOOKKEEPING_C_LIBRARY,
+	CXX_RUNTIME = BOOKKEEPING_CXX_RUNTIME
+};
 
 static const struct {
 	enum module_kind kind;

@@ -20,8 +20,8 @@ static void keep_book(struct leaks *leaks, const char *what, const struct holder
 			kept = &leaks->bookkeeping[i];
 	}
 	if (!kept) {
-		leaks->bookkeeping = torsh_need_room(leaks->bookkeeping, leaks->n_bookkeeping,
-						     &leaks->bookkeeping_room, sizeof(*kept));
+		leaks->bookkeeping = torsh_need_room(leaks->bookkeeping, leaks->n_bookkeeping, &leaks->bookkeeping_room,
+						     sizeof(*kept));
 		kept = &leaks->bookkeeping[leaks->n_bookkeeping++];
 		*kept = (struct leaks_kept){.what = what};
 	}

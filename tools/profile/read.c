@@ -42,8 +42,9 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 	fclose(file);
 	/* The name may hold anything; nothing behind it has a parenthesis. */
 	end = is_there ? strrchr(line, ')') : NULL;
-	if (!end || sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
-			   state, &ticks) != 2)
+	if (!end ||
+	    sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+		   state, &ticks) != 2)
 		return false;
 	*start_ns = ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
 	return true;

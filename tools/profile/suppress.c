@@ -86,8 +86,7 @@ static int parse_line(struct suppress *suppress, char *line)
 		return 0;
 	if (strncmp(line, lead, sizeof(lead) - 1) != 0 || !line[sizeof(lead) - 1])
 		return -EINVAL;
-	suppress->rules =
-		torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
+	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
 	suppress->rules[suppress->n++].pattern = torsh_need(strdup(line + sizeof(lead) - 1));
 	return 0;
 }

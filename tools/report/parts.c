@@ -13,7 +13,8 @@ static cJSON *make_frame(const struct frame *frame)
 
 	if (frame->cut) {
 		torsh_json_set(object, "cut", torsh_json_text(frame->cut));
-		torsh_json_set(object, "address", frame->address ? torsh_json_hex(frame->address) : torsh_json_text(NULL));
+		torsh_json_set(object, "address",
+			       frame->address ? torsh_json_hex(frame->address) : torsh_json_text(NULL));
 		return object;
 	}
 	torsh_json_set(object, "function", torsh_json_text(frame->function));
@@ -103,7 +104,7 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
 	torsh_json_set(object, "end_ns",
 		       process->end == TORSH__PROCESS__END_KIND__RUNNING ? torsh_json_text(NULL)
-									  : torsh_json_u64(process->end_ns));
+									 : torsh_json_u64(process->end_ns));
 	torsh_json_set(object, "end", torsh_json_text(end));
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
 	return object;
@@ -153,7 +154,8 @@ static bool has_text(const cJSON *list, const char *text)
 {
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, list) {
+	cJSON_ArrayForEach(item, list)
+	{
 		if (strcmp(item->valuestring, text) == 0)
 			return true;
 	}

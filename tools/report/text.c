@@ -115,10 +115,9 @@ void torsh_text_processes(FILE *out, struct profile_process *const *processes, s
 			fputs(" had not ended when this was recorded\n", out);
 		else
 			fprintf(out, ": %s after %s\n", end,
-				torsh_size_duration(process->end_ns > process->start_ns
-							    ? process->end_ns - process->start_ns
-							    : 0,
-						    duration));
+				torsh_size_duration(
+					process->end_ns > process->start_ns ? process->end_ns - process->start_ns : 0,
+					duration));
 	}
 	if (n > n_lines)
 		fprintf(out, "... and %zu more processes\n", n - n_lines);
@@ -158,7 +157,8 @@ void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_p
 	if (profile->is_truncated)
 		fputs("note: the file is cut or damaged: what could be read of it is shown\n", out);
 	if (profile->n_bad_rows)
-		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n", profile->n_bad_rows);
+		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n",
+			profile->n_bad_rows);
 	for (size_t i = 0; i < profile->n_reasons; i++)
 		fprintf(out, "note: %s\n", profile->reasons[i]);
 	for (size_t i = 0; i < n; i++) {

@@ -5,7 +5,8 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-static const char *linkage_name(Dwarf_Die *die)
+/* The mangled name, because it says more. C's is the plain one: linkage names there are aliases like "__GI_f". */
+static const char *function_name(Dwarf_Die *die)
 {
 	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
 
@@ -13,7 +14,7 @@ static const char *linkage_name(Dwarf_Die *die)
 		Dwarf_Attribute attribute;
 		const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
 
-		if (name)
+		if (name && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R'))
 			return name;
 	}
 	return dwarf_diename(die);
@@ -77,7 +78,7 @@ static size_t fill_frames(Dwarf_Die *unit, Dwarf_Die *scopes, int n_scopes, stru
 
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
 			continue;
-		frames[n].name = linkage_name(&scopes[i]);
+		frames[n].name = function_name(&scopes[i]);
 		frames[n].is_inlined = tag == DW_TAG_inlined_subroutine;
 		if (!frames[n].is_inlined || n + 1 == n_max)
 			return n + 1;

@@ -6,7 +6,7 @@
 #include "tools/symbols/object.h"
 
 struct line_frame {
-	const char *name; /* linkage name if there is one; NULL: not known. Belongs to the object */
+	const char *name; /* mangled where the language does that; NULL: not known. Belongs to the object */
 	const char *file; /* belongs to the object */
 	int line; /* 0: not known */
 	bool is_inlined;

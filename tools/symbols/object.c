@@ -63,7 +63,7 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (one->start != other->start)
 		return one->start < other->start ? -1 : 1;
-	/* Of aliases the last one wins: the longer name is the one with the library's prefix, so it goes first. */
+	/* Of aliases the last one wins: a longer name is the same one with the library's prefix, so it goes first. */
 	if (one->bytes != other->bytes)
 		return one->bytes < other->bytes ? -1 : 1;
 	if (strlen(one->name) != strlen(other->name))
@@ -80,8 +80,7 @@ static void read_symbols(struct object *object)
 		GElf_Sym symbol;
 		GElf_Addr address;
 		GElf_Word section;
-		const char *name =
-			dwfl_module_getsym_info(object->module, i, &symbol, &address, &section, NULL, NULL);
+		const char *name = dwfl_module_getsym_info(object->module, i, &symbol, &address, &section, NULL, NULL);
 		int type = GELF_ST_TYPE(symbol.st_info);
 
 		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)

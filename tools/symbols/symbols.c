@@ -171,6 +171,20 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct profile_pro
 	return symbol ? symbol->name : NULL;
 }
 
+/* The recorded name, or the one under which programs call the function where it has several: "strdup", not "__strdup". */
+static const char *public_name(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+			       const char *name)
+{
+	const struct object_symbol *symbol;
+	struct object *object;
+
+	if (name[0] != '_' || name[1] == 'Z' || name[1] == 'R' || !symbols->with_lines)
+		return name;
+	object = object_of(symbols, process, address);
+	symbol = object ? torsh_object_symbol(object, looked_up(process, address)) : NULL;
+	return symbol && symbol->name[0] != '_' ? symbol->name : name;
+}
+
 /* Name and offset from ELF symbols, the recording's first. */
 static void name_frame(struct symbols *symbols, const struct profile_process *process, uint32_t address,
 		       struct frame *frame)
@@ -180,6 +194,7 @@ static void name_frame(struct symbols *symbols, const struct profile_process *pr
 
 	if (name) {
 		frame->offset = process->addresses[address].symbol_offset;
+		name = public_name(symbols, process, address, name);
 	} else if ((object = object_of(symbols, process, address))) {
 		const struct object_symbol *symbol = torsh_object_symbol(object, looked_up(process, address));
 
@@ -211,12 +226,16 @@ static const char *intern_path(struct symbols *symbols, const char *path)
 	return text;
 }
 
-/* Does the name from DWARF say more than the linker's? Functions without external linkage have only a short one. */
+/*
+ * Does the name from DWARF say more than the linker's? Not of a C function: there it is the name inside of the library
+ * that the program calls by another one; but for parts of functions, which the linker calls "f.part.0".
+ */
 static bool is_better_name(const char *dwarf_name, const struct frame *elf)
 {
 	if (!dwarf_name)
 		return false;
-	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 || strncmp(elf->linkage_name, "_Z", 2) != 0;
+	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 ||
+	       (strncmp(elf->linkage_name, "_Z", 2) != 0 && strchr(elf->linkage_name, '.'));
 }
 
 static size_t add_lines(struct symbols *symbols, const struct profile_process *process, uint32_t address,

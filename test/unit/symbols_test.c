@@ -252,8 +252,8 @@ static void calls_on_the_same_line_are_one_holder(void **state)
 	(void)state;
 	call_twice(ips);
 	assert_int_not_equal(ips[0], ips[1]);
-	own_address("first", ips[0], ADDRESS_RETURN);
-	own_address("second", ips[1], ADDRESS_RETURN);
+	own_address("?first", ips[0], ADDRESS_RETURN);
+	own_address("?second", ips[1], ADDRESS_RETURN);
 	for (uint32_t i = 0; i < 2; i++) {
 		fixture.node[i] = i;
 		fixture_live(&fixture, i + 1, 1, 100);

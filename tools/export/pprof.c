@@ -108,25 +108,6 @@ static uint64_t number_function(struct pprof *state, const struct frame *frame)
 	return key.id;
 }
 
-static struct numbered_process *number_process(struct pprof *state, const struct profile_process *process)
-{
-	struct numbered_process *numbered;
-
-	for (size_t i = state->n_processes; i-- > 0;) {
-		if (state->processes[i].process == process)
-			return &state->processes[i];
-	}
-	state->processes =
-		torsh_need_room(state->processes, state->n_processes, &state->processes_room, sizeof(*numbered));
-	numbered = &state->processes[state->n_processes++];
-	*numbered = (struct numbered_process){
-		.process = process,
-		.locations = torsh_need_items(NULL, 0, process->n_addresses, sizeof(uint64_t)),
-		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
-	};
-	return numbered;
-}
-
 static int64_t number_build_id(struct pprof *state, const struct profile_module *module)
 {
 	char hex[129] = "";
@@ -160,6 +141,32 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	mapping->has_line_numbers = mapping->has_inline_frames = 1;
 	ADD_MESSAGE(state, mapping, mappings_room, mapping);
 	return *id;
+}
+
+static struct numbered_process *number_process(struct pprof *state, const struct profile_process *process)
+{
+	struct numbered_process *numbered;
+
+	for (size_t i = state->n_processes; i-- > 0;) {
+		if (state->processes[i].process == process)
+			return &state->processes[i];
+	}
+	state->processes =
+		torsh_need_room(state->processes, state->n_processes, &state->processes_room, sizeof(*numbered));
+	numbered = &state->processes[state->n_processes++];
+	*numbered = (struct numbered_process){
+		.process = process,
+		.locations = torsh_need_items(NULL, 0, process->n_addresses, sizeof(uint64_t)),
+		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
+	};
+	/* The tool takes the first mapping for the program's own. */
+	for (size_t i = 0; i < process->n_modules; i++) {
+		const char *path = process->modules[i].path;
+
+		if (path && process->program && strcmp(path, process->program) == 0)
+			number_mapping(state, numbered, &process->modules[i]);
+	}
+	return numbered;
 }
 
 static void add_lines(struct pprof *state, Pprof__Location *location, const struct frames *frames)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * speedscope's file format (https://www.speedscope.app/file-format-schema.json): frames shared by all, and a sampled
- * profile for each weight, in bytes. Samples wait in memory as numbers, because frames come first in the file.
+ * profile for each weight, in bytes. Samples wait in memory as numbers, and are written without a tree of JSON values:
+ * a large program has millions of frames.
  */
 #include <inttypes.h>
 #include <search.h>
@@ -12,10 +13,16 @@
 #include "tools/export/exporter.h"
 #include "tools/report/json.h"
 
-/* A frame by what people see; texts are interned. */
+/* A frame by what people see; file is interned. */
 struct seen_frame {
 	const char *name, *file;
 	int line;
+	uint32_t number;
+};
+
+/* The same by where it was seen, which is found faster. */
+struct known_frame {
+	const struct frame *frame;
 	uint32_t number;
 };
 
@@ -26,7 +33,7 @@ struct kept_sample {
 };
 
 struct speedscope {
-	void *tree; /* of struct seen_frame */
+	void *tree, *known; /* of struct seen_frame, struct known_frame */
 	struct seen_frame **seen;
 	size_t n_seen, seen_room;
 	struct kept_sample *samples;
@@ -68,6 +75,28 @@ static uint32_t number_frame(struct speedscope *state, const char *name, const c
 	return made->number;
 }
 
+static int compare_known(const void *a, const void *b)
+{
+	uintptr_t one = (uintptr_t)((const struct known_frame *)a)->frame;
+	uintptr_t other = (uintptr_t)((const struct known_frame *)b)->frame;
+
+	return (one > other) - (one < other);
+}
+
+static uint32_t number_of(struct speedscope *state, const struct frame *frame)
+{
+	struct known_frame key = {.frame = frame}, **found = tfind(&key, &state->known, compare_known), *made;
+	char name[256];
+
+	if (found)
+		return (*found)->number;
+	made = torsh_need(malloc(sizeof(*made)));
+	made->frame = frame;
+	made->number = number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file, frame->line);
+	torsh_need(tsearch(made, &state->known, compare_known));
+	return made->number;
+}
+
 static void keep_number(struct speedscope *state, struct kept_sample *kept, uint32_t number)
 {
 	state->numbers =
@@ -88,13 +117,8 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_profile_program_name(sample->process),
 		 sample->process->pid);
 	keep_number(state, &kept, number_frame(state, name, NULL, 0));
-	for (size_t i = 0; i < n; i++) {
-		const struct frame *frame = state->frames[i];
-
-		keep_number(
-			state, &kept,
-			number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file, frame->line));
-	}
+	for (size_t i = 0; i < n; i++)
+		keep_number(state, &kept, number_of(state, state->frames[i]));
 	state->samples = torsh_need_room(state->samples, state->n_samples, &state->samples_room, sizeof(kept));
 	state->samples[state->n_samples++] = kept;
 }
@@ -117,36 +141,49 @@ static cJSON *make_shared(const struct speedscope *state)
 	return shared;
 }
 
-static cJSON *make_profile(const struct speedscope *state, enum export_weight weight)
+static void print_sample(FILE *file, const uint32_t *numbers, uint32_t n)
 {
-	cJSON *profile = torsh_json_object(), *samples = torsh_json_list(), *weights = torsh_json_list();
-	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(file, "%c%" PRIu32, i ? ',' : '[', numbers[i]);
+	putc(']', file);
+}
 
+static void print_profile(FILE *file, const struct speedscope *state, enum export_weight weight)
+{
+	const char *name = torsh_export_weight_names[weight];
+	uint64_t sum = 0;
+	bool is_first = true;
+
+	fprintf(file, "{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"bytes\",\"samples\":[", name);
 	for (size_t i = 0; i < state->n_samples; i++) {
 		const struct kept_sample *kept = &state->samples[i];
-		cJSON *sample;
 
 		if (!kept->bytes[weight])
 			continue;
-		sample = torsh_json_list();
-		for (uint32_t k = 0; k < kept->n; k++)
-			torsh_json_add(sample, torsh_json_u64(state->numbers[kept->first + k]));
-		torsh_json_add(samples, sample);
-		torsh_json_add(weights, torsh_json_u64(kept->bytes[weight]));
+		fputs(is_first ? "\n" : ",\n", file);
+		print_sample(file, state->numbers + kept->first, kept->n);
 		sum += kept->bytes[weight];
+		is_first = false;
 	}
-	torsh_json_set(profile, "type", torsh_json_text("sampled"));
-	torsh_json_set(profile, "name", torsh_json_text(torsh_export_weight_names[weight]));
-	torsh_json_set(profile, "unit", torsh_json_text("bytes"));
-	torsh_json_set(profile, "startValue", torsh_json_u64(0));
-	torsh_json_set(profile, "endValue", torsh_json_u64(sum));
-	torsh_json_set(profile, "samples", samples);
-	torsh_json_set(profile, "weights", weights);
-	return profile;
+	fputs("],\"weights\":[", file);
+	is_first = true;
+	for (size_t i = 0; i < state->n_samples; i++) {
+		if (!state->samples[i].bytes[weight])
+			continue;
+		fprintf(file, "%s%" PRIu64, is_first ? "" : ",", state->samples[i].bytes[weight]);
+		is_first = false;
+	}
+	fprintf(file, "],\"startValue\":0,\"endValue\":%" PRIu64 "}", sum);
 }
 
 static void free_speedscope(struct speedscope *state)
 {
+	while (state->known) {
+		struct known_frame *root = *(struct known_frame **)state->known;
+
+		tdelete(root, &state->known, compare_known);
+		free(root);
+	}
 	for (size_t i = 0; i < state->n_seen; i++) {
 		tdelete(state->seen[i], &state->tree, compare_seen);
 		free((char *)state->seen[i]->name);
@@ -175,8 +212,10 @@ static int end_speedscope(struct export *export)
 	torsh_json_member(&json, "shared", make_shared(state));
 	torsh_json_array(&json, "profiles");
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
-		if (torsh_export_has(export, i))
-			torsh_json_item(&json, make_profile(state, i));
+		if (!torsh_export_has(export, i))
+			continue;
+		torsh_json_item_begin(&json);
+		print_profile(export->file, state, i);
 	}
 	torsh_json_array_end(&json);
 	torsh_json_end(&json);

@@ -45,10 +45,15 @@ void torsh_json_array(struct json *json, const char *name)
 	json->has_items = false;
 }
 
-void torsh_json_item(struct json *json, cJSON *value)
+void torsh_json_item_begin(struct json *json)
 {
 	fputs(json->has_items ? ",\n" : "\n", json->file);
 	json->has_items = true;
+}
+
+void torsh_json_item(struct json *json, cJSON *value)
+{
+	torsh_json_item_begin(json);
 	print_value(json->file, value);
 }
 

@@ -24,6 +24,8 @@ void torsh_json_member(struct json *json, const char *name, cJSON *value);
 void torsh_json_array(struct json *json, const char *name);
 /* Takes value. */
 void torsh_json_item(struct json *json, cJSON *value);
+/* What the caller then prints to the file by itself is the item. */
+void torsh_json_item_begin(struct json *json);
 void torsh_json_array_end(struct json *json);
 /* Ends the line; exits with a sentence when writing failed. */
 void torsh_json_end(struct json *json);

@@ -27,11 +27,11 @@ PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibli
 
 $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) $(TOOL_LIB) -lcmocka $(TOOL_LIBS)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
 
 $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< test/fuzz/replay.c $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 $(TEST)/programs/%: test/programs/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -47,7 +47,7 @@ $(TEST)/programs/%: test/programs/%.cc $(BUILD)/flags
 
 $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	@mkdir -p $(@D)
-	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)
+	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS)
 test-programs: $(PROGRAMS)
@@ -118,4 +118,4 @@ $(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
 
 $(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) $(TOOL_LIB) $(TOOL_LIBS)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)

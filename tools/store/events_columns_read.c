@@ -188,6 +188,17 @@ static int is_short(const struct columns_reader *reader)
 	return result;
 }
 
+/* Not beyond what nanoseconds can say. */
+static int move_time(struct columns_reader *reader)
+{
+	uint64_t steps = take(reader, COLUMN_TIME);
+
+	if (steps > UINT64_MAX / COLUMNS_STEP_NS - reader->model.step)
+		return -EPROTO;
+	reader->model.step += steps;
+	return 0;
+}
+
 int torsh_columns_next(struct columns_reader *reader, struct columns_event *event)
 {
 	const uint8_t *op;
@@ -198,8 +209,8 @@ int torsh_columns_next(struct columns_reader *reader, struct columns_event *even
 	op = torsh_bytes_take(&reader->columns[COLUMN_OP], 1);
 	if (!op)
 		return -EPROTO;
-	if (*op & OP_TIME)
-		reader->model.step += take(reader, COLUMN_TIME);
+	if (*op & OP_TIME && move_time(reader))
+		return -EPROTO;
 	if (*op & OP_THREAD)
 		reader->model.thread = (uint32_t)take(reader, COLUMN_THREAD);
 	*event = (struct columns_event){

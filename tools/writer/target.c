@@ -26,8 +26,9 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->pid = pid;
 	target->wait_status = -1;
 	target->pidfd = pidfd;
-	target->status_fd = torsh_process_open_status(pid);
-	target->stat_fd = torsh_process_open_stat(pid);
+	/* Where there is no pidfd the pid may be another process's by now. */
+	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
+	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
 	*created = target;

@@ -271,7 +271,6 @@ void torsh_agent_restart_in_child(void)
 
 	torsh_flow_self = &torsh_flow_quiet;
 	torsh_counters = spare_counters;
-	atomic_store_explicit(&torsh_flow_is_shared, 0, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = open_channel(&parent);
 	if (result) {

@@ -65,8 +65,7 @@ static struct flow *open_flow(enum thread_slot_kind kind)
 		atomic_store_explicit(&process->channel.slots[slot].state, THREAD_SLOT_FREE, memory_order_release);
 		goto none;
 	}
-	if (slot > 0)
-		atomic_store_explicit(&torsh_flow_is_shared, 1, memory_order_seq_cst);
+	torsh_stamp_disown(flow);
 	flow->tid = (int)process->channel.slots[slot].tid;
 	flow->end_rounds = 0;
 	flow->has_lost = 0;
@@ -184,8 +183,10 @@ static struct flow *enter_late(void)
 
 	for (int i = 0; late && i < LATE_SPINS; i++) {
 		flow = enter(late);
-		if (flow)
+		if (flow) {
+			torsh_stamp_disown(flow);
 			return flow;
+		}
 		torsh_cpu_pause();
 	}
 	torsh_count(COUNTER_interrupts_lost);

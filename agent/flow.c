@@ -13,7 +13,6 @@
 #define WAIT_AT_MOST_NS UINT64_C(30000000000)
 #define WAIT_STEP_NS UINT64_C(50000000)
 
-_Atomic int torsh_flow_is_shared;
 int torsh_flow_clock_is_monotonic;
 
 static uint64_t monotonic_ns(void)

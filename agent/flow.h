@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "agent/stack.h"
+#include "agent/stamp.h"
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "shim/sys.h"
@@ -50,8 +51,6 @@ struct flow {
 extern _Thread_local struct flow *torsh_flow_self;
 extern struct flow torsh_flow_unborn, torsh_flow_quiet, torsh_flow_ended;
 
-/* More than one flow was ever open: stamps must be ordered between threads. */
-extern _Atomic int torsh_flow_is_shared;
 extern int torsh_flow_clock_is_monotonic; /* the counter can't be trusted: stamps are clock_gettime's */
 
 struct flow *torsh_flow_enter_slowly(struct flow *flow);
@@ -77,20 +76,14 @@ static inline void torsh_flow_leave(struct flow *flow)
 uint64_t torsh_flow_monotonic_stamp(void);
 uint64_t torsh_flow_stamp_went_back(struct flow *flow);
 
-/*
- * The time of an event. With more than one thread it is ordered after every load before it: an event that was caused
- * by another thread's gets the later stamp.
- */
+/* The time of an event, not before the flow's last one. */
 static inline uint64_t torsh_flow_stamp(struct flow *flow)
 {
 	uint64_t stamp;
 
 	if (__builtin_expect(torsh_flow_clock_is_monotonic, 0))
 		return torsh_flow_monotonic_stamp();
-	if (atomic_load_explicit(&torsh_flow_is_shared, memory_order_relaxed))
-		stamp = torsh_cpu_ticks_ordered() >> CHANNEL_STAMP_SHIFT;
-	else
-		stamp = torsh_cpu_ticks() >> CHANNEL_STAMP_SHIFT;
+	stamp = torsh_stamp_ticks(flow) >> CHANNEL_STAMP_SHIFT;
 	if (__builtin_expect(stamp < flow->codec.stamp, 0))
 		return torsh_flow_stamp_went_back(flow);
 	return stamp;

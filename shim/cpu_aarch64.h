@@ -40,6 +40,9 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 	return ticks;
 }
 
+/* Loads may be seen to happen in any order. */
+#define TORSH_CPU_LOADS_IN_ORDER 0
+
 static inline void torsh_cpu_pause(void)
 {
 	__asm__ volatile("yield");

@@ -42,6 +42,9 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* Loads are seen to happen in program order. */
+#define TORSH_CPU_LOADS_IN_ORDER 1
+
 static inline void torsh_cpu_pause(void)
 {
 	__asm__ volatile("pause");

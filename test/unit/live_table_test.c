@@ -93,6 +93,59 @@ static void a_table_is_like_an_array(void **state)
 	free(model.size);
 }
 
+/* The address whose hash this is: the table multiplies by an odd number, this by its inverse. */
+static uint64_t address_with_hash(uint64_t hash)
+{
+	uint64_t factor = UINT64_C(0x9e3779b97f4a7c15), inverse = factor;
+
+	for (int i = 0; i < 5; i++)
+		inverse *= 2 - factor * inverse;
+	return hash * inverse;
+}
+
+#define N_COLLIDING 300u /* fewer than make the first page grow */
+
+/* All belong into one line of the first page, which has 256: add them all, look for them, remove them in any order. */
+static void crowd_one_line(struct live_table *table, uint32_t line, uint64_t *random)
+{
+	uint64_t order[N_COLLIDING];
+	int is_there;
+
+	for (uint32_t i = 0; i < N_COLLIDING; i++) {
+		order[i] = address_with_hash((uint64_t)line << 32 | (i + 1));
+		torsh_live_add(table, order[i], &is_there)->size = i;
+		assert_int_equal(is_there, 0);
+	}
+	for (uint32_t i = 0; i < N_COLLIDING; i++)
+		assert_int_equal(torsh_live_find(table, order[i])->size, i);
+	for (uint32_t n = N_COLLIDING; n > 0; n--) {
+		uint32_t chosen = (uint32_t)random_below(random, n);
+		uint64_t address = order[chosen];
+
+		torsh_live_remove(table, torsh_live_find(table, address));
+		assert_null(torsh_live_find(table, address));
+		order[chosen] = order[n - 1];
+		for (uint32_t i = 0; i + 1 < n; i += 37)
+			assert_non_null(torsh_live_find(table, order[i]));
+	}
+	assert_int_equal(table->n_blocks, 0);
+}
+
+static void addresses_that_collide_are_told_apart(void **state)
+{
+	struct live_table table;
+	uint64_t random = 2, at = 0;
+
+	(void)state;
+	torsh_live_create(&table);
+	for (uint32_t line = 0; line < 256; line++)
+		crowd_one_line(&table, line, &random);
+	assert_null(torsh_live_next(&table, &at));
+	/* Every line was passed by so many that it says for ever that some are further on. */
+	assert_null(torsh_live_find(&table, 16));
+	torsh_live_destroy(&table);
+}
+
 static void a_block_that_is_there_is_not_added(void **state)
 {
 	struct live_block *first, *second;
@@ -121,6 +174,7 @@ static void usable_sizes_are_kept(void **state)
 		{100, 0, 0}, /* not known */
 		{100, 50, 0}, /* can't be */
 		{UINT64_C(17) << 30, UINT64_C(22) << 30, UINT64_C(22) << 30},
+		{1, UINT64_C(1) << 41, 0},
 		{0, 0, 0},
 	};
 	struct live_block block = {.address = 16};
@@ -137,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_is_like_an_array),
+		cmocka_unit_test(addresses_that_collide_are_told_apart),
 		cmocka_unit_test(a_block_that_is_there_is_not_added),
 		cmocka_unit_test(usable_sizes_are_kept),
 	};

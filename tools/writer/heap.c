@@ -167,5 +167,5 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64
 	if (is_there)
 		end_unseen(heap, &flow->old, stamp);
 	else
-		*block = flow->old;
+		torsh_live_copy(block, &flow->old);
 }

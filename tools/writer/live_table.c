@@ -6,11 +6,13 @@
 #include "tools/writer/memory.h"
 
 #define FIRST_SLOTS 512u
-#define DEPTH_MAX 16u /* bits 48 to 63 of the hash choose the page, 32 to 47 the slot */
+#define DEPTH_MAX 16u /* bits 48 to 63 of the hash choose the page, 32 to 46 the line */
+#define LINE_SLOTS 2u
+#define PAST_MAX 255u /* of live_block.n_past: stays so for ever */
 
 struct live_page {
-	struct live_block *slots;
-	uint32_t mask;
+	struct live_block *slots; /* LINE_SLOTS a line */
+	uint32_t mask; /* lines - 1 */
 	uint32_t n_blocks;
 	uint32_t full_at; /* blocks at which it grows: five eighths */
 	uint32_t depth; /* bits of the hash that all its blocks have in common */
@@ -21,9 +23,20 @@ static uint64_t hash_of(uint64_t address)
 	return address * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* The line where a block belongs. */
 static uint32_t home_of(const struct live_page *page, uint64_t hash)
 {
 	return (uint32_t)(hash >> 32) & page->mask;
+}
+
+static struct live_block *line_at(const struct live_page *page, uint32_t line)
+{
+	return &page->slots[line * LINE_SLOTS];
+}
+
+static uint32_t n_slots(const struct live_page *page)
+{
+	return (page->mask + 1) * LINE_SLOTS;
 }
 
 /* Two shifts, for depth 0 would be one by 64. */
@@ -37,18 +50,18 @@ static struct live_page *page_of(const struct live_table *table, uint64_t hash)
 	return table->directory[page_number(table, hash)];
 }
 
-static void set_slots(struct live_page *page, uint32_t n_slots)
+static void set_slots(struct live_page *page, uint32_t n)
 {
-	page->slots = torsh_memory_table(n_slots, sizeof(*page->slots));
-	page->mask = n_slots - 1;
-	page->full_at = n_slots / 8 * 5;
+	page->slots = torsh_memory_lines(n, sizeof(*page->slots));
+	page->mask = n / LINE_SLOTS - 1;
+	page->full_at = n / 8 * 5;
 }
 
-static struct live_page *new_page(uint32_t n_slots, uint32_t depth)
+static struct live_page *new_page(uint32_t n, uint32_t depth)
 {
 	struct live_page *page = torsh_memory_new(1, sizeof(*page));
 
-	set_slots(page, n_slots);
+	set_slots(page, n);
 	page->depth = depth;
 	return page;
 }
@@ -80,37 +93,58 @@ void torsh_live_prefetch(const struct live_table *table, uint64_t address)
 	uint64_t hash = hash_of(address);
 	const struct live_page *page = page_of(table, hash);
 
-	__builtin_prefetch(&page->slots[home_of(page, hash)], 1);
+	__builtin_prefetch(line_at(page, home_of(page, hash)), 1);
 }
 
-/* The block's slot, or the empty one where it belongs. */
-static struct live_block *slot_of(const struct live_page *page, uint64_t hash, uint64_t address)
+/* The block of an address, or NULL. The way past n_past ends at home again: hostile addresses can set it everywhere. */
+static inline struct live_block *find_block(const struct live_page *page, uint64_t hash, uint64_t address)
+{
+	uint32_t home = home_of(page, hash), i = home;
+
+	do {
+		struct live_block *line = line_at(page, i), *found = &line[line[1].address == address];
+
+		if (__builtin_expect(found->address == address, 1))
+			return found;
+		if (__builtin_expect(!line[0].n_past, 1))
+			return NULL;
+		i = (i + 1) & page->mask;
+	} while (i != home);
+	return NULL;
+}
+
+/* An empty slot for a block that isn't there; the lines passed by know of it. */
+static inline struct live_block *take_slot(struct live_page *page, uint64_t hash)
 {
 	uint32_t i = home_of(page, hash);
 
-	while (page->slots[i].address && page->slots[i].address != address)
+	page->n_blocks++;
+	for (;;) {
+		struct live_block *line = line_at(page, i), *slot = &line[line[0].address != 0];
+
+		if (__builtin_expect(!slot->address, 1))
+			return slot;
+		line[0].n_past += line[0].n_past < PAST_MAX;
 		i = (i + 1) & page->mask;
-	return &page->slots[i];
+	}
 }
 
 struct live_block *torsh_live_find(const struct live_table *table, uint64_t address)
 {
 	uint64_t hash = hash_of(address);
-	struct live_block *block = slot_of(page_of(table, hash), hash, address);
 
-	return block->address ? block : NULL;
+	return find_block(page_of(table, hash), hash, address);
 }
 
 static void put_block(struct live_page *page, const struct live_block *block)
 {
-	*slot_of(page, hash_of(block->address), block->address) = *block;
-	page->n_blocks++;
+	torsh_live_copy(take_slot(page, hash_of(block->address)), block);
 }
 
 static void double_page(struct live_page *page)
 {
 	struct live_block *old = page->slots;
-	uint32_t n_old = page->mask + 1;
+	uint32_t n_old = n_slots(page);
 
 	set_slots(page, n_old * 2);
 	page->n_blocks = 0;
@@ -144,8 +178,8 @@ static void split_page(struct live_table *table, struct live_page *page, uint64_
 	n_entries = UINT64_C(1) << (table->depth - page->depth);
 	first = page_number(table, hash) & ~(n_entries - 1);
 	for (int i = 0; i < 2; i++)
-		halves[i] = new_page(page->mask + 1, page->depth + 1);
-	for (uint32_t i = 0; i <= page->mask; i++) {
+		halves[i] = new_page(n_slots(page), page->depth + 1);
+	for (uint32_t i = 0; i < n_slots(page); i++) {
 		if (page->slots[i].address)
 			put_block(halves[hash_of(page->slots[i].address) >> (63 - page->depth) & 1], &page->slots[i]);
 	}
@@ -155,45 +189,45 @@ static void split_page(struct live_table *table, struct live_page *page, uint64_
 	free(page);
 }
 
-struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there)
+/* Another page for the hash, or a larger one. Not inlined: it is rare. */
+static __attribute__((noinline)) struct live_page *grow(struct live_table *table, struct live_page *page, uint64_t hash)
 {
-	uint64_t hash = hash_of(address);
-	struct live_page *page = page_of(table, hash);
-	struct live_block *block = slot_of(page, hash, address);
-
-	*is_there = block->address != 0;
-	if (*is_there)
-		return block;
-	while (__builtin_expect(page->n_blocks >= page->full_at, 0)) {
-		if (page->mask + 1 < LIVE_PAGE_SLOTS || page->depth == DEPTH_MAX)
+	while (page->n_blocks >= page->full_at) {
+		if (n_slots(page) < LIVE_PAGE_SLOTS || page->depth == DEPTH_MAX)
 			double_page(page);
 		else
 			split_page(table, page, hash);
 		page = page_of(table, hash);
-		block = slot_of(page, hash, address);
 	}
-	page->n_blocks++;
-	table->n_blocks++;
+	return page;
+}
+
+struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there)
+{
+	uint64_t hash = hash_of(address);
+	struct live_page *page = page_of(table, hash);
+	struct live_block *block = find_block(page, hash, address);
+
+	*is_there = block != NULL;
+	if (__builtin_expect(block != NULL, 0))
+		return block;
+	if (__builtin_expect(page->n_blocks >= page->full_at, 0))
+		page = grow(table, page, hash);
+	block = take_slot(page, hash);
 	block->address = address;
+	table->n_blocks++;
 	return block;
 }
 
-/* What was pushed past the gap moves back into it, so that no look-up stops too early. */
 void torsh_live_remove(struct live_table *table, struct live_block *block)
 {
-	struct live_page *page = page_of(table, hash_of(block->address));
-	uint32_t gap = (uint32_t)(block - page->slots), i = gap;
+	uint64_t hash = hash_of(block->address);
+	struct live_page *page = page_of(table, hash);
+	uint32_t line = (uint32_t)(block - page->slots) / LINE_SLOTS;
 
-	for (;;) {
-		i = (i + 1) & page->mask;
-		if (!page->slots[i].address)
-			break;
-		if (((i - home_of(page, hash_of(page->slots[i].address))) & page->mask) >= ((i - gap) & page->mask)) {
-			page->slots[gap] = page->slots[i];
-			gap = i;
-		}
-	}
-	page->slots[gap].address = 0;
+	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0); i = (i + 1) & page->mask)
+		line_at(page, i)->n_past -= line_at(page, i)->n_past < PAST_MAX;
+	block->address = 0;
 	page->n_blocks--;
 	table->n_blocks--;
 }
@@ -206,7 +240,7 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 	while (entry < UINT64_C(1) << table->depth) {
 		struct live_page *page = table->directory[entry];
 
-		for (; slot <= page->mask; slot++) {
+		for (; slot < n_slots(page); slot++) {
 			if (page->slots[slot].address) {
 				*at = entry << 32 | (slot + 1);
 				return &page->slots[slot];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The live blocks of a process by address: 32 bytes a slot, one cache miss a look-up in a large heap. Extendible
- * hashing: pages of at most LIVE_PAGE_SLOTS slots that double and then split in two, so that growing never stops the
- * fold for more than a page's copy.
+ * The live blocks of a process by address. A block lies in the cache line that its address's hash names, or, where two
+ * others lie there, in one of the next: one cache miss a look-up in a large heap, and hardly a branch that is guessed
+ * wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that double and then split in two, so that growing
+ * never stops the fold for more than a page's copy.
  */
 #ifndef TORSH_WRITER_LIVE_TABLE_H
 #define TORSH_WRITER_LIVE_TABLE_H
@@ -13,6 +14,7 @@
 #define LIVE_PAGE_SLOTS (1u << 16)
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
 #define LIVE_STAMP_MAX ((UINT64_C(1) << 48) - 1)
+#define LIVE_EXCESS_UNKNOWN ((UINT64_C(1) << 40) - 1)
 
 /* address 0: an empty slot. Pointers to blocks hold until the next change of the table. */
 struct live_block {
@@ -20,7 +22,8 @@ struct live_block {
 	uint64_t size : 48;
 	uint64_t flow : 16; /* slot of the thread that allocated it */
 	uint64_t stamp : 48; /* since the process's first stamp */
-	uint64_t excess_high : 16;
+	uint64_t excess_high : 8; /* of the usable size over the size; LIVE_EXCESS_UNKNOWN */
+	uint64_t n_past : 8; /* the table's: in a line's first slot, blocks that should lie there and lie further on */
 	uint32_t site;
 	uint32_t excess_low;
 };
@@ -50,26 +53,38 @@ struct live_block *torsh_live_find(const struct live_table *table, uint64_t addr
  */
 struct live_block *torsh_live_add(struct live_table *table, uint64_t address, int *is_there);
 
+/* All that *to's owner sets becomes what from says. */
+static inline void torsh_live_copy(struct live_block *to, const struct live_block *from)
+{
+	uint64_t n_past = to->n_past;
+
+	*to = *from;
+	to->n_past = n_past;
+}
+
 /* Removes a block that torsh_live_find or _add answered just before. */
 void torsh_live_remove(struct live_table *table, struct live_block *block);
 
 /* All blocks, in no order. Start with *at = 0; NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
 
-/* What malloc_usable_size said beyond the size; an excess of 48 ones is "not known", and usable is 0 then. */
+/* What malloc_usable_size said. 0, less than the size, or a TiB more: it is not known. */
 static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
 {
-	uint64_t excess = usable >= block->size && usable ? usable - block->size : UINT64_MAX;
+	uint64_t excess = usable - block->size;
 
+	if (!usable || excess > LIVE_EXCESS_UNKNOWN)
+		excess = LIVE_EXCESS_UNKNOWN;
 	block->excess_low = (uint32_t)excess;
-	block->excess_high = (uint16_t)(excess >> 32);
+	block->excess_high = excess >> 32 & 0xff;
 }
 
+/* 0: not known. */
 static inline uint64_t torsh_live_usable(const struct live_block *block)
 {
 	uint64_t excess = (uint64_t)block->excess_high << 32 | block->excess_low;
 
-	return excess == LIVE_SIZE_MAX ? 0 : block->size + excess;
+	return excess == LIVE_EXCESS_UNKNOWN ? 0 : block->size + excess;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define SMALL_PAGE 4096u
+#define CACHE_LINE ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static void *or_die(void *p)
@@ -43,6 +44,15 @@ void *torsh_memory_table(size_t n, size_t n_bytes)
 	items = or_die(aligned_alloc(HUGE_PAGE, n_bytes));
 	ask_for_huge_pages(items, n_bytes);
 	return memset(items, 0, n_bytes);
+}
+
+void *torsh_memory_lines(size_t n, size_t n_bytes)
+{
+	size_t n_all = (n * n_bytes + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
+
+	if (n_all >= HUGE_PAGE)
+		return torsh_memory_table(n, n_bytes);
+	return memset(or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
 }
 
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)

@@ -15,6 +15,9 @@ void *torsh_memory_new(size_t n, size_t n_bytes);
 /* The same for a table that is looked into at random and filled soon: in huge pages, where there are any. */
 void *torsh_memory_table(size_t n, size_t n_bytes);
 
+/* The same for one whose items share cache lines: it begins with one. */
+void *torsh_memory_lines(size_t n, size_t n_bytes);
+
 /*
  * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps moved. Grows by half, so
  * that adding is O(1) on average; what lies behind the item is not touched.

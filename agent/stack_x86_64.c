@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agent/arbiter.h"
 #include "agent/chain.h"
@@ -34,11 +35,37 @@
 #define NO_FRAME UINTPTR_MAX /* the sp of what isn't a frame */
 #define MOST_CHECKS_PER_FRAME 3u
 
+/*
+ * Tails: the innermost frames of earlier captures, by where the hook was called from. A program goes through the same
+ * few functions again and again; where the slots that the walk read then have the same values it would go the same way.
+ */
+#define TAIL_FRAMES 8u
+#define TAIL_CHECKS 20u
+#define TAIL_FEW_CHECKS 8u
+#define N_TAILS 128u
+
 /* Frames by field: the walk compares stack pointers more often than anything else. */
 struct frames {
 	uintptr_t sp[STACK_MAX_FRAMES];
 	uint64_t key[STACK_MAX_FRAMES];
 	uintptr_t bp[STACK_MAX_FRAMES];
+};
+
+/* Outermost first. What lies behind n_frames may be copied, but means nothing. */
+struct tail {
+	uint32_t generation; /* of the rules; 0: none */
+	uint32_t n_frames, n_checks;
+	uint32_t first_check; /* those before prove all outside of the parent */
+	uint32_t n_kept; /* frames outside of it, the innermost of which is parent */
+	struct step_frame parent;
+	bool parent_needs_bp;
+	bool needs_bp[TAIL_FRAMES];
+	uint32_t checks[TAIL_FRAMES];
+	uint32_t ids[TAIL_FRAMES];
+	uintptr_t sp[TAIL_FRAMES];
+	uint64_t key[TAIL_FRAMES];
+	uintptr_t bp[TAIL_FRAMES];
+	struct check list[TAIL_CHECKS];
 };
 
 struct stack {
@@ -54,11 +81,12 @@ struct stack {
 	struct stepper stepper;
 
 	/* The last capture's, outermost first. */
-	uint32_t ids[STACK_MAX_FRAMES];
+	uint32_t ids[STACK_MAX_FRAMES + STACK_READABLE];
 	struct frames frames;
 	uint32_t checks[STACK_MAX_FRAMES]; /* so many entries of the list prove everything outside of this frame */
 	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
-	struct check_group list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME]; /* each on a page of its own, at worst */
+	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
+	struct tail tails[N_TAILS];
 
 	/* This capture's new ones, innermost first. */
 	struct frames fresh;
@@ -184,7 +212,7 @@ static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t 
 	if (s->frames.sp[i] != at->sp || s->frames.key[i] != at->key || (s->frames.bp[i] != at->bp && s->needs_bp[i]))
 		return false;
 	differing = torsh_checks_compare(s->list, s->checks[i]);
-	if (is_likely(differing == CHECKS_SAME)) {
+	if (is_likely(differing == CHECKS_HOLD)) {
 		s->frames.bp[i] = at->bp;
 		return true;
 	}
@@ -236,6 +264,11 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 
 /* ---- caching what was found ---- */
 
+static inline void add_check(struct stack *s, uint32_t *at, uintptr_t slot, uintptr_t value)
+{
+	s->list[(*at)++] = (struct check){.slot = slot, .value = value};
+}
+
 /* Entries for the slots that the step from f to outer has read by an uncommon rule; those read first come last. */
 static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, struct step_frame f,
 							   struct step_frame outer, bool is_bp_used, uint64_t rule,
@@ -245,46 +278,52 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
 
 	if (rule & RULE_UNPROVABLE) {
-		torsh_checks_add(s->list, &at, (uintptr_t)&s->never, 1);
+		add_check(s, &at, (uintptr_t)&s->never, 1);
 		return at;
 	}
 	if (rule & RULE_LAST || outer.sp == NO_FRAME)
 		return at;
 	switch (torsh_rule_kind(rule)) {
 	case RULE_DEREF_RBP:
-		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
+		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			torsh_checks_add(s->list, &at, f.bp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
-		torsh_checks_add(s->list, &at, f.bp + (uintptr_t)torsh_rule_offset(rule), outer.sp);
+			add_check(s, &at, f.bp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+		add_check(s, &at, f.bp + (uintptr_t)torsh_rule_offset(rule), outer.sp);
 		break;
 	case RULE_SIGNAL:
-		torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RIP, ip);
-		torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RSP, outer.sp);
+		add_check(s, &at, f.sp + CHAIN_GREG_RIP, ip);
+		add_check(s, &at, f.sp + CHAIN_GREG_RSP, outer.sp);
 		if (is_bp_used)
-			torsh_checks_add(s->list, &at, f.sp + CHAIN_GREG_RBP, outer.bp);
+			add_check(s, &at, f.sp + CHAIN_GREG_RBP, outer.bp);
 		break;
 	case RULE_NO_INFO:
-		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
+		add_check(s, &at, outer.sp - 8, ip);
 		if (is_bp_used)
-			torsh_checks_add(s->list, &at, outer.sp - 16, outer.bp);
+			add_check(s, &at, outer.sp - 16, outer.bp);
 		break;
 	default:
-		torsh_checks_add(s->list, &at, outer.sp - 8, ip);
+		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			torsh_checks_add(s->list, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+			add_check(s, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
 	}
 	return at;
+}
+
+/* A rule by which step_simply goes. */
+static inline bool is_simple(uint64_t rule)
+{
+	return (rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP;
 }
 
 static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct step_frame outer, bool is_bp_used,
 				  uint64_t rule, uint32_t at)
 {
-	if (!is_likely((rule & (RULE_UNPROVABLE | RULE_LAST | 7)) <= RULE_RBP))
+	if (!is_likely(is_simple(rule)))
 		return add_other_checks(s, f, outer, is_bp_used, rule, at);
 	/* The key of a call is its return address. */
-	torsh_checks_add(s->list, &at, outer.sp - 8, outer.key);
+	add_check(s, &at, outer.sp - 8, outer.key);
 	if (is_bp_used && rule & RULE_RESTORES_BP)
-		torsh_checks_add(s->list, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+		add_check(s, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
 	return at;
 }
 
@@ -295,17 +334,51 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 	return torsh_rule_kind(rule) != RULE_SIGNAL && torsh_rule_kind(rule) != RULE_STOP;
 }
 
+static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key)
+{
+	return &s->tails[(sp + key * 5) * UINT64_C(0x9e3779b97f4a7c15) >> 57];
+}
+
+/* The cached frames from n_kept on as a tail. */
+static void keep_tail(struct stack *s, uint32_t n_kept)
+{
+	uint32_t n = s->depth - n_kept, base = s->checks[n_kept - 1], n_checks = s->checks[s->depth - 1] - base;
+	struct tail *tail;
+
+	if (n > TAIL_FRAMES || n_checks > TAIL_CHECKS)
+		return;
+	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1]);
+	tail->generation = s->generation;
+	tail->n_frames = n;
+	tail->n_checks = n_checks;
+	tail->first_check = base;
+	tail->n_kept = n_kept;
+	tail->parent = frame_at(&s->frames, n_kept - 1);
+	tail->parent_needs_bp = s->needs_bp[n_kept - 1];
+	for (uint32_t i = 0; i < n; i++) {
+		tail->sp[i] = s->frames.sp[n_kept + i];
+		tail->key[i] = s->frames.key[n_kept + i];
+		tail->bp[i] = s->frames.bp[n_kept + i];
+		tail->ids[i] = s->ids[n_kept + i];
+		tail->checks[i] = s->checks[n_kept + i];
+		tail->needs_bp[i] = s->needs_bp[n_kept + i];
+	}
+	for (uint32_t i = 0; i < n_checks; i++)
+		tail->list[i] = s->list[base + i];
+}
+
 /* Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all registers. */
 static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_kept)
 {
 	struct step_frame outer = n_kept ? frame_at(&s->frames, n_kept - 1) : s->end;
-	bool needs_bp = n_kept && s->needs_bp[n_kept - 1];
+	bool needs_bp = n_kept && s->needs_bp[n_kept - 1], are_simple = n_kept && !s->stepper.is_guessing;
 	uint32_t depth = n_kept, checks = n_kept ? s->checks[n_kept - 1] : 0;
 
 	for (uint32_t i = s->n_fresh; i-- > 0; depth++) {
 		struct step_frame f = frame_at(&s->fresh, i);
 		uint64_t rule = s->fresh_rule[i];
 
+		are_simple = are_simple && is_simple(rule);
 		checks = add_checks(s, f, outer, needs_bp, rule, checks);
 		needs_bp = is_bp_needed(needs_bp, rule);
 		s->frames.sp[depth] = f.sp;
@@ -317,6 +390,68 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 		outer = f;
 	}
 	s->depth = depth;
+	if (are_simple)
+		keep_tail(s, n_kept);
+}
+
+/* Is the tail this capture's, by all that doesn't lie in memory? */
+static inline bool is_tail_at(const struct stack *s, const struct tail *tail, const struct step_frame *at)
+{
+	uint32_t last = tail->n_frames - 1, parent = tail->n_kept - 1;
+
+	if (tail->generation != s->generation || tail->sp[last] != at->sp || tail->key[last] != at->key)
+		return false;
+	if (tail->needs_bp[last] && tail->bp[last] != at->bp)
+		return false;
+	if (parent >= s->depth || s->frames.sp[parent] != tail->parent.sp || s->frames.key[parent] != tail->parent.key)
+		return false;
+	if (s->checks[parent] != tail->first_check || s->needs_bp[parent] != tail->parent_needs_bp)
+		return false;
+	return !tail->parent_needs_bp || s->frames.bp[parent] == tail->parent.bp;
+}
+
+/* Whether the frame of the tail is the one that is cached at i already. */
+static inline bool is_cached(const struct stack *s, uint32_t i, const struct tail *tail, uint32_t n)
+{
+	return i < s->depth && s->frames.sp[i] == tail->sp[n] && s->frames.key[i] == tail->key[n] &&
+	       s->needs_bp[i] == tail->needs_bp[n] && (!tail->needs_bp[n] || s->frames.bp[i] == tail->bp[n]);
+}
+
+/* All of the tail behind its parent. Sizes that the compiler knows: what is too much has room and means nothing. */
+static inline void copy_tail(struct stack *s, const struct tail *tail)
+{
+	uint32_t at = tail->n_kept;
+
+	memcpy(&s->frames.sp[at], tail->sp, sizeof(tail->sp));
+	memcpy(&s->frames.key[at], tail->key, sizeof(tail->key));
+	memcpy(&s->frames.bp[at], tail->bp, sizeof(tail->bp));
+	memcpy(&s->ids[at], tail->ids, sizeof(tail->ids));
+	memcpy(&s->checks[at], tail->checks, sizeof(tail->checks));
+	memcpy(&s->needs_bp[at], tail->needs_bp, sizeof(tail->needs_bp));
+	memcpy(&s->list[tail->first_check], tail->list, TAIL_FEW_CHECKS * sizeof(tail->list[0]));
+	for (uint32_t i = TAIL_FEW_CHECKS; i < tail->n_checks; i++)
+		s->list[tail->first_check + i] = tail->list[i];
+}
+
+/* The capture by a tail that is still true. Returns false where there is none. */
+static inline bool capture_by_tail(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
+{
+	const struct tail *tail = tail_of(s, at->sp, at->key);
+	uint32_t n_kept = tail->n_kept, depth = n_kept + tail->n_frames, n = 0;
+
+	if (!is_tail_at(s, tail, at) || depth > STACK_MAX_FRAMES - TAIL_FRAMES || s->is_too_deep)
+		return false;
+	if (torsh_checks_compare(tail->list, tail->n_checks) != CHECKS_HOLD ||
+	    torsh_checks_compare(s->list, tail->first_check) != CHECKS_HOLD)
+		return false;
+	while (n < tail->n_frames && is_cached(s, n_kept + n, tail, n))
+		n++;
+	delta->pop = s->depth - (n_kept + n);
+	delta->n_push = tail->n_frames - n;
+	delta->push = &s->ids[n_kept + n];
+	copy_tail(s, tail);
+	s->depth = depth;
+	return true;
 }
 
 /* ---- the arbiter ---- */
@@ -364,21 +499,21 @@ static inline bool is_fitting(const struct stack *s, uint32_t n_kept)
 	return depth <= STACK_MAX_FRAMES && !(s->is_too_deep && n_kept && depth < DEEP_FEWEST);
 }
 
-void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
+static inline bool is_unchanged(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
 {
-	struct cpu_caller caller = torsh_cpu_caller(frame);
-	struct step_frame at = {.sp = caller.sp, .key = torsh_rule_key(caller.ip, RULE_OF_CALL), .bp = caller.bp};
-	/* Pairs with the release in torsh_rules_forget. */
-	uint32_t generation = atomic_load_explicit(&torsh_rules_generation, memory_order_acquire);
-	uint32_t n_kept, every;
+	uint32_t n = s->depth;
+
+	*delta = (struct stack_delta){.push = s->ids};
+	return n && meets(s, at, &n);
+}
+
+/* The capture by walking, as far as needed. */
+static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct step_frame at, struct stack_delta *delta)
+{
+	uint32_t n_kept;
 
 	s->stepper.is_guessing = false;
 	s->stepper.has_cursor = false;
-	s->stepper.hook_sp = caller.sp;
-	if (!is_likely(generation == s->generation)) {
-		s->generation = generation;
-		torsh_stack_reset(s);
-	}
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
 		s->generation = atomic_load_explicit(&torsh_rules_generation, memory_order_acquire);
 		s->stepper.is_guessing = false;
@@ -393,6 +528,23 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	s->depth = n_kept;
 	if (s->n_fresh)
 		cache_fresh(s, n_kept);
+}
+
+void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
+{
+	struct cpu_caller caller = torsh_cpu_caller(frame);
+	struct step_frame at = {.sp = caller.sp, .key = torsh_rule_key(caller.ip, RULE_OF_CALL), .bp = caller.bp};
+	/* Pairs with the release in torsh_rules_forget. */
+	uint32_t generation = atomic_load_explicit(&torsh_rules_generation, memory_order_acquire);
+	uint32_t every;
+
+	s->stepper.hook_sp = caller.sp;
+	if (!is_likely(generation == s->generation)) {
+		s->generation = generation;
+		torsh_stack_reset(s);
+	}
+	if (!is_unchanged(s, &at, delta) && !capture_by_tail(s, &at, delta))
+		capture_by_walk(s, at, delta);
 
 	every = atomic_load_explicit(&check_every, memory_order_relaxed);
 	if (!is_likely(!every) && ++s->n_unchecked >= every)

@@ -87,11 +87,12 @@ static void use_change(struct codec_stack *stack, const struct codec_change *cha
 		stack->ids[i] = (uint32_t)(change->words[(i + 1) / 2] >> (i & 1 ? 0 : 32));
 }
 
-static void remember_change(struct codec *codec, const struct codec_stack *stack)
+static void remember_change(struct codec *codec, struct codec_stack *stack)
 {
 	struct codec_change change = torsh_codec_change(stack->pop, stack->n, stack->ids);
 
-	codec->changes[torsh_codec_change_slot(&change)] = change;
+	stack->recent = torsh_codec_change_slot(&change);
+	codec->changes[stack->recent] = change;
 }
 
 static int read_stack(const struct codec *codec, struct reader *in, uint32_t form, struct codec_stack *stack)
@@ -99,7 +100,9 @@ static int read_stack(const struct codec *codec, struct reader *in, uint32_t for
 	stack->form = form;
 	switch (form) {
 	case CODEC_STACK_RECENT:
-		use_change(stack, &codec->changes[read_bytes(in, 1)]);
+		stack->recent = (uint32_t)read_bytes(in, 1);
+		stack->is_repeated = 1;
+		use_change(stack, &codec->changes[stack->recent]);
 		break;
 	case CODEC_STACK_GIVEN:
 		stack->pop = (uint32_t)read_bytes(in, 1);
@@ -241,6 +244,8 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 		return 0;
 	stack->form = CODEC_STACK_SAME;
 	stack->pop = stack->n = 0;
+	stack->recent = CODEC_NOT_RECENT;
+	stack->is_repeated = 0;
 	switch (lead & 3) {
 	case CODEC_FREE:
 		result = decode_free(codec, &in, lead, event);

@@ -58,6 +58,7 @@ struct codec_change {
 };
 
 #define CODEC_RECENT 256u
+#define CODEC_NOT_RECENT UINT32_MAX
 
 struct codec {
 	uint64_t stamp;
@@ -71,6 +72,8 @@ struct codec_stack {
 	enum codec_stack_form form; /* SAME, NONE, or GIVEN for both ways of giving it */
 	uint32_t pop; /* CODEC_POP_ALL: everything */
 	uint32_t n;
+	uint32_t recent; /* of the recent changes, which one this is now; CODEC_NOT_RECENT */
+	uint32_t is_repeated; /* it was that one already */
 	uint32_t ids[CODEC_STACK_IDS];
 };
 

@@ -168,6 +168,31 @@ static const char *place_frames(struct stack_place *path, struct intake_tables *
 	return NULL;
 }
 
+/* The frames that this change added to the same stack before. Returns 0 where it is another one. */
+static int repeat_change(struct intake *intake, const struct codec_stack *stack, uint32_t depth)
+{
+	struct intake_change *change = &intake->changes[stack->recent];
+
+	if (change->n != stack->n || change->base != intake->path[depth].stack || !change->n)
+		return 0;
+	for (uint32_t i = 0; i < change->n; i++)
+		intake->path[depth + 1 + i] = change->path[i];
+	intake->change = change;
+	return 1;
+}
+
+static void keep_change(struct intake *intake, const struct codec_stack *stack, uint32_t depth)
+{
+	struct intake_change *change = &intake->changes[stack->recent];
+
+	change->base = intake->path[depth].stack;
+	change->n = stack->n;
+	change->site = 0;
+	for (uint32_t i = 0; i < stack->n; i++)
+		change->path[i] = intake->path[depth + 1 + i];
+	intake->change = change;
+}
+
 /* Returns NULL, or why these ids can't be a stack. */
 static const char *change_stack(struct intake *intake, struct intake_tables *tables, const struct codec_stack *stack)
 {
@@ -179,19 +204,37 @@ static const char *change_stack(struct intake *intake, struct intake_tables *tab
 		return "it left more frames than its stack had";
 	if (stack->n > STACK_DEPTH_MAX - depth)
 		return "its stack grew too deep";
+	intake->depth = depth + stack->n;
+	intake->change = NULL;
+	if (stack->is_repeated && repeat_change(intake, stack, depth))
+		return NULL;
 	path = &intake->path[depth];
 	why = place_frames(path, tables, stack, numbers);
 	if (why)
 		return why;
 	for (uint32_t i = 0; i < stack->n; i++)
 		path[i + 1].stack = torsh_stacks_push(tables->stacks, path[i].stack, numbers[i], path[i + 1].hash);
-	intake->depth = depth + stack->n;
+	if (stack->recent != CODEC_NOT_RECENT)
+		keep_change(intake, stack, depth);
 	return NULL;
 }
 
 static uint32_t stack_of(const struct intake *intake, const struct codec_stack *stack)
 {
 	return stack->form == CODEC_STACK_NONE ? 0 : intake->path[intake->depth].stack;
+}
+
+/* The site of the thread's stack, or of none. */
+static uint32_t site_of(struct intake *intake, struct intake_tables *tables, uint32_t stack)
+{
+	struct intake_change *change = stack ? intake->change : NULL;
+
+	if (change && change->site)
+		return change->site;
+	stack = torsh_heap_site(tables->heap, tables->stacks, stack);
+	if (change)
+		change->site = stack;
+	return stack;
 }
 
 /* Returns NULL, or why this can't be. */
@@ -206,7 +249,7 @@ static const char *take_alloc(struct intake *intake, struct intake_tables *table
 	out->size = event->alloc.size;
 	out->usable = event->alloc.usable;
 	out->entry = (uint16_t)event->alloc.entry;
-	out->place = torsh_heap_site(tables->heap, tables->stacks, stack);
+	out->place = site_of(intake, tables, stack);
 	torsh_live_prefetch(&tables->heap->live, out->address);
 	__builtin_prefetch(&tables->heap->sites[out->place], 1);
 	return NULL;

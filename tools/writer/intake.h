@@ -27,6 +27,17 @@ struct intake_event {
 	uint16_t entry; /* ALLOC: enum alloc_entry */
 };
 
+/*
+ * What one of the codec's recent changes of the stack has led to. Written anew whenever the codec's change is, so that it
+ * holds for any stack that begins like this one.
+ */
+struct intake_change {
+	uint32_t base; /* the stack that frames were added to */
+	uint32_t n; /* frames added; 0: nothing is known */
+	uint32_t site; /* of the stack that came of it; 0: not asked yet */
+	struct stack_place path[CODEC_CHANGE_IDS];
+};
+
 /* What decoding an intake writes to: its process's tables. */
 struct intake_tables {
 	struct code_table *code;
@@ -48,6 +59,8 @@ struct intake {
 
 	uint32_t depth;
 	struct stack_place path[STACK_DEPTH_MAX + 1]; /* [i]: the outermost i frames; [depth] is the thread's stack */
+	struct intake_change changes[CODEC_RECENT];
+	struct intake_change *change; /* by which the thread's stack came to be, or NULL */
 
 	uint64_t bound; /* order.h: what the ring said when it was last looked at */
 	uint64_t busy_head; /* its head while it is busy without progress */

@@ -275,7 +275,7 @@ static inline int fixture_take_profile(void *profile, const Torsh__Chunk *chunk)
 
 static inline int fixture_take_file(void *file, const Torsh__Chunk *chunk)
 {
-	return torsh_recording_append(file, chunk, RECORDING_LAST);
+	return torsh_recording_append(file, (Torsh__Chunk *)(uintptr_t)chunk, RECORDING_LAST);
 }
 
 /* The session's first chunk, or its last. */

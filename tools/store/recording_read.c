@@ -13,6 +13,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tools/store/steps.h"
+
 #define WINDOW_BYTES (1u << 20)
 
 /* A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at any time. */
@@ -272,6 +274,7 @@ int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk)
 			step_over(reader);
 			continue;
 		}
+		torsh_steps_sum(*chunk);
 		reader->at += sizeof(header) + header.stored_bytes;
 		return 1;
 	}

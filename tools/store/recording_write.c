@@ -11,7 +11,9 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#define LEVEL 1
+#include "tools/store/steps.h"
+
+#define LEVEL 3
 #define SPARE_LEAST (256u << 10) /* kept for the last chunks */
 #define SPARE_MOST (16u << 20)
 #define N_WORTHS 3u
@@ -238,14 +240,16 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk)
 	return (int64_t)(sizeof(header) + n_stored);
 }
 
-int torsh_recording_append(struct recording_file *file, const Torsh__Chunk *chunk, enum recording_worth worth)
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
 {
 	int64_t n_bytes;
 	int result;
 
 	if (file->stopped[worth][0])
 		return -ENOSPC;
+	torsh_steps_take(chunk);
 	n_bytes = pack(file, chunk);
+	torsh_steps_sum(chunk);
 	if (n_bytes < 0)
 		return (int)n_bytes;
 	result = check_size(file, worth, (uint64_t)n_bytes);

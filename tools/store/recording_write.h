@@ -38,10 +38,10 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 void torsh_recording_finish(struct recording_file *file);
 
 /*
- * Append a chunk. Returns 0, -ENOSPC when a limit or the disk is in the way, -E2BIG when it is larger than a chunk may
+ * Append a chunk, which is the same afterwards. Returns 0, -ENOSPC when a limit or the disk is in the way, -E2BIG when it is larger than a chunk may
  * be, or another -errno.
  */
-int torsh_recording_append(struct recording_file *file, const Torsh__Chunk *chunk, enum recording_worth worth);
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth);
 
 /* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
 const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth);

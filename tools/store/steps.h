@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Columns of a chunk that are stored as differences, because the numbers themselves hardly compress: stacks' parents,
+ * and numbers and times that are nearly in order. In memory a chunk has the plain columns only.
+ */
+#ifndef TORSH_STORE_STEPS_H
+#define TORSH_STORE_STEPS_H
+
+#include "recording.pb-c.h"
+
+/* The plain columns become differences, in the same memory. */
+void torsh_steps_take(Torsh__Chunk *chunk);
+
+/* And back. Differences that make no sense become numbers that make none, which readers of the columns look out for. */
+void torsh_steps_sum(Torsh__Chunk *chunk);
+
+#endif

@@ -156,32 +156,48 @@ static void describe(struct channel *channel)
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }
 
-static int say_if_failed(int result)
+/* Says why nothing is recorded, and hands the error on. */
+static int say_nothing_is_recorded(const char *what, int error)
 {
-	if (result)
-		torsh_say("nothing is recorded: the writer can't be reached: ", strerrordesc_np(-result), NULL);
-	return result;
+	if (error == -EFBIG || error == -ENOMEM)
+		torsh_say("nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
+			  NULL);
+	else
+		torsh_say("nothing is recorded: ", what, ": ", strerrordesc_np(-error), NULL);
+	return error;
 }
 
-/* A channel for this process, handed to the session's writer. */
+/* A session for this process and its children, which nobody serves yet. */
+static int begin_session(struct channel_header *header, int fd)
+{
+	int result = torsh_session_begin(base_name(program_path), agent_path, &header->writer_pid, socket_path);
+
+	if (result)
+		return result;
+	result = torsh_session_join(socket_path, fd);
+	if (!result)
+		return 0;
+	torsh_session_remove(socket_path);
+	*socket_path = '\0';
+	return say_nothing_is_recorded("the writer can't be reached", result);
+}
+
+/* A channel for this process, handed to the session's writer. A child's failure is the caller's to say. */
 static int open_channel(const struct channel *parent)
 {
 	struct process *process = torsh_process;
 	int fd, result = torsh_channel_create(&process->channel, torsh_config.ring_bytes, parent, &fd);
 
 	if (result)
-		return result;
+		return parent ? result : say_nothing_is_recorded("there is no memory to share with a writer", result);
 	introduce(process->channel.header);
 	if (!parent)
 		describe(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING, memory_order_relaxed);
 	if (*socket_path)
 		result = torsh_session_join(socket_path, fd);
-	if (!*socket_path || (result && !parent)) {
-		result = torsh_session_begin(base_name(program_path), agent_path, socket_path);
-		if (!result)
-			result = say_if_failed(torsh_session_join(socket_path, fd));
-	}
+	if (!*socket_path || (result && !parent))
+		result = begin_session(process->channel.header, fd);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (result) {
 		torsh_channel_unmap(&process->channel);
@@ -200,7 +216,7 @@ static int make_process(void)
 {
 	torsh_process = torsh_sys_pages(sizeof(*torsh_process));
 	if (!torsh_process)
-		return -ENOMEM;
+		return say_nothing_is_recorded("there is no memory", -ENOMEM);
 	/* In a forked child pid is 0, whatever call made it. */
 	TORSH_SYS(SYS_madvise, torsh_process, (sizeof(*torsh_process) + 4095) & ~4095ul, MADV_WIPEONFORK, 0, 0, 0);
 	return 0;
@@ -212,11 +228,12 @@ static void start_stack_checks(void)
 		torsh_say("stacks are not compared: libunwind.so.8 can't be opened", NULL);
 }
 
-/* 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that is told to the user. */
+/* 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that the user was told. */
 static int start(void)
 {
 	int result, is_first;
 
+	torsh_say_keep_to_stderr();
 	torsh_config_read(environ);
 	is_first = !torsh_config.session;
 	find_program_path();
@@ -224,7 +241,7 @@ static int start(void)
 		return -ECANCELED;
 	result = find_agent_path();
 	if (result)
-		return result;
+		return say_nothing_is_recorded("the agent doesn't find its own path", result);
 	if (!torsh_config_wants(base_name(program_path))) {
 		/* Its children may be wanted. */
 		torsh_environment_start(agent_path, torsh_config.session);
@@ -238,8 +255,9 @@ static int start(void)
 		strcpy(socket_path, torsh_config.session);
 	torsh_stack_start();
 	result = torsh_birth_start();
-	if (!result)
-		result = open_channel(NULL);
+	if (result)
+		return say_nothing_is_recorded("threads can't be followed", result);
+	result = open_channel(NULL);
 	if (result)
 		return result;
 	torsh_environment_start(agent_path, socket_path);
@@ -257,9 +275,6 @@ void torsh_agent_start(void)
 	if (!result)
 		start_stack_checks();
 	torsh_flow_self = &torsh_flow_unborn;
-	if (result == -EFBIG || result == -ENOMEM)
-		torsh_say("nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
-			  NULL);
 	atomic_store_explicit(&torsh_agent_state, result ? AGENT_OFF : AGENT_ON, memory_order_release);
 	errno = saved;
 }
@@ -275,11 +290,39 @@ void torsh_agent_restart_in_child(void)
 		result = open_channel(&parent);
 	if (result) {
 		if (result != -ECANCELED)
-			torsh_say("a forked child is not recorded: the writer can't be reached", NULL);
+			torsh_say("a forked child is not recorded: ", strerrordesc_np(-result), NULL);
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 	}
 	torsh_channel_unmap(&parent);
 	torsh_flow_self = &torsh_flow_unborn;
+}
+
+int torsh_agent_is_abandoned(void)
+{
+	const struct channel_header *header = torsh_process->channel.header;
+	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+
+	/* Cheap while the writer lives. Where it was never there its pid says nothing: it may be a zombie. */
+	if (atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE &&
+	    TORSH_SYS(SYS_kill, pid, 0, 0, 0, 0, 0) != -ESRCH)
+		return 0;
+	return torsh_session_is_abandoned(socket_path);
+}
+
+/* The recording ends before the program does, or there is none: a forked child leaves that to its parent. */
+static void say_if_abandoned(const struct channel_header *header)
+{
+	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE;
+
+	if (header->forked_from || !torsh_agent_is_abandoned())
+		return;
+	if (was_there)
+		torsh_say("the writer was killed: what came after that is not in the recording", NULL);
+	else
+		torsh_say("nothing is recorded: the writer ended before it was ready; torsh-writer, started by hand, "
+			  "says whether it can run",
+			  NULL);
+	torsh_session_remove(socket_path);
 }
 
 int torsh_agent_is_borrowed(void)
@@ -305,6 +348,7 @@ void torsh_agent_exiting(int status, uint32_t how)
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
 	atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
+	say_if_abandoned(header);
 }
 
 static void at_exit(int status, void *unused)

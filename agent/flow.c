@@ -37,7 +37,7 @@ uint64_t torsh_flow_stamp_went_back(struct flow *flow)
 
 static int writer_is_dead(struct channel_header *header)
 {
-	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
+	uint32_t attached = CHANNEL_WRITER_ATTACHED;
 
 	switch (atomic_load_explicit(&header->writer_state, memory_order_relaxed)) {
 	case CHANNEL_WRITER_REFUSED:
@@ -45,9 +45,11 @@ static int writer_is_dead(struct channel_header *header)
 	case CHANNEL_WRITER_CLOSED:
 		return 1;
 	}
-	if (!pid || TORSH_SYS(SYS_kill, pid, 0, 0, 0, 0, 0) != -ESRCH)
+	if (!torsh_agent_is_abandoned())
 		return 0;
-	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_GONE, memory_order_relaxed);
+	/* One that was never there stays NONE: at exit that is another sentence. */
+	atomic_compare_exchange_strong_explicit(&header->writer_state, &attached, CHANNEL_WRITER_GONE,
+						memory_order_relaxed, memory_order_relaxed);
 	return 1;
 }
 

@@ -40,6 +40,9 @@ void torsh_agent_restart_in_child(void);
 /* exit or its kin was called: tell the writer. */
 void torsh_agent_exiting(int status, uint32_t how);
 
+/* Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes system calls. */
+int torsh_agent_is_abandoned(void);
+
 /* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
 int torsh_agent_is_borrowed(void);
 

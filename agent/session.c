@@ -28,10 +28,12 @@
 #define SOCKET_FD 3
 #define RECORDING_FD 4
 #define WRITER_DESCRIPTORS 65536
+#define WRITER_DESCRIPTORS_MIN 32 /* what it needs for itself, its first target, and files that it opens for a moment */
 
 struct plan {
 	const char *program; /* base name */
 	uint64_t pid; /* the target's: this is worked on in a child */
+	_Atomic uint32_t *writer_pid;
 	char writer[PATH_MAX]; /* path of torsh-writer */
 	char output[PATH_MAX]; /* directory, or file when is_file */
 	int is_file;
@@ -219,10 +221,14 @@ static int plan_socket(struct plan *plan)
 	return error;
 }
 
-static void remove_socket_directory(struct plan *plan)
+void torsh_session_remove(const char *socket_path)
 {
-	*strrchr(plan->socket_path, '/') = '\0';
-	rmdir(plan->socket_path);
+	char directory[SESSION_SOCKET_MAX];
+	struct text text = TEXT_IN(directory);
+
+	torsh_text_put_bytes(&text, socket_path, (size_t)(strrchr(socket_path, '/') - socket_path));
+	TORSH_SYS(SYS_unlinkat, AT_FDCWD, socket_path, 0, 0, 0, 0);
+	TORSH_SYS(SYS_unlinkat, AT_FDCWD, directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
 static int listen_at(const char *path)
@@ -284,41 +290,78 @@ static void reset_signals(void)
 	TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof(none), 0, 0);
 }
 
-/* The target may have tied its own hands: the writer takes what it may have, the hard limits at least. */
-static void raise_limits(void)
+/*
+ * The target may have tied its own hands: the writer takes what it may have, the hard limits at least. Returns how many
+ * descriptors the target could open.
+ */
+static uint64_t raise_limits(void)
 {
 	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_STACK, RLIMIT_NOFILE};
+	uint64_t n_descriptors = WRITER_DESCRIPTORS;
 	struct rlimit limit;
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		__rlimit_resource_t which = (__rlimit_resource_t)limits[i];
 		rlim_t most = which == RLIMIT_NOFILE ? WRITER_DESCRIPTORS : RLIM_INFINITY;
 
-		if (getrlimit(which, &limit) || !setrlimit(which, &(struct rlimit){most, most}))
+		if (getrlimit(which, &limit))
+			continue;
+		if (which == RLIMIT_NOFILE && limit.rlim_cur < n_descriptors)
+			n_descriptors = limit.rlim_cur;
+		if (!setrlimit(which, &(struct rlimit){most, most}))
 			continue;
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(which, &limit);
 	}
+	return n_descriptors;
 }
 
-/* Both descriptors may have any number, each other's too: move them out of the way first. */
-static void place_descriptors(int socket_fd, int recording_fd)
+/* Of the target's descriptors only stderr is kept. Afterwards 0 to 2 are taken and everything above is free. */
+static int drop_descriptors(uint64_t n_descriptors)
 {
 	int null;
 
-	socket_fd = fcntl(socket_fd, F_DUPFD, RECORDING_FD + 1);
-	recording_fd = fcntl(recording_fd, F_DUPFD, RECORDING_FD + 1);
-	dup2(socket_fd, SOCKET_FD);
-	dup2(recording_fd, RECORDING_FD);
-	null = open("/dev/null", O_RDWR);
-	dup2(null, 0);
-	dup2(null, 1);
-	/* Without a summary whoever reads the target's stderr to its end need not wait for the writer's. */
-	if (!torsh_config.summary || fcntl(2, F_GETFD) < 0)
-		dup2(null, 2);
-	if (TORSH_SYS(SYS_close_range, RECORDING_FD + 1, UINT32_MAX, 0, 0, 0, 0) < 0)
-		for (int fd = RECORDING_FD + 1; fd < 1024; fd++)
+	if (TORSH_SYS(SYS_close_range, STDERR_FILENO + 1, UINT32_MAX, 0, 0, 0, 0) < 0)
+		for (int fd = STDERR_FILENO + 1; fd < (int)n_descriptors; fd++)
 			close(fd);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	do
+		null = open("/dev/null", O_RDWR);
+	while (null >= 0 && null < STDERR_FILENO);
+	if (null < 0)
+		return -errno;
+	if (null > STDERR_FILENO)
+		close(null);
+	return 0;
+}
+
+/* Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's place. */
+static int place_descriptor(int fd, int place)
+{
+	if (fd == place)
+		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+	if (dup2(fd, place) < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Room for the writer, whatever the target has left itself. */
+static int prepare_writer(void)
+{
+	uint64_t n_descriptors = raise_limits();
+	struct rlimit limit;
+	int result = drop_descriptors(n_descriptors);
+
+	if (result) {
+		torsh_say("nothing is recorded: /dev/null: ", reason(result), NULL);
+		return result;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= WRITER_DESCRIPTORS_MIN)
+		return 0;
+	torsh_say("nothing is recorded: the limit on open files (RLIMIT_NOFILE) leaves the writer too few", NULL);
+	return -EMFILE;
 }
 
 static void put_option_number(struct text *text, uint64_t number)
@@ -327,7 +370,7 @@ static void put_option_number(struct text *text, uint64_t number)
 	torsh_text_put_number(text, number);
 }
 
-__attribute__((noreturn)) static void become_writer(const struct plan *plan, int socket_fd, int recording_fd)
+__attribute__((noreturn)) static void become_writer(const struct plan *plan)
 {
 	char max_size[24], reserve[24], target[24];
 	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target);
@@ -338,19 +381,22 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan, int
 		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target, NULL,
 	};
 	char **environment = writer_environment();
+	int stderr_fd;
 	long result;
 
 	put_option_number(&max_text, torsh_config.max_size_bytes);
 	put_option_number(&reserve_text, torsh_config.reserve_bytes);
 	put_option_number(&target_text, plan->pid);
-	place_descriptors(socket_fd, recording_fd);
 	reset_signals();
-	raise_limits();
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);
+	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
+	/* Without a summary whoever reads the target's stderr to its end need not wait for the writer's. */
+	if (!torsh_config.summary)
+		dup2(STDIN_FILENO, STDERR_FILENO);
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
+	dup2(stderr_fd, STDERR_FILENO);
 	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", reason((int)result), NULL);
-	unlink(plan->socket_path);
 	for (;;)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
@@ -364,29 +410,44 @@ static long fork_silently(void)
 #endif
 }
 
+/* The recording and the socket, in the writer's places. */
+static int open_descriptors(struct plan *plan)
+{
+	int fd = make_recording(plan), result;
+
+	if (fd < 0)
+		return fd;
+	result = place_descriptor(fd, RECORDING_FD);
+	if (!result) {
+		fd = listen_at(plan->socket_path);
+		result = fd < 0 ? fd : place_descriptor(fd, SOCKET_FD);
+	}
+	if (result)
+		torsh_say("nothing is recorded: ", plan->socket_path, ": ", reason(result), NULL);
+	return result;
+}
+
 /* The child between the target and the writer; its exit status is an errno. */
 static int start_writer(struct plan *plan)
 {
-	int recording_fd, socket_fd;
 	long pid;
+	int result;
 
 	TORSH_SYS(SYS_setsid, 0, 0, 0, 0, 0, 0);
-	recording_fd = make_recording(plan);
-	if (recording_fd < 0)
-		return -recording_fd;
-	socket_fd = listen_at(plan->socket_path);
-	if (socket_fd < 0) {
-		torsh_say("nothing is recorded: ", plan->socket_path, ": ", reason(socket_fd), NULL);
-		return -socket_fd;
-	}
+	result = prepare_writer();
+	if (!result)
+		result = open_descriptors(plan);
+	if (result)
+		return -result;
 	pid = fork_silently();
 	if (pid == 0)
-		become_writer(plan, socket_fd, recording_fd);
-	if (pid > 0)
-		return 0;
-	unlink(plan->socket_path);
-	torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
-	return (int)-pid;
+		become_writer(plan);
+	if (pid < 0) {
+		torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
+		return (int)-pid;
+	}
+	atomic_store_explicit(plan->writer_pid, (uint32_t)pid, memory_order_relaxed);
+	return 0;
 }
 
 static int plan_writer(struct plan *plan, const char *agent_path)
@@ -402,7 +463,8 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 	return -ENOENT;
 }
 
-int torsh_session_begin(const char *program, const char *agent_path, char socket_path[SESSION_SOCKET_MAX])
+int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
+			char socket_path[SESSION_SOCKET_MAX])
 {
 	/* Large, and used once: not on a stack whose size the target chose. */
 	struct plan *plan = torsh_sys_pages(sizeof(*plan));
@@ -413,6 +475,7 @@ int torsh_session_begin(const char *program, const char *agent_path, char socket
 		return -ENOMEM;
 	plan->program = program;
 	plan->pid = (uint64_t)torsh_sys_getpid();
+	plan->writer_pid = writer_pid;
 	plan_output(plan);
 	result = plan_writer(plan, agent_path);
 	if (!result)
@@ -435,10 +498,26 @@ int torsh_session_begin(const char *program, const char *agent_path, char socket
 		strcpy(socket_path, plan->socket_path);
 remove:
 	if (result)
-		remove_socket_directory(plan);
+		torsh_session_remove(plan->socket_path);
 free:
 	torsh_sys_munmap(plan, sizeof(*plan));
 	return result;
+}
+
+int torsh_session_is_abandoned(const char *socket_path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	long fd, result;
+
+	if (!*socket_path || strlen(socket_path) >= sizeof(address.sun_path))
+		return 0;
+	strcpy(address.sun_path, socket_path);
+	fd = TORSH_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+	if (fd < 0)
+		return 0;
+	result = TORSH_SYS(SYS_connect, fd, &address, sizeof(address), 0, 0, 0);
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	return result == -ECONNREFUSED;
 }
 
 int torsh_session_join(const char *socket_path, int fd)

@@ -6,18 +6,30 @@
 #ifndef TORSH_AGENT_SESSION_H
 #define TORSH_AGENT_SESSION_H
 
-#define SESSION_SOCKET_MAX 104 /* bytes with the NUL, as sun_path takes them */
+#include <stdatomic.h>
+#include <stdint.h>
 
-struct channel;
+#define SESSION_SOCKET_MAX 104 /* bytes with the NUL, as sun_path takes them */
 
 /*
  * Start a writer for a new session and put the path of its socket into socket_path. program is this process's base
- * name, agent_path the agent's own absolute path, beside which the writer lies. The writer becomes nobody's child.
+ * name, agent_path the agent's own absolute path, beside which the writer lies. The writer becomes nobody's child; its
+ * pid is stored to writer_pid, which lies in memory that this process shares with its children.
  * Returns 0 or -errno; what went wrong was said on stderr.
  */
-int torsh_session_begin(const char *program, const char *agent_path, char socket_path[SESSION_SOCKET_MAX]);
+int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
+			char socket_path[SESSION_SOCKET_MAX]);
 
 /* Hand the channel behind fd to the session's writer. Returns 0 or -errno. */
 int torsh_session_join(const char *socket_path, int fd);
+
+/*
+ * Is the socket there with nobody behind it, because the writer died? Asked of the socket rather than of the writer's
+ * pid: that may be a zombie which nobody waits for, or of another pid namespace. 0 where it can't be found out.
+ */
+int torsh_session_is_abandoned(const char *socket_path);
+
+/* Remove the socket of a session that no writer serves, and its directory. */
+void torsh_session_remove(const char *socket_path);
 
 #endif

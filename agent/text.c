@@ -3,8 +3,13 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "shim/sys.h"
+
+static struct stat known_stderr;
+static int is_stderr_known;
 
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n)
 {
@@ -34,6 +39,26 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+static long look_at_stderr(struct stat *status)
+{
+	return TORSH_SYS(SYS_fstat, STDERR_FILENO, status, 0, 0, 0, 0);
+}
+
+void torsh_say_keep_to_stderr(void)
+{
+	/* Closed: all zeros, which no file has. */
+	look_at_stderr(&known_stderr);
+	is_stderr_known = 1;
+}
+
+static int is_stderr_our_own(void)
+{
+	struct stat status;
+
+	return !is_stderr_known || (!look_at_stderr(&status) && status.st_dev == known_stderr.st_dev &&
+				    status.st_ino == known_stderr.st_ino);
+}
+
 void torsh_say(const char *first, ...)
 {
 	char buffer[1024];
@@ -46,5 +71,6 @@ void torsh_say(const char *first, ...)
 		torsh_text_put(&text, part);
 	va_end(rest);
 	buffer[text.length] = '\n';
-	TORSH_SYS(SYS_write, 2, buffer, text.length + 1, 0, 0, 0);
+	if (is_stderr_our_own())
+		TORSH_SYS(SYS_write, STDERR_FILENO, buffer, text.length + 1, 0, 0, 0);
 }

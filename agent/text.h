@@ -24,4 +24,10 @@ void torsh_text_put_number(struct text *text, uint64_t number);
 /* "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is kept. */
 void torsh_say(const char *first, ...) __attribute__((sentinel));
 
+/*
+ * From here on torsh_say is silent when descriptor 2 is no longer the file that it is now: a program that closed its
+ * stderr may have a file of its own there.
+ */
+void torsh_say_keep_to_stderr(void);
+
 #endif

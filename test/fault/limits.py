@@ -17,11 +17,14 @@ MIB = 1 << 20
 
 
 def run_limited(limits=(), env=None, n_blocks=N_BLOCKS, output=None):
-    """The target under resource limits: returns its result, its counts and the folder of recordings."""
+    """
+    The target under resource limits, (which, hard) or (which, soft, hard): returns its result, its counts and the
+    folder of recordings.
+    """
 
     def set_limits():
-        for which, value in limits:
-            resource.setrlimit(which, (value, value))
+        for which, *values in limits:
+            resource.setrlimit(which, (values[0], values[-1]))
 
     counts = committed.Counts(scratch("counts"))
     result, output = record(committed.command(counts, n_blocks), output=output, env=env, preexec_fn=set_limits)
@@ -124,13 +127,16 @@ for size in (16, 64, 512):
 
 @case
 def few_descriptors():
-    result, counts, output = run_limited([(resource.RLIMIT_NOFILE, 6)])
-    expect_all_or_a_reason(result, counts, output)
+    """The soft limit is the target's alone; so is the hard one where root may raise it."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    result, counts, output = run_limited([(resource.RLIMIT_NOFILE, 6, most)])
+    expect_equal(result.stderr, b"", "stderr")
+    committed.expect_all_reported(output, counts)
+    expect_all_or_a_reason(*run_limited([(resource.RLIMIT_NOFILE, 6)]))
 
 
-@case
-def no_more_processes():
-    # Root has no such limit: as another user.
+def run_as_nobody(limit, value):
+    """The target as a user whom limits bind."""
     need_root()
     nobody = 65534
     output = scratch()
@@ -140,14 +146,27 @@ def no_more_processes():
 
     def become_nobody():
         os.setgid(nobody)
-        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        resource.setrlimit(limit, (value, value))
         os.setuid(nobody)
 
     if run([committed.PROGRAM], preexec_fn=become_nobody).returncode != 2:
         raise Skip("nobody may not run programs of this folder")
     result, _ = record(committed.command(counts, N_BLOCKS), output=output, preexec_fn=become_nobody)
     expect_equal(result.returncode, 9, "status")
-    expect_all_or_a_reason(result, counts, output)
+    expect_equal(counts.kept(), N_BLOCKS, "blocks that the target has")
+    return result, counts, output
+
+
+@case
+def too_few_descriptors_for_the_writer():
+    result, _, output = run_as_nobody(resource.RLIMIT_NOFILE, 6)
+    assert b"torsh: nothing is recorded: " in result.stderr and b"RLIMIT_NOFILE" in result.stderr, result.stderr
+    expect_equal(recordings(output), [], "recordings")
+
+
+@case
+def no_more_processes():
+    expect_all_or_a_reason(*run_as_nobody(resource.RLIMIT_NPROC, 1))
 
 
 @case

@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,20 +41,21 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
     """Starts the target, strikes its writer once there is one, and lets the target come to its end."""
     output, counts = scratch(), committed.Counts(scratch("counts"))
     env = agent_environment(output, **variables)
-    with started(committed.command(counts, n_blocks, 1, how), env) as process:
+    with started(committed.command(counts, n_blocks, 1, how), env, stderr=subprocess.PIPE) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
         wait_until(lambda: counts.kept() > 1000, "the first blocks")
         strike(pid)
-        process.wait(TIMEOUT_S)
+        _, words = process.communicate(timeout=TIMEOUT_S)
     assert counts.all_there(), "the target did not come to its end"
     expect_equal(counts.kept(), n_blocks, "blocks")
     expect_equal(process.returncode, 9, "status of the target")
-    return output, counts
+    return output, counts, words
 
 
 @case
 def target_goes_on_when_the_writer_is_killed():
-    output, counts = run_beside(lambda pid: os.kill(pid, signal.SIGKILL))
+    output, counts, words = run_beside(lambda pid: os.kill(pid, signal.SIGKILL))
+    assert b"the writer was killed" in words, f"stderr: {words!r}"
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
     blocks, _ = committed.reported(output)
@@ -70,7 +72,7 @@ def a_stopped_writer_goes_on_where_it_was():
         stopped.append(pid)
 
     try:
-        output, counts = run_beside(stop, n_blocks=200_000)
+        output, counts, _ = run_beside(stop, n_blocks=200_000)
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
@@ -124,6 +126,103 @@ def signals_of_the_terminal_do_not_end_the_writer():
         process.wait()
     expect_equal(process.returncode, -signal.SIGINT, "status of the target")
     committed.expect_all_reported(output, counts)
+
+
+def install_beside(make_writer):
+    """A copy of the agent, beside which make_writer(path) puts a writer: returns the agent's path."""
+    folder = scratch("installed")
+    shutil.copy(AGENT, folder)
+    make_writer(folder / WRITER.name)
+    (folder / WRITER.name).chmod(0o755)
+    return folder / AGENT.name
+
+
+def copy_of_false(path):
+    shutil.copy(need_command("false"), path)
+
+
+def writer_without_a_library(path):
+    """The writer, asking for a library that is nowhere."""
+    whole = WRITER.read_bytes()
+    broken = whole.replace(b"libzstd.so.1\0", b"libzstd.so.?\0")
+    assert broken != whole, "the writer isn't linked with libzstd.so.1"
+    path.write_bytes(broken)
+
+
+def text_file(path):
+    path.write_text("neither a program nor a script")
+
+
+def expect_no_recording_is_said(output, words):
+    assert b"torsh: nothing is recorded: " in words, f"stderr: {words!r}"
+    expect_equal([path.stat().st_size for path in recordings(output)], [0], "sizes of the recordings")
+    options = {"export": ["--format", "folded"], "check": ["--max-leak", "1"]}
+    for command in ("leaks", "peak", "report", "dump", "export", "check"):
+        result = run([TORSH, command, output, *options.get(command, [])])
+        expect_equal(result.returncode, 2, f"status of torsh {command}")
+        assert b"could not start" in result.stderr, f"torsh {command}: {result.stderr!r}"
+
+
+def fail_to_start(make_writer, n_threads):
+    output, counts, sockets = scratch(), committed.Counts(scratch("counts")), scratch("s")
+    env = agent_environment(output, LD_PRELOAD=install_beside(make_writer), TMPDIR=sockets, XDG_RUNTIME_DIR="")
+    # Four times what a ring holds: the target may not wait for who is not there.
+    result = run(committed.command(counts, 400_000, n_threads), env)
+    expect_equal(result.returncode, 9, "status of the target")
+    expect_equal(counts.kept(), 400_000 * n_threads, "blocks")
+    expect_no_recording_is_said(output, result.stderr)
+    expect_equal(list(sockets.iterdir()), [], "what is left where the socket was")
+
+
+for broken_writer in (copy_of_false, writer_without_a_library, text_file):
+    add_case(f"{broken_writer.__name__}_in_place_of_the_writer", fail_to_start, broken_writer, 1)
+add_case("no_thread_waits_for_a_writer_that_never_was", fail_to_start, copy_of_false, 4)
+
+
+def process_with_arguments(name, part):
+    """Pid of the process called name that has part among its arguments, or None."""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text().strip() == name and \
+                    str(part).encode() in (entry / "cmdline").read_bytes():
+                return int(entry.name)
+        except OSError:
+            pass
+    return None
+
+
+def is_stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
+@case
+def a_writer_killed_before_it_is_ready_is_missed():
+    def stopped_writer(path):
+        path.write_text("#!/bin/sh\nkill -STOP $$\n")
+
+    output = scratch()
+    env = agent_environment(output, LD_PRELOAD=install_beside(stopped_writer))
+    process = subprocess.Popen(["sh", "-c", "read line; exit 0"], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        pid = wait_until(lambda: process_with_arguments(WRITER.name, output), "the writer")
+        wait_until(lambda: is_stopped(pid), "the writer to stop")
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not process_with_arguments(WRITER.name, output), "the end of the writer")
+        _, words = process.communicate(timeout=TIMEOUT_S)
+    finally:
+        process.kill()
+    expect_equal(process.returncode, 0, "status of the target")
+    expect_no_recording_is_said(output, words)
+
+
+@case
+def a_file_in_the_place_of_stderr_is_left_alone():
+    output, own = scratch(), scratch("own") / "file"
+    env = agent_environment(output, LD_PRELOAD=install_beside(copy_of_false))
+    script = "import os, sys; os.close(2); assert os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) == 2"
+    result = run([sys.executable, "-c", script, own], env)
+    expect_equal(result.returncode, 0, f"status (stderr: {result.stderr!r})")
+    expect_equal(own.read_bytes(), b"", "the target's file")
 
 
 main()

@@ -199,7 +199,7 @@ static void what_is_no_recording_says_so(void **state)
 	(void)state;
 	make_bytes(&bytes);
 	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, 0, error, sizeof(error)), -EPROTO);
-	assert_string_equal(error, "it is empty: nothing was recorded");
+	assert_non_null(strstr(error, "it is empty: its writer was killed"));
 	assert_int_equal(torsh_recording_open_bytes(&reader, "#!/bin/sh\nexit 0 # and some more bytes\n", 39, error,
 						    sizeof(error)),
 			 -EPROTO);

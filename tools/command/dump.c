@@ -12,6 +12,7 @@
 
 #include "agent/wire/event.h"
 #include "tools/command/command.h"
+#include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/read.h"
 #include "tools/report/json.h"
@@ -299,6 +300,7 @@ int torsh_command_dump(int argc, char **argv)
 	path = torsh_profile_locate(options.path, error, sizeof(error));
 	if (!path)
 		torsh_die("%s", error);
+	torsh_profile_await(path, READ_WAIT_S);
 	rc = torsh_recording_open(&reader, path, error, sizeof(error));
 	if (rc < 0)
 		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));

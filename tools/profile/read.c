@@ -134,7 +134,8 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 	return false;
 }
 
-struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *error, size_t n_error)
+/* As torsh_profile_read; what is wrong with the file goes to *problem, which the caller frees. */
+static struct profile *read_settled(const char *path, unsigned wait_s, char **problem, char *error, size_t n_error)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), end_ns = begin_ns + wait_s * UINT64_C(1000000000);
 	bool is_said = false;
@@ -143,24 +144,45 @@ struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *erro
 		/* Asked before reading: what the writer wrote before it let go is read. */
 		bool is_held = torsh_recording_is_being_written(path) == 1;
 		struct profile *profile = NULL;
-		char *problem = NULL;
-		int rc = read_now(path, &profile, &problem, error, n_error);
-		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-		bool is_over = now_ns >= end_ns;
+		int rc;
+		uint64_t now_ns;
+		bool is_over;
 
+		*problem = NULL;
+		rc = read_now(path, &profile, problem, error, n_error);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		is_over = now_ns >= end_ns;
 		if (rc < 0 && (rc != -EAGAIN || !is_held || is_over))
 			return NULL;
 		if (rc == 0 && (!is_held || is_over || (profile->n_processes && any_is_alive(profile)))) {
 			profile->is_being_written = is_held;
-			/* The last chunk of a file that grows is often half there: not worth a word. */
-			if (problem && !is_held)
-				torsh_warn("%s: %s", path, problem);
-			free(problem);
 			return profile;
 		}
-		free(problem);
+		free(*problem);
 		torsh_profile_destroy(profile);
 		wait_for_writer(path, begin_ns, now_ns + LOOK_AGAIN_NS < end_ns ? now_ns + LOOK_AGAIN_NS : end_ns,
 				&is_said);
 	}
+}
+
+struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *error, size_t n_error)
+{
+	char *problem;
+	struct profile *profile = read_settled(path, wait_s, &problem, error, n_error);
+
+	/* The last chunk of a file that grows is often half there: not worth a word. */
+	if (problem && !profile->is_being_written)
+		torsh_warn("%s: %s", path, problem);
+	free(problem);
+	return profile;
+}
+
+void torsh_profile_await(const char *path, unsigned wait_s)
+{
+	char *problem, error[512];
+
+	if (torsh_recording_is_being_written(path) != 1)
+		return;
+	torsh_profile_destroy(read_settled(path, wait_s, &problem, error, sizeof(error)));
+	free(problem);
 }

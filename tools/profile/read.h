@@ -23,6 +23,9 @@ char *torsh_profile_locate(const char *path, char *error, size_t n_error);
  */
 struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *error, size_t n_error);
 
+/* Wait as torsh_profile_read does, for who reads the file in a way of their own. */
+void torsh_profile_await(const char *path, unsigned wait_s);
+
 /* Is the process that was recorded still there? A pid that was given to a younger process doesn't count. */
 bool torsh_profile_is_alive(const struct profile *profile, const struct profile_process *process);
 

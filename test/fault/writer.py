@@ -13,6 +13,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import committed  # noqa: E402
 from harness import *  # noqa: E402,F403
 
+# Three events a block, of two bytes at least.
+RING_FULL_BLOCKS = (1 << 20) // 6
 WRITER = BUILD / "torsh-writer"
 
 
@@ -43,7 +45,7 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
     env = agent_environment(output, **variables)
     with started(committed.command(counts, n_blocks, 1, how), env, stderr=subprocess.PIPE) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
-        wait_until(lambda: counts.kept() > 1000, "the first blocks")
+        wait_until(lambda: counts.kept() > RING_FULL_BLOCKS, "more blocks than a ring holds: the writer is at work")
         strike(pid)
         _, words = process.communicate(timeout=TIMEOUT_S)
     assert counts.all_there(), "the target did not come to its end"
@@ -111,6 +113,7 @@ def the_writer_ends_after_its_targets():
     output, counts = scratch(), committed.Counts(scratch("counts"))
     with started(committed.command(counts, 10, 1, "wait"), agent_environment(output)) as process:
         pid = wait_until(lambda: writer_of(output), "a writer")
+        wait_until(counts.all_there, "all blocks")
         process.kill()
         process.wait()
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the writer")
@@ -156,9 +159,9 @@ def text_file(path):
 def expect_no_recording_is_said(output, words):
     assert b"torsh: nothing is recorded: " in words, f"stderr: {words!r}"
     expect_equal([path.stat().st_size for path in recordings(output)], [0], "sizes of the recordings")
-    options = {"export": ["--format", "folded"], "check": ["--max-leak", "1"]}
+    more = {"check": ["--max-leak", "1"], "export": ["--format", "folded"]}
     for command in ("leaks", "peak", "report", "dump", "export", "check"):
-        result = run([TORSH, command, output, *options.get(command, [])])
+        result = run([TORSH, command, output, *more.get(command, [])])
         expect_equal(result.returncode, 2, f"status of torsh {command}")
         assert b"could not start" in result.stderr, f"torsh {command}: {result.stderr!r}"
 
@@ -166,7 +169,7 @@ def expect_no_recording_is_said(output, words):
 def fail_to_start(make_writer, n_threads):
     output, counts, sockets = scratch(), committed.Counts(scratch("counts")), scratch("s")
     env = agent_environment(output, LD_PRELOAD=install_beside(make_writer), TMPDIR=sockets, XDG_RUNTIME_DIR="")
-    # Four times what a ring holds: the target may not wait for who is not there.
+    # More than the ring holds: the target may not wait for who is not there.
     result = run(committed.command(counts, 400_000, n_threads), env)
     expect_equal(result.returncode, 9, "status of the target")
     expect_equal(counts.kept(), 400_000 * n_threads, "blocks")
@@ -202,7 +205,8 @@ def a_writer_killed_before_it_is_ready_is_missed():
 
     output = scratch()
     env = agent_environment(output, LD_PRELOAD=install_beside(stopped_writer))
-    process = subprocess.Popen(["sh", "-c", "read line; exit 0"], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         pid = wait_until(lambda: process_with_arguments(WRITER.name, output), "the writer")
         wait_until(lambda: is_stopped(pid), "the writer to stop")

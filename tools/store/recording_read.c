@@ -84,8 +84,9 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	const uint8_t *bytes;
 
 	if (!reader->n_bytes)
-		return refuse(error, n_error, "it is empty: its writer was killed, or could not start; torsh-writer, "
-					      "started by hand, says whether it can run");
+		return refuse(error, n_error,
+			      "it is empty: its writer was killed, or could not start; torsh-writer, "
+			      "started by hand, says whether it can run");
 	if (reader->n_bytes < sizeof(header))
 		return refuse(error, n_error, "it is too short for a recording");
 	bytes = fetch(reader, 0, sizeof(header));

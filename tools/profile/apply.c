@@ -8,12 +8,12 @@
 
 #include "agent/wire/channel.h"
 #include "tools/die.h"
+#include "tools/store/recording_format.h"
 
 /* A file that says more than this is not believed: the tables are allocated as large as it says. */
 #define STACKS_MAX (1u << 27)
 #define PROCESSES_MAX (1u << 20)
 
-#define FORMAT_KNOWN 1
 
 static void set_text(char **text, const char *value)
 {
@@ -71,7 +71,7 @@ static struct profile_process *find_process(struct profile *profile, uint32_t nu
 
 static int apply_session(struct profile *profile, const Torsh__Session *row)
 {
-	if (row->has_format && row->format != FORMAT_KNOWN)
+	if (row->has_format && (row->format < RECORDING_FORMAT_OLDEST || row->format > RECORDING_FORMAT))
 		return -EPROTO;
 	profile->has_session = true;
 	profile->format = row->format;

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #define RECORDING_MAGIC "torshrec"
-#define RECORDING_FORMAT 1u
+#define RECORDING_FORMAT 2u /* what is written; FORMAT.md says when it moves */
+#define RECORDING_FORMAT_OLDEST 1u /* what is still read */
 
 /* The first bytes of the file. */
 struct recording_header {

@@ -95,9 +95,9 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	memcpy(&header, bytes, sizeof(header));
 	if (memcmp(header.magic, RECORDING_MAGIC, sizeof(header.magic)))
 		return refuse(error, n_error, "it is not a recording of torsh");
-	if (header.format != RECORDING_FORMAT)
-		return refuse(error, n_error, "its format is %u, this version reads %u", header.format,
-			      RECORDING_FORMAT);
+	if (header.format < RECORDING_FORMAT_OLDEST || header.format > RECORDING_FORMAT)
+		return refuse(error, n_error, "its format is %u, this version of torsh reads %u to %u", header.format,
+			      RECORDING_FORMAT_OLDEST, RECORDING_FORMAT);
 	if (header.checksum != XXH64(&header, offsetof(struct recording_header, checksum), 0) ||
 	    header.header_bytes < sizeof(header) || header.header_bytes > reader->n_bytes)
 		return refuse(error, n_error, "its header is damaged");

@@ -94,6 +94,19 @@ void torsh_process_code_unmapped(void)
 	errno = saved;
 }
 
+void torsh_process_loading_apart(const char *path)
+{
+	char buffer[512];
+	struct text note = TEXT_IN(buffer);
+
+	if (!path || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON || !torsh_process->pid)
+		return;
+	torsh_text_put(&note, "heap: opened with RTLD_DEEPBIND or in a namespace of its own, past the agent: what it "
+			      "allocates is not seen: ");
+	torsh_text_put(&note, path);
+	torsh_channel_note(&torsh_process->channel, buffer);
+}
+
 size_t torsh_process_environment_slots(char *const *envp)
 {
 	return torsh_environment_slots(envp);

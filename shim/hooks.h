@@ -39,6 +39,7 @@ int torsh_process_executing(void); /* 1: tell torsh_process_not_executed when it
 void torsh_process_not_executed(void);
 void torsh_process_exiting(int status, enum exit_how how);
 void torsh_process_code_unmapped(void);
+void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */
 
 /* See agent/environment.h. */
 size_t torsh_process_environment_slots(char *const *envp);

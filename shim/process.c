@@ -7,6 +7,7 @@
  * they say is ignored by the collectors.
  */
 #include <alloca.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -209,7 +210,25 @@ EXPORT void quick_exit(int status)
 	__builtin_unreachable();
 }
 
-/* Other code may be mapped where the library was. Only dlopen depends on who calls it, so dlclose can be wrapped. */
+/*
+ * A library opened so takes malloc from its own dependencies or its own namespace, past us. Which libraries a dlopen
+ * finds depends on who calls it: the call has to be the last thing, a jump.
+ */
+EXPORT void *dlopen(const char *path, int mode)
+{
+	if (mode & RTLD_DEEPBIND)
+		torsh_process_loading_apart(path);
+	return torsh_next.dlopen(path, mode);
+}
+
+EXPORT void *dlmopen(long space, const char *path, int mode)
+{
+	if (space != LM_ID_BASE)
+		torsh_process_loading_apart(path);
+	return torsh_next.dlmopen(space, path, mode);
+}
+
+/* Other code may be mapped where the library was. The result doesn't depend on who calls: this can be wrapped. */
 EXPORT int dlclose(void *handle)
 {
 	int result = torsh_next.dlclose(handle);

@@ -97,12 +97,30 @@ def a_disk_without_any_room_harms_nobody():
         assert recordings(output) or b"torsh" in result.stderr, "no recording, and no word about it"
 
 
+def expect_recorded_elsewhere(output, named):
+    """The recording goes to the folder of temporary files, and that is said."""
+    temporary = scratch("temporary")
+    result, counts, _ = run_limited(output=output, env={"TMPDIR": temporary})
+    assert b"torsh: can't write " in result.stderr and named.encode() in result.stderr, f"stderr: {result.stderr!r}"
+    committed.expect_all_reported(recordings(temporary)[0], counts)
+
+
+@case
+def an_output_that_may_not_be_written_is_said():
+    if os.geteuid() != 0:
+        folder = scratch("read-only")
+        folder.chmod(0o555)
+        expect_recorded_elsewhere(folder / "out", "read-only")
+        return
+    # Root may write wherever the file system lets it.
+    expect_recorded_elsewhere("/proc/torsh-test", "/proc/torsh-test")
+
+
 @case
 def an_output_that_cannot_be_made_is_said():
     blocked = scratch() / "a-file"
     blocked.write_text("in the way")
-    result, _, _ = run_limited(output=blocked / "out", env={"TORSH_PROFILER_SUMMARY": "1"})
-    assert b"torsh" in result.stderr and b"a-file" in result.stderr, f"stderr: {result.stderr!r}"
+    expect_recorded_elsewhere(blocked / "out", "a-file")
 
 
 @case

@@ -22,6 +22,7 @@
 #include "shim/next.h"
 
 #define ARGUMENTS_MAX 4096
+#define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
 _Atomic int torsh_agent_state;
 struct process *torsh_process;
@@ -260,7 +261,13 @@ static int start(void)
 	result = open_channel(NULL);
 	if (result)
 		return result;
-	torsh_environment_start(agent_path, socket_path);
+	/* A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it was. */
+	if (strpbrk(agent_path, PRELOAD_SEPARATORS))
+		torsh_channel_note(&torsh_process->channel,
+				   "programs that this one starts are not followed: the agent's path has a blank or a "
+				   "colon, which LD_PRELOAD can't hold");
+	else
+		torsh_environment_start(agent_path, socket_path);
 	return 0;
 }
 

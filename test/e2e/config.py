@@ -158,6 +158,17 @@ def torsh_run_records_and_hands_on_the_status():
 
 
 @case
+def an_agent_below_a_blank_harms_no_child():
+    folder = scratch("with a blank")
+    for file in (AGENT, BUILD / "torsh-writer"):
+        shutil.copy(file, folder)
+    command = [sys.executable, "-c", "import subprocess; print(subprocess.run(['true'], cwd='/').returncode)"]
+    result, output = record(command, cwd=folder, env={"LD_PRELOAD": f"./{AGENT.name}"})
+    expect_equal((result.returncode, result.stdout), (0, b"0\n"), f"status and output ({result.stderr!r})")
+    assert "LD_PRELOAD can't hold" in torsh("report", output), "no word about it in the report"
+
+
+@case
 def a_directory_with_spaces_works():
     folder = scratch("with some spaces")
     for name in ("libtorshagent.so", "torsh-writer"):

@@ -14,10 +14,22 @@ import subprocess
 import sys
 import time
 import traceback
+import zlib
+
+
+def preloadable(folder):
+    """The folder by a name that LD_PRELOAD can hold: blanks and colons end one there."""
+    if not set(str(folder)) & set(" :"):
+        return folder
+    link = pathlib.Path(f"/tmp/torsh-test-{os.getuid()}-{zlib.crc32(str(folder).encode()):x}")
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(folder)
+    return link
+
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
-AGENT = BUILD / "libtorshagent.so"
+AGENT = preloadable(BUILD) / "libtorshagent.so"
 TORSH = BUILD / "torsh"
 PROGRAMS = BUILD / "test/programs"
 IS_QUICK = bool(os.environ.get("TEST_QUICK"))

@@ -150,15 +150,16 @@ deps-bench:
 
 # ---- the rest -----------------------------------------------------------------------------------------------------
 
+INSTALLED := "$(DESTDIR)$(PREFIX)"
 install: all ## install below PREFIX (DESTDIR is honoured)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/torsh
-	install -m 755 $(BUILD)/torsh $(DESTDIR)$(PREFIX)/bin/torsh
-	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(DESTDIR)$(PREFIX)/lib/torsh/
+	install -d $(INSTALLED)/bin $(INSTALLED)/lib/torsh
+	install -m 755 $(BUILD)/torsh $(INSTALLED)/bin/torsh
+	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(INSTALLED)/lib/torsh/
+	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
 	if [ -e tools/torsh.1 ]; then \
-		install -d $(DESTDIR)$(PREFIX)/share/man/man1 && \
-		install -m 644 tools/torsh.1 $(DESTDIR)$(PREFIX)/share/man/man1/; fi
+		install -d $(INSTALLED)/share/man/man1 && install -m 644 tools/torsh.1 $(INSTALLED)/share/man/man1/; fi
 	if [ -e shim/torsh.h ]; then \
-		install -d $(DESTDIR)$(PREFIX)/include && install -m 644 shim/torsh.h $(DESTDIR)$(PREFIX)/include/; fi
+		install -d $(INSTALLED)/include && install -m 644 shim/torsh.h $(INSTALLED)/include/; fi
 
 clean: ## remove what was built; build/venv and build/bench-venv stay
 	@if [ -d $(BUILD) ]; then \

@@ -450,14 +450,42 @@ static int start_writer(struct plan *plan)
 	return 0;
 }
 
-static int plan_writer(struct plan *plan, const char *agent_path)
+/* Is there a writer beside the file at path? Puts its path into the plan, whether it is there or not. */
+static int find_writer_beside(struct plan *plan, const char *path)
 {
 	struct text text = TEXT_IN(plan->writer);
-	size_t n = (size_t)(strrchr(agent_path, '/') - agent_path);
 
-	torsh_text_put_bytes(&text, agent_path, n);
+	torsh_text_put_bytes(&text, path, (size_t)(strrchr(path, '/') - path));
 	torsh_text_put(&text, "/torsh-writer");
-	if (TORSH_SYS(SYS_access, plan->writer, X_OK, 0, 0, 0, 0) == 0)
+	return !TORSH_SYS(SYS_access, plan->writer, X_OK, 0, 0, 0, 0);
+}
+
+/* The absolute path of the file that path leads to. */
+static int follow_links(const char *path, char resolved[PATH_MAX])
+{
+	char descriptor[32] = "";
+	struct text text = TEXT_IN(descriptor);
+	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0, 0, 0), n;
+
+	if (fd < 0)
+		return (int)fd;
+	torsh_text_put(&text, "/proc/self/fd/");
+	torsh_text_put_number(&text, (uint64_t)fd);
+	n = TORSH_SYS(SYS_readlinkat, AT_FDCWD, descriptor, resolved, PATH_MAX - 1, 0, 0);
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (n < 0)
+		return (int)n;
+	resolved[n] = '\0';
+	return *resolved == '/' ? 0 : -ENOENT;
+}
+
+/* Beside the agent, or beside what a link to the agent leads to. */
+static int plan_writer(struct plan *plan, const char *agent_path)
+{
+	char file[PATH_MAX];
+
+	if (find_writer_beside(plan, agent_path) ||
+	    (!follow_links(agent_path, file) && find_writer_beside(plan, file)))
 		return 0;
 	torsh_say("nothing is recorded: ", plan->writer, " is missing or not executable", NULL);
 	return -ENOENT;

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What `make install` puts somewhere works there, by every path that leads to it."""
+
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+PROGRAM = PROGRAMS / "entries"
+
+
+def install(*variables):
+    """Installs what is built, and builds nothing."""
+    result = run(["make", "-s", "-o", "all", f"BUILD={os.environ.get('BUILD', 'build')}", *variables, "install"], cwd=ROOT)
+    expect_equal(result.returncode, 0, f"status of make install ({result.stderr.decode()})")
+
+
+def expect_recorded(prefix, result, output):
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")
+    report = json.loads(run([prefix / "bin/torsh", "leaks", output, "--json", "--limit", "0"]).stdout)
+    expect_equal(total(entries_through(report["leaks"], "leak_large")), 100 << 20, "bytes of leak_large")
+
+
+def preload(path):
+    prefix = scratch("prefix")
+    install(f"PREFIX={prefix}")
+    result, output = record([PROGRAM], env={"LD_PRELOAD": path(preloadable(prefix))}, cwd=prefix)
+    expect_recorded(prefix, result, output)
+
+
+for name, path in (("by_its_path", lambda prefix: prefix / "lib/torsh/libtorshagent.so"),
+                   ("by_the_link_to_it", lambda prefix: prefix / "lib/libtorshagent.so"),
+                   ("by_a_relative_path", lambda prefix: "lib/libtorshagent.so")):
+    add_case(f"preloaded_{name}", preload, path)
+
+
+@case
+def torsh_run_finds_the_installed_agent():
+    prefix = scratch("prefix")
+    install(f"DESTDIR={prefix}", "PREFIX=/usr")
+    usr, output = preloadable(prefix / "usr"), scratch()
+    result = run([usr / "bin/torsh", "run", "--output", output, "--no-summary", "--", PROGRAM])
+    expect_recorded(usr, result, output)
+
+
+main()

@@ -70,9 +70,12 @@ test-tools:
 	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz --without unit/stack_
 asan-replays: $(REPLAYS)
 
-fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer
+fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer; T=codec only that one
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link fuzzers
-	@test/check/fuzz $(BUILD)/fuzz/fuzzers $(FUZZ_SECONDS)
+	@test/check/fuzz $(BUILD)/fuzz/fuzzers $(FUZZ_SECONDS) '$(T)'
+
+fuzz-keep: ## put the smallest inputs that reach as much as the last make fuzz into test/fuzz/corpus
+	@test/check/fuzz $(BUILD)/fuzz/fuzzers keep '$(T)'
 
 layering: ## no #include goes the wrong way
 	@test/check/layering
@@ -93,7 +96,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-programs fuzzers asan-replays bench-programs
+.PHONY: test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

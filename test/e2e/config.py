@@ -37,7 +37,7 @@ def an_unknown_variable_is_named_once():
 
 @case
 def an_unknown_variable_is_named_once_in_a_whole_tree():
-    command = ["bash", "-c", f"for i in 1 2 3; do {ENTRIES}; done; ({ENTRIES})"]
+    command = ["bash", "-c", f"for i in 1 2 3; do {shell_words(ENTRIES)}; done; ({shell_words(ENTRIES)})"]
     lines, _ = said({"TORSH_PROFILER_RNIG": "65536"}, command)
     expect_equal(len([line for line in lines if "TORSH_PROFILER_RNIG" in line]), 1, f"lines about it in {lines}")
 
@@ -91,7 +91,7 @@ def placeholders_name_the_output():
 
 @case
 def only_named_programs_are_recorded():
-    command = ["bash", "-c", f"{ENTRIES}; {PROGRAMS / 'operators'}; true"]
+    command = ["bash", "-c", f"{shell_words(ENTRIES)}; {shell_words(PROGRAMS / 'operators')}; true"]
     result, output = record(command, env={"TORSH_PROFILER_FILTER": "operators"})
     expect_equal(result.returncode, 0, "status")
     report = leaks(output)
@@ -152,7 +152,7 @@ def a_setuid_program_is_refused_with_a_reason():
 @case
 def torsh_run_records_and_hands_on_the_status():
     output = scratch() / "out"
-    result = run([TORSH, "run", "-o", output, "--", PROGRAMS / "lifecycle", "at_exit"])
+    result = run([TORSH, "run", "--agent", AGENT, "-o", output, "--", PROGRAMS / "lifecycle", "at_exit"])
     expect_equal(result.returncode, 25, "status")
     assert recordings(output)
 
@@ -166,6 +166,16 @@ def an_agent_below_a_blank_harms_no_child():
     result, output = record(command, cwd=folder, env={"LD_PRELOAD": f"./{AGENT.name}"})
     expect_equal((result.returncode, result.stdout), (0, b"0\n"), f"status and output ({result.stderr!r})")
     assert "LD_PRELOAD can't hold" in torsh("report", output), "no word about it in the report"
+
+    shutil.copy(TORSH, folder)
+    result = run([folder / "torsh", "run", "--", ENTRIES])
+    expect_equal(result.returncode, 2, "status of torsh run")
+    assert b"symbolic link" in result.stderr, f"stderr: {result.stderr!r}"
+    links, by_link = preloadable(folder), scratch("by-link")
+    result = run([folder / "torsh", "run", "--no-summary", "-o", by_link, "--", ENTRIES],
+                 dict(clean_environment(), TORSH_AGENT=str(links / AGENT.name)))
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr by way of a link")
+    torsh("leaks", by_link)
 
 
 @case

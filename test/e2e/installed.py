@@ -41,7 +41,9 @@ for name, path in (("by_its_path", lambda prefix: prefix / "lib/torsh/libtorshag
 def torsh_run_finds_the_installed_agent():
     prefix = scratch("prefix")
     install(f"DESTDIR={prefix}", "PREFIX=/usr")
-    usr, output = preloadable(prefix / "usr"), scratch()
+    usr, output = prefix / "usr", scratch()
+    if preloadable(usr) != usr:
+        raise Skip("torsh run refuses an agent below a folder with a blank")
     result = run([usr / "bin/torsh", "run", "--output", output, "--no-summary", "--", PROGRAM])
     expect_recorded(usr, result, output)
 

@@ -137,7 +137,7 @@ def install_beside(make_writer):
     shutil.copy(AGENT, folder)
     make_writer(folder / WRITER.name)
     (folder / WRITER.name).chmod(0o755)
-    return folder / AGENT.name
+    return preloadable(folder) / AGENT.name
 
 
 def copy_of_false(path):

@@ -5,25 +5,27 @@ What test scripts share: cases, running a program bare or under the agent, and r
 A script decorates its cases with @case and ends with main(); test/run then runs each case by its name.
 """
 
+import atexit
 import contextlib
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
-import zlib
 
 
 def preloadable(folder):
     """The folder by a name that LD_PRELOAD can hold: blanks and colons end one there."""
     if not set(str(folder)) & set(" :"):
         return folder
-    link = pathlib.Path(f"/tmp/torsh-test-{os.getuid()}-{zlib.crc32(str(folder).encode()):x}")
-    with contextlib.suppress(FileExistsError):
-        link.symlink_to(folder)
+    link = pathlib.Path(tempfile.mkdtemp(prefix="torsh-test-", dir="/tmp")) / "link"
+    link.symlink_to(folder)
+    atexit.register(shutil.rmtree, link.parent)
     return link
 
 
@@ -122,6 +124,10 @@ def agent_environment(output, **variables):
     env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(output), TORSH_PROFILER_SUMMARY="0")
     env.update({name: str(value) for name, value in variables.items()})
     return env
+
+
+def shell_words(*command):
+    return shlex.join(str(part) for part in command)
 
 
 def run(command, env=None, **options):

@@ -114,6 +114,20 @@ static error_t parse_run(int key, char *argument, struct argp_state *state)
 	}
 }
 
+/* A symbolic link is kept: it may stand for a path that LD_PRELOAD can't hold. */
+static char *take_agent(const char *given)
+{
+	char directory[PATH_MAX];
+
+	if (access(given, R_OK) < 0)
+		torsh_die("the agent %s can't be used: %s", given, strerror(errno));
+	if (*given == '/')
+		return torsh_need(strdup(given));
+	if (!getcwd(directory, sizeof(directory)))
+		torsh_die("can't tell the current directory: %s", strerror(errno));
+	return torsh_need_text("%s/%s", directory, given);
+}
+
 /* Beside this program, as in build/, or where `make install` puts it. */
 static char *find_agent(const char *given)
 {
@@ -123,13 +137,8 @@ static char *find_agent(const char *given)
 
 	if (!given)
 		given = getenv("TORSH_AGENT");
-	if (given && *given) {
-		char *path = realpath(given, NULL);
-
-		if (!path)
-			torsh_die("the agent %s can't be used: %s", given, strerror(errno));
-		return path;
-	}
+	if (given && *given)
+		return take_agent(given);
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	if (n < 0)
 		torsh_die("can't tell where this program lies: %s. Set TORSH_AGENT", strerror(errno));

@@ -164,7 +164,7 @@ static int say_nothing_is_recorded(const char *what, int error)
 		torsh_say("nothing is recorded: the limits on this process (RLIMIT_FSIZE, RLIMIT_AS) leave no room",
 			  NULL);
 	else
-		torsh_say("nothing is recorded: ", what, ": ", strerrordesc_np(-error), NULL);
+		torsh_say("nothing is recorded: ", what, ": ", torsh_text_reason(error), NULL);
 	return error;
 }
 
@@ -297,7 +297,7 @@ void torsh_agent_restart_in_child(void)
 		result = open_channel(&parent);
 	if (result) {
 		if (result != -ECANCELED)
-			torsh_say("a forked child is not recorded: ", strerrordesc_np(-result), NULL);
+			torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 	}
 	torsh_channel_unmap(&parent);

@@ -9,187 +9,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/companion.h"
 #include "agent/config.h"
+#include "agent/output.h"
 #include "agent/text.h"
 #include "agent/wire/channel.h"
 #include "shim/sys.h"
 
 #define SOCKET_FD 3
 #define RECORDING_FD 4
-#define WRITER_DESCRIPTORS 65536
-#define WRITER_DESCRIPTORS_MIN 32 /* what it needs for itself, its first target, and files that it opens for a moment */
 
 struct plan {
-	const char *program; /* base name */
-	uint64_t pid; /* the target's: this is worked on in a child */
+	struct output output; /* with the target's pid: this is worked on in a child */
 	_Atomic uint32_t *writer_pid;
 	char writer[PATH_MAX]; /* path of torsh-writer */
-	char output[PATH_MAX]; /* directory, or file when is_file */
-	int is_file;
-	char recording[PATH_MAX];
 	char socket_path[SESSION_SOCKET_MAX];
 };
-
-static const char *reason(int error)
-{
-	const char *text = strerrordesc_np(error < 0 ? -error : error);
-
-	return text ? text : "unknown error";
-}
-
-static int ends_with(const char *string, const char *ending)
-{
-	size_t n = strlen(string), n_ending = strlen(ending);
-
-	return n >= n_ending && !strcmp(string + n - n_ending, ending);
-}
-
-static void put_absolute(struct text *text, const char *path)
-{
-	char cwd[PATH_MAX];
-
-	if (*path != '/' && TORSH_SYS(SYS_getcwd, cwd, sizeof(cwd), 0, 0, 0, 0) > 0) {
-		torsh_text_put(text, cwd);
-		torsh_text_put(text, "/");
-	}
-	torsh_text_put(text, path);
-}
-
-static void plan_output(struct plan *plan)
-{
-	static const char *const exports[] = {".json", ".json.gz", ".pftrace"};
-	char expanded[PATH_MAX];
-	struct text text = TEXT_IN(expanded), output = TEXT_IN(plan->output);
-
-	torsh_config_expand(torsh_config.output ? torsh_config.output : "torsh-%n-%p", plan->program, &text);
-	put_absolute(&output, expanded);
-	plan->is_file = ends_with(plan->output, ".torsh");
-	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
-		if (ends_with(plan->output, exports[i])) {
-			torsh_say("this version writes no trace at the end: in place of ", plan->output,
-				  " there will be a recording with the ending .torsh", NULL);
-			plan->output[output.length - strlen(exports[i])] = '\0';
-			output.length -= strlen(exports[i]);
-			torsh_text_put(&output, ".torsh");
-			plan->is_file = 1;
-			break;
-		}
-}
-
-static int make_directories(char *path)
-{
-	for (char *at = path + 1;; at++) {
-		char end = *at;
-
-		if (end && end != '/')
-			continue;
-		*at = '\0';
-		if (mkdir(path, 0777) && errno != EEXIST && errno != EISDIR) {
-			int error = errno;
-
-			*at = end;
-			return -error;
-		}
-		*at = end;
-		if (!end)
-			return 0;
-	}
-}
-
-/* A new file of its own for this session, locked until the writer is done. Returns the descriptor or -errno. */
-static int open_recording(struct plan *plan, const char *directory)
-{
-	struct text text;
-	char number[24];
-	int fd = -1;
-
-	for (uint64_t i = 0; fd < 0 && i < 1000; i++) {
-		text = (struct text)TEXT_IN(plan->recording);
-		if (plan->is_file) {
-			torsh_text_put(&text, plan->output);
-		} else {
-			torsh_text_put(&text, directory);
-			torsh_text_put(&text, "/");
-			torsh_text_put(&text, plan->program);
-			torsh_text_put(&text, "-");
-			torsh_text_put_number(&text, plan->pid);
-			if (i) {
-				struct text n = TEXT_IN(number);
-
-				torsh_text_put_number(&n, i);
-				torsh_text_put(&text, ".");
-				torsh_text_put(&text, number);
-			}
-			torsh_text_put(&text, ".torsh");
-		}
-		if (text.is_cut)
-			return -ENAMETOOLONG;
-		fd = open(plan->recording, O_RDWR | O_CREAT | O_CLOEXEC | (plan->is_file ? 0 : O_EXCL), 0666);
-		if (fd < 0 && (errno != EEXIST || plan->is_file))
-			return -errno;
-	}
-	if (fd < 0)
-		return -EEXIST;
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		int error = errno;
-
-		close(fd);
-		return -error;
-	}
-	if (plan->is_file && ftruncate(fd, 0))
-		return -errno;
-	return fd;
-}
-
-static int try_output(struct plan *plan)
-{
-	char directory[PATH_MAX];
-	int result;
-
-	strcpy(directory, plan->output);
-	if (plan->is_file)
-		*strrchr(directory, '/') = '\0';
-	result = *directory ? make_directories(directory) : 0;
-	return result ? result : open_recording(plan, directory);
-}
-
-/* Where the user wanted it, else in the directory for temporary files: a run's data is not lost for a path. */
-static int make_recording(struct plan *plan)
-{
-	const char *temporary = getenv("TMPDIR");
-	char wanted[PATH_MAX];
-	struct text text = TEXT_IN(plan->output);
-	int fd = try_output(plan), error = fd;
-
-	if (fd >= 0)
-		return fd;
-	strcpy(wanted, plan->output);
-	torsh_text_put(&text, temporary && *temporary == '/' ? temporary : "/tmp");
-	torsh_text_put(&text, "/torsh-");
-	torsh_text_put(&text, plan->program);
-	torsh_text_put(&text, "-");
-	torsh_text_put_number(&text, plan->pid);
-	plan->is_file = 0;
-	fd = try_output(plan);
-	if (fd < 0) {
-		torsh_say("nothing is recorded: can't write ", wanted, " (", reason(error), ") nor ", plan->output,
-			  " (", reason(fd), ")", NULL);
-		return fd;
-	}
-	torsh_say("can't write ", wanted, " (", reason(error), "): the recording is ", plan->recording, NULL);
-	return fd;
-}
 
 /* In a directory that only this user can enter, made here and nowhere else. */
 static int plan_socket(struct plan *plan)
@@ -217,7 +60,7 @@ static int plan_socket(struct plan *plan)
 		}
 		error = -errno;
 	}
-	torsh_say("nothing is recorded: no directory for the writer's socket (", reason(error), ")", NULL);
+	torsh_say("nothing is recorded: no directory for the writer's socket (", torsh_text_reason(error), ")", NULL);
 	return error;
 }
 
@@ -248,122 +91,6 @@ static int listen_at(const char *path)
 	return fd;
 }
 
-/* The writer's environment is the target's without what would start the agent in it. */
-static char **writer_environment(void)
-{
-	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_", "MALLOC_", "GLIBC_TUNABLES="};
-	size_t n = 0, n_kept = 0;
-	char **kept;
-
-	while (environ && environ[n])
-		n++;
-	kept = torsh_sys_pages((n + 1) * sizeof(*kept));
-	for (size_t i = 0; kept && i < n; i++) {
-		size_t d = 0;
-
-		while (d < sizeof(dropped) / sizeof(dropped[0]) && strncmp(environ[i], dropped[d], strlen(dropped[d])))
-			d++;
-		if (d == sizeof(dropped) / sizeof(dropped[0]))
-			kept[n_kept++] = environ[i];
-	}
-	return kept;
-}
-
-static void set_signal(int number, void (*handler)(int))
-{
-	/* The kernel's struct: handler, flags, restorer, mask. */
-	uintptr_t action[4] = {(uintptr_t)handler};
-
-	TORSH_SYS(SYS_rt_sigaction, number, action, 0, 8, 0, 0);
-}
-
-/* This is the writer to be, not the target. */
-static void reset_signals(void)
-{
-	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTTOU};
-	uint64_t none = 0;
-
-	for (int i = 1; i <= 64; i++)
-		set_signal(i, SIG_DFL);
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		set_signal(ignored[i], SIG_IGN);
-	TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &none, 0, sizeof(none), 0, 0);
-}
-
-/*
- * The target may have tied its own hands: the writer takes what it may have, the hard limits at least. Returns how many
- * descriptors the target could open.
- */
-static uint64_t raise_limits(void)
-{
-	static const int limits[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_STACK, RLIMIT_NOFILE};
-	uint64_t n_descriptors = WRITER_DESCRIPTORS;
-	struct rlimit limit;
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		__rlimit_resource_t which = (__rlimit_resource_t)limits[i];
-		rlim_t most = which == RLIMIT_NOFILE ? WRITER_DESCRIPTORS : RLIM_INFINITY;
-
-		if (getrlimit(which, &limit))
-			continue;
-		if (which == RLIMIT_NOFILE && limit.rlim_cur < n_descriptors)
-			n_descriptors = limit.rlim_cur;
-		if (!setrlimit(which, &(struct rlimit){most, most}))
-			continue;
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(which, &limit);
-	}
-	return n_descriptors;
-}
-
-/* Of the target's descriptors only stderr is kept. Afterwards 0 to 2 are taken and everything above is free. */
-static int drop_descriptors(uint64_t n_descriptors)
-{
-	int null;
-
-	if (TORSH_SYS(SYS_close_range, STDERR_FILENO + 1, UINT32_MAX, 0, 0, 0, 0) < 0)
-		for (int fd = STDERR_FILENO + 1; fd < (int)n_descriptors; fd++)
-			close(fd);
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
-	do
-		null = open("/dev/null", O_RDWR);
-	while (null >= 0 && null < STDERR_FILENO);
-	if (null < 0)
-		return -errno;
-	if (null > STDERR_FILENO)
-		close(null);
-	return 0;
-}
-
-/* Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's place. */
-static int place_descriptor(int fd, int place)
-{
-	if (fd == place)
-		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
-	if (dup2(fd, place) < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}
-
-/* Room for the writer, whatever the target has left itself. */
-static int prepare_writer(void)
-{
-	uint64_t n_descriptors = raise_limits();
-	struct rlimit limit;
-	int result = drop_descriptors(n_descriptors);
-
-	if (result) {
-		torsh_say("nothing is recorded: /dev/null: ", reason(result), NULL);
-		return result;
-	}
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= WRITER_DESCRIPTORS_MIN)
-		return 0;
-	torsh_say("nothing is recorded: the limit on open files (RLIMIT_NOFILE) leaves the writer too few", NULL);
-	return -EMFILE;
-}
-
 static void put_option_number(struct text *text, uint64_t number)
 {
 	text->bytes[0] = '\0';
@@ -376,18 +103,18 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target);
 	const char *arguments[] = {
 		"torsh-writer", "--socket",   plan->socket_path, "--recording",
-		plan->recording, "--record",  torsh_config.record_full ? "full" : "folded",
+		plan->output.recording, "--record",  torsh_config.record_full ? "full" : "folded",
 		"--max-size",	max_size,     "--reserve",	 reserve,
 		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target, NULL,
 	};
-	char **environment = writer_environment();
+	char **environment = torsh_companion_environment();
 	int stderr_fd;
 	long result;
 
 	put_option_number(&max_text, torsh_config.max_size_bytes);
 	put_option_number(&reserve_text, torsh_config.reserve_bytes);
-	put_option_number(&target_text, plan->pid);
-	reset_signals();
+	put_option_number(&target_text, plan->output.pid);
+	torsh_companion_reset_signals();
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);
 	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
@@ -396,7 +123,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		dup2(STDIN_FILENO, STDERR_FILENO);
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
 	dup2(stderr_fd, STDERR_FILENO);
-	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", reason((int)result), NULL);
+	torsh_say("nothing is recorded: can't start ", plan->writer, ": ", torsh_text_reason((int)result), NULL);
 	for (;;)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
@@ -410,10 +137,21 @@ static long fork_silently(void)
 #endif
 }
 
+/* Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's place. */
+static int place_descriptor(int fd, int place)
+{
+	if (fd == place)
+		return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+	if (dup2(fd, place) < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 /* The recording and the socket, in the writer's places. */
 static int open_descriptors(struct plan *plan)
 {
-	int fd = make_recording(plan), result;
+	int fd = torsh_output_make(&plan->output), result;
 
 	if (fd < 0)
 		return fd;
@@ -423,7 +161,7 @@ static int open_descriptors(struct plan *plan)
 		result = fd < 0 ? fd : place_descriptor(fd, SOCKET_FD);
 	}
 	if (result)
-		torsh_say("nothing is recorded: ", plan->socket_path, ": ", reason(result), NULL);
+		torsh_say("nothing is recorded: ", plan->socket_path, ": ", torsh_text_reason(result), NULL);
 	return result;
 }
 
@@ -434,7 +172,7 @@ static int start_writer(struct plan *plan)
 	int result;
 
 	TORSH_SYS(SYS_setsid, 0, 0, 0, 0, 0, 0);
-	result = prepare_writer();
+	result = torsh_companion_prepare();
 	if (!result)
 		result = open_descriptors(plan);
 	if (result)
@@ -443,7 +181,7 @@ static int start_writer(struct plan *plan)
 	if (pid == 0)
 		become_writer(plan);
 	if (pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
+		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)pid), NULL);
 		return (int)-pid;
 	}
 	atomic_store_explicit(plan->writer_pid, (uint32_t)pid, memory_order_relaxed);
@@ -501,10 +239,8 @@ int torsh_session_begin(const char *program, const char *agent_path, _Atomic uin
 
 	if (!plan)
 		return -ENOMEM;
-	plan->program = program;
-	plan->pid = (uint64_t)torsh_sys_getpid();
 	plan->writer_pid = writer_pid;
-	plan_output(plan);
+	torsh_output_plan(&plan->output, program, (uint64_t)torsh_sys_getpid());
 	result = plan_writer(plan, agent_path);
 	if (!result)
 		result = plan_socket(plan);
@@ -514,7 +250,7 @@ int torsh_session_begin(const char *program, const char *agent_path, _Atomic uin
 	if (pid == 0)
 		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
 	if (pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ", reason((int)pid), NULL);
+		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)pid), NULL);
 		result = (int)pid;
 		goto remove;
 	}

@@ -39,6 +39,13 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+const char *torsh_text_reason(int error)
+{
+	const char *text = strerrordesc_np(error < 0 ? -error : error);
+
+	return text ? text : "unknown error";
+}
+
 static long look_at_stderr(struct stat *status)
 {
 	return TORSH_SYS(SYS_fstat, STDERR_FILENO, status, 0, 0, 0, 0);

@@ -21,6 +21,9 @@ void torsh_text_put(struct text *text, const char *string);
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
 void torsh_text_put_number(struct text *text, uint64_t number);
 
+/* What errno, or -errno, means, in words that need no buffer. */
+const char *torsh_text_reason(int error);
+
 /* "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is kept. */
 void torsh_say(const char *first, ...) __attribute__((sentinel));
 

@@ -24,6 +24,7 @@ static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_
 
 	header->n_thread_slots = n_slots;
 	header->n_module_slots = CHANNEL_MODULES;
+	header->n_code_slots = CHANNEL_CODES;
 	header->n_address_slots = CHANNEL_ADDRESSES;
 	header->n_text_bytes = CHANNEL_TEXT_BYTES;
 	header->ring_bytes = ring_bytes;
@@ -31,6 +32,8 @@ static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_
 	at = align_page(at + n_slots * sizeof(struct thread_slot));
 	header->modules_offset = at;
 	at = align_page(at + CHANNEL_MODULES * sizeof(struct channel_module));
+	header->codes_offset = at;
+	at = align_page(at + CHANNEL_CODES * sizeof(struct channel_code));
 	header->addresses_offset = at;
 	at = align_page(at + CHANNEL_ADDRESSES * sizeof(struct channel_address));
 	header->text_offset = at;
@@ -71,10 +74,19 @@ static void locate(struct channel *channel)
 
 	channel->slots = (struct thread_slot *)(base + channel->header->threads_offset);
 	channel->modules = (struct channel_module *)(base + channel->header->modules_offset);
+	channel->codes = (struct channel_code *)(base + channel->header->codes_offset);
 	channel->addresses = (struct channel_address *)(base + channel->header->addresses_offset);
 	channel->text = (char *)base + channel->header->text_offset;
 	channel->rings = base + channel->header->rings_offset;
 	channel->n_bytes = channel->header->total_bytes;
+}
+
+/* How much of a parent's table there is: its own word for it, which a full table has let run on. */
+static uint32_t n_used(const _Atomic uint32_t *mark, uint32_t most)
+{
+	uint32_t n = atomic_load_explicit(mark, memory_order_relaxed);
+
+	return n < most ? n : most;
 }
 
 /* Entries that another thread of the parent had claimed but not written at the fork stay empty for ever. */
@@ -82,21 +94,18 @@ static void copy_tables(struct channel *channel, const struct channel *parent)
 {
 	struct channel_header *to = channel->header;
 	const struct channel_header *from = parent->header;
-	uint32_t n_modules = atomic_load_explicit(&from->n_modules, memory_order_relaxed);
-	uint32_t n_addresses = atomic_load_explicit(&from->n_addresses, memory_order_relaxed);
-	uint32_t text_used = atomic_load_explicit(&from->text_used, memory_order_relaxed);
+	uint32_t n_modules = n_used(&from->n_modules, CHANNEL_MODULES);
+	uint32_t n_codes = n_used(&from->n_codes, CHANNEL_CODES);
+	uint32_t n_addresses = n_used(&from->n_addresses, CHANNEL_ADDRESSES);
+	uint32_t text_used = n_used(&from->text_used, CHANNEL_TEXT_BYTES);
 
-	if (n_modules > CHANNEL_MODULES)
-		n_modules = CHANNEL_MODULES;
-	if (n_addresses > CHANNEL_ADDRESSES)
-		n_addresses = CHANNEL_ADDRESSES;
-	if (text_used > CHANNEL_TEXT_BYTES)
-		text_used = CHANNEL_TEXT_BYTES;
+	memcpy(channel->codes, parent->codes, n_codes * sizeof(*channel->codes));
 	memcpy(channel->modules, parent->modules, n_modules * sizeof(*channel->modules));
 	memcpy((void *)channel->addresses, (const void *)parent->addresses, n_addresses * sizeof(*channel->addresses));
 	memcpy(channel->text + CHANNEL_NOTES_BYTES, parent->text + CHANNEL_NOTES_BYTES,
 	       text_used > CHANNEL_NOTES_BYTES ? text_used - CHANNEL_NOTES_BYTES : 0);
 	atomic_store_explicit(&to->n_modules, n_modules, memory_order_relaxed);
+	atomic_store_explicit(&to->n_codes, n_codes, memory_order_relaxed);
 	atomic_store_explicit(&to->n_addresses, n_addresses, memory_order_relaxed);
 	atomic_store_explicit(&to->text_used, text_used, memory_order_relaxed);
 	to->program = from->program;

@@ -16,6 +16,7 @@ struct channel {
 	struct channel_header *header;
 	struct thread_slot *slots;
 	struct channel_module *modules;
+	struct channel_code *codes;
 	struct channel_address *addresses;
 	char *text;
 	uint8_t *rings;
@@ -24,7 +25,7 @@ struct channel {
 
 /*
  * Make a channel with rings of ring_bytes; *fd is a descriptor of it that the caller closes after the hello. With
- * parent (a forked process's mapping), its modules, addresses and text are copied, so that numbers mean the same.
+ * parent (a forked process's mapping), its tables and text are copied, so that numbers mean the same.
  * Returns 0 or -errno.
  */
 int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd);

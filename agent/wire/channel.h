@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The channel: one memfd that a target and the writer both map. It carries the header, the tables that only grow
- * (threads, modules, addresses, text) and one ring of events per thread. Everything that the writer must know after
+ * (threads, modules, codes, addresses, text) and one ring of events per thread. Everything that the writer must know after
  * the target was killed lies here. See PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
  *
  * Each side treats the other's words as hostile: a value is read once, checked, and the copy is used.
@@ -15,14 +15,18 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC "torshch1"
-#define CHANNEL_VERSION 1u
+#define CHANNEL_VERSION 2u
 
 #define CHANNEL_HEADER_BYTES 8192u
 #define CHANNEL_THREADS 1024u /* slots; a thread takes one, its interrupted hooks may take a second */
 #define CHANNEL_MODULES 8192u
 #define CHANNEL_ADDRESSES (1u << 22)
+#define CHANNEL_CODES (1u << 18)
 #define CHANNEL_TEXT_BYTES (8u << 20)
 #define CHANNEL_NOTES_BYTES 4096u /* of the text area, for notes */
+
+/* Frames that a stack sent to the writer has at most: native ones and those of an interpreter. */
+#define CHANNEL_STACK_MAX 4096u
 
 #define CHANNEL_RING_MIN_BYTES (64u << 10)
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
@@ -69,12 +73,14 @@ struct channel_header {
 	/* Layout, in bytes from the start of the memfd. Fixed before the writer sees it. */
 	uint64_t threads_offset;
 	uint64_t modules_offset;
+	uint64_t codes_offset;
 	uint64_t addresses_offset;
 	uint64_t text_offset;
 	uint64_t rings_offset; /* ring of slot i at rings_offset + i * ring_bytes */
 	uint64_t total_bytes;
 	uint32_t n_thread_slots;
 	uint32_t n_module_slots;
+	uint32_t n_code_slots;
 	uint32_t n_address_slots;
 	uint32_t n_text_bytes;
 	uint32_t ring_bytes; /* a power of two, a multiple of the page */
@@ -99,6 +105,7 @@ struct channel_header {
 	/* High-water marks of the tables: entries below are claimed, see each table for when they are there. */
 	alignas(64) _Atomic uint32_t n_threads;
 	_Atomic uint32_t n_modules;
+	_Atomic uint32_t n_codes;
 	_Atomic uint32_t n_addresses;
 	_Atomic uint32_t text_used;
 	_Atomic uint32_t state; /* enum channel_state */
@@ -181,12 +188,31 @@ _Static_assert(sizeof(struct channel_module) == 72, "channel_module is part of t
 
 #define CHANNEL_NO_MODULE UINT32_MAX
 
+/*
+ * A function of an interpreted language, as its own code object names it. Claimed by moving n_codes, then written: it
+ * is there once an address that names it is there.
+ */
+struct channel_code {
+	struct channel_text name; /* qualified where the interpreter knows that */
+	struct channel_text file;
+	uint32_t first_line;
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct channel_code) == 24, "channel_code is part of the layout");
+
 /* What an address is, beside code. The pseudo-addresses end a stack that could not be followed to its true end. */
 enum channel_address_flag {
 	ADDRESS_RETURN = 0, /* a return address: the call is just before it */
 	ADDRESS_EXACT = 1, /* the interrupted instruction itself, below a signal frame */
 	ADDRESS_SIGNAL_FRAME = 2, /* the trampoline that returns from a signal */
 	ADDRESS_NO_UNWIND_INFO = 4, /* no FDE: what lies outside of it was found by the rbp chain */
+
+	/*
+	 * A line of Python, not an address: ip is the line (0: the code says none), module the index of a code. It
+	 * stands directly outside of the native frame of the evaluation function that executes it.
+	 */
+	ADDRESS_PYTHON = 8,
 
 	/* Pseudo-addresses: ip is 0, or the address beyond which nothing is known. */
 	ADDRESS_CUT_UNKNOWN_CODE = 16, /* JIT or stripped of unwind information: no way on */
@@ -198,7 +224,7 @@ enum channel_address_flag {
 /* An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored before. */
 struct channel_address {
 	_Atomic uint64_t ip_and_flags; /* ip << 8 | CHANNEL_ADDRESS_THERE | flags */
-	uint32_t module; /* index, or CHANNEL_NO_MODULE */
+	uint32_t module; /* index, or CHANNEL_NO_MODULE; ADDRESS_PYTHON: index of a code */
 	uint32_t reserved;
 };
 

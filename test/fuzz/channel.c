@@ -21,12 +21,14 @@ static void lay_out(struct channel_header *header)
 	header->header_bytes = CHANNEL_HEADER_BYTES;
 	header->n_thread_slots = 4;
 	header->n_module_slots = 64;
+	header->n_code_slots = 128;
 	header->n_address_slots = 1024;
 	header->n_text_bytes = 8192;
 	header->ring_bytes = CHANNEL_RING_MIN_BYTES;
 	header->threads_offset = CHANNEL_HEADER_BYTES;
 	header->modules_offset = header->threads_offset + 4096;
-	header->addresses_offset = header->modules_offset + 8192;
+	header->codes_offset = header->modules_offset + 8192;
+	header->addresses_offset = header->codes_offset + 4096;
 	header->text_offset = header->addresses_offset + 16384;
 	header->rings_offset = header->text_offset + 8192;
 	header->total_bytes = FILE_BYTES;
@@ -42,11 +44,14 @@ static void look_at(struct channel_view *view)
 
 	for (uint32_t i = 0; i < N_LOOKED_AT; i++) {
 		struct channel_module module;
+		struct channel_code code;
 		struct view_address address;
 
 		torsh_view_address(view, i, &address);
 		if (torsh_view_module(view, i, &module) == 0)
 			text = module.path;
+		if (torsh_view_code(view, i, &code) == 0)
+			free(torsh_view_text(view, code.name, -1, &(size_t){0}));
 		free(torsh_view_text(view, text, 0, &(size_t){0}));
 	}
 	for (uint32_t i = 0; i < 4 && i < view->n_slots; i++) {

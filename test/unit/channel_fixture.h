@@ -18,6 +18,7 @@
 
 #define FAKE_ADDRESSES 4096u
 #define FAKE_MODULES 16u
+#define FAKE_CODES 16u
 #define FAKE_TEXT (64u << 10)
 #define FAKE_RING CHANNEL_RING_MIN_BYTES
 
@@ -26,6 +27,7 @@ struct fake_channel {
 	struct channel_header *header;
 	struct thread_slot *slots;
 	struct channel_module *modules;
+	struct channel_code *codes;
 	struct channel_address *addresses;
 	char *text;
 	uint64_t n_bytes;
@@ -61,6 +63,7 @@ static inline void fake_channel_create(struct fake_channel *channel, uint32_t n_
 		.header_bytes = sizeof(layout),
 		.n_thread_slots = n_slots,
 		.n_module_slots = FAKE_MODULES,
+		.n_code_slots = FAKE_CODES,
 		.n_address_slots = FAKE_ADDRESSES,
 		.n_text_bytes = FAKE_TEXT,
 		.ring_bytes = FAKE_RING,
@@ -72,7 +75,8 @@ static inline void fake_channel_create(struct fake_channel *channel, uint32_t n_
 
 	layout.threads_offset = CHANNEL_HEADER_BYTES;
 	layout.modules_offset = fake_align(layout.threads_offset + n_slots * sizeof(struct thread_slot));
-	layout.addresses_offset = fake_align(layout.modules_offset + FAKE_MODULES * sizeof(struct channel_module));
+	layout.codes_offset = fake_align(layout.modules_offset + FAKE_MODULES * sizeof(struct channel_module));
+	layout.addresses_offset = fake_align(layout.codes_offset + FAKE_CODES * sizeof(struct channel_code));
 	layout.text_offset = fake_align(layout.addresses_offset + FAKE_ADDRESSES * sizeof(struct channel_address));
 	layout.rings_offset = fake_align(layout.text_offset + FAKE_TEXT);
 	layout.total_bytes = layout.rings_offset + (uint64_t)n_slots * FAKE_RING;
@@ -86,6 +90,7 @@ static inline void fake_channel_create(struct fake_channel *channel, uint32_t n_
 	channel->header = (struct channel_header *)base;
 	channel->slots = (struct thread_slot *)(base + layout.threads_offset);
 	channel->modules = (struct channel_module *)(base + layout.modules_offset);
+	channel->codes = (struct channel_code *)(base + layout.codes_offset);
 	channel->addresses = (struct channel_address *)(base + layout.addresses_offset);
 	channel->text = (char *)base + layout.text_offset;
 	channel->n_bytes = layout.total_bytes;

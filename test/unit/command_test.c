@@ -308,7 +308,7 @@ static void dump_prints_an_object_a_line(void **state)
 		if (!schema_check_text(&check, "tools/schema/dump.json", line))
 			fail_msg("%s", check.problem);
 	}
-	assert_int_equal(n, 2 * 8 + 2);
+	assert_int_equal(n, 2 * 9 + 2);
 }
 
 static void wrong_usage_ends_with_2(void **state)

@@ -49,7 +49,7 @@ static void stacks_that_are_alike_up_to_the_depth_are_merged(void **state)
 	fixture_live(&fixture, fixture_stack(&fixture, "a"), 8, 40000);
 	holders = collect();
 	holders.depth = 2;
-	torsh_holders_merge_stacks(&holders);
+	torsh_holders_merge_stacks(&holders, NULL);
 	torsh_holders_sort(&holders, ORDER_BYTES);
 	assert_int_equal(holders.n, 3);
 	assert_int_equal(holders.items[0].bytes, 40000);
@@ -59,7 +59,7 @@ static void stacks_that_are_alike_up_to_the_depth_are_merged(void **state)
 	assert_int_equal(holders.items[2].first_ns, 1000);
 	assert_int_equal(holders.items[2].last_ns, 4000);
 	holders.depth = 1;
-	torsh_holders_merge_stacks(&holders);
+	torsh_holders_merge_stacks(&holders, NULL);
 	assert_int_equal(holders.n, 1);
 	assert_int_equal(holders.items[0].bytes, 43210);
 	torsh_holders_free(&holders);

@@ -21,6 +21,7 @@
 
 struct fixture {
 	Torsh__Modules modules;
+	Torsh__Functions functions;
 	Torsh__Addresses addresses;
 	Torsh__Symbols symbols;
 	Torsh__Stacks stacks;
@@ -30,6 +31,8 @@ struct fixture {
 	Torsh__Process process;
 	uint64_t bias[FIXTURE_MAX], start[FIXTURE_MAX], end[FIXTURE_MAX], ip[FIXTURE_MAX], offset[FIXTURE_MAX];
 	char *path[FIXTURE_MAX], *name[FIXTURE_MAX], *frame[FIXTURE_MAX];
+	char *function[FIXTURE_MAX], *file[FIXTURE_MAX];
+	uint32_t first_line[FIXTURE_MAX];
 	uint32_t flags[FIXTURE_MAX], module[FIXTURE_MAX], address[FIXTURE_MAX], symbol[FIXTURE_MAX];
 	uint32_t parent[FIXTURE_MAX], node[FIXTURE_MAX];
 	uint32_t total_stack[FIXTURE_MAX], seen[FIXTURE_MAX], live_stack[FIXTURE_MAX];
@@ -41,6 +44,7 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 {
 	memset(fixture, 0, sizeof(*fixture));
 	torsh__modules__init(&fixture->modules);
+	torsh__functions__init(&fixture->functions);
 	torsh__addresses__init(&fixture->addresses);
 	torsh__symbols__init(&fixture->symbols);
 	torsh__stacks__init(&fixture->stacks);
@@ -52,6 +56,7 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	fixture->message.has_process = 1; \
 	fixture->message.process = number;
 	OF_PROCESS(modules)
+	OF_PROCESS(functions)
 	OF_PROCESS(addresses)
 	OF_PROCESS(symbols)
 	OF_PROCESS(stacks)
@@ -77,6 +82,8 @@ static inline void fixture_free(struct fixture *fixture)
 		free(fixture->path[i]);
 		free(fixture->name[i]);
 		free(fixture->frame[i]);
+		free(fixture->function[i]);
+		free(fixture->file[i]);
 	}
 }
 
@@ -96,7 +103,22 @@ static inline uint32_t fixture_module(struct fixture *fixture, const char *path)
 	return (uint32_t)n;
 }
 
-/* "function@/path/of/module"; "?@/path": no symbol; "function": no module. A frame with the same text is the same. */
+/* "%function:line": a line of Python, in function.py. Returns the function's number, and the line. */
+static inline uint32_t fixture_function(struct fixture *fixture, const char *frame, uint64_t *line)
+{
+	uint32_t n = (uint32_t)fixture->functions.n_name;
+	const char *colon = strchr(frame, ':');
+
+	*line = strtoull(colon + 1, NULL, 10);
+	fixture->function[n] = strndup(frame + 1, (size_t)(colon - frame - 1));
+	if (asprintf(&fixture->file[n], "%s.py", fixture->function[n]) < 0)
+		abort();
+	fixture->first_line[n] = 1;
+	fixture->functions.n_name = fixture->functions.n_file = fixture->functions.n_first_line = n + 1;
+	return n;
+}
+
+/* "function@/path/of/module"; "?@/path": no symbol; "function": no module. "%function:line". A frame with the same text is the same. */
 static inline uint32_t fixture_address(struct fixture *fixture, const char *frame, uint32_t flags)
 {
 	uint32_t n = (uint32_t)fixture->addresses.n_ip;
@@ -111,6 +133,11 @@ static inline uint32_t fixture_address(struct fixture *fixture, const char *fram
 	fixture->ip[n] = (at ? fixture->bias[fixture->module[n]] : 0x7000) + (n + 1) * 0x100;
 	fixture->flags[n] = flags;
 	fixture->addresses.n_ip = fixture->addresses.n_flags = fixture->addresses.n_module = n + 1;
+	if (*frame == '%') {
+		fixture->flags[n] = ADDRESS_PYTHON;
+		fixture->module[n] = fixture_function(fixture, frame, &fixture->ip[n]);
+		return n;
+	}
 	if (*frame != '?') {
 		size_t symbol = fixture->symbols.n_name;
 
@@ -209,6 +236,9 @@ static inline void fixture_point(struct fixture *fixture)
 	fixture->modules.bias = fixture->bias;
 	fixture->modules.start = fixture->start;
 	fixture->modules.end = fixture->end;
+	fixture->functions.name = fixture->function;
+	fixture->functions.file = fixture->file;
+	fixture->functions.first_line = fixture->first_line;
 	fixture->addresses.ip = fixture->ip;
 	fixture->addresses.flags = fixture->flags;
 	fixture->addresses.module = fixture->module;
@@ -246,6 +276,7 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Modules *modules = &fixture->modules;
+	Torsh__Functions *functions = &fixture->functions;
 	Torsh__Addresses *addresses = &fixture->addresses;
 	Torsh__Symbols *symbols = &fixture->symbols;
 	Torsh__Stacks *stacks = &fixture->stacks;
@@ -256,9 +287,10 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 
 	fixture_point(fixture);
 	chunk.n_process = chunk.n_modules = chunk.n_addresses = chunk.n_symbols = chunk.n_stacks = 1;
-	chunk.n_stack_totals = chunk.n_live = chunk.n_heap = 1;
+	chunk.n_functions = chunk.n_stack_totals = chunk.n_live = chunk.n_heap = 1;
 	chunk.process = &process;
 	chunk.modules = &modules;
+	chunk.functions = &functions;
 	chunk.addresses = &addresses;
 	chunk.symbols = &symbols;
 	chunk.stacks = &stacks;

@@ -268,7 +268,7 @@ static void a_stack_may_be_as_deep_as_agents_go_and_no_deeper(void **state)
 		ids[i] = 1 + i;
 	start(&pair);
 	fake_thread_open(&thread, &pair.channel, 0, 1, 0);
-	for (uint64_t stamp = 1; stamp < 7; stamp++) {
+	for (uint64_t stamp = 1; depth <= STACK_DEPTH_MAX; stamp++) {
 		uint32_t n = torsh_codec_pack_stack(0, 200, ids, payload);
 
 		fake_begin(&thread);

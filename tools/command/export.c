@@ -92,14 +92,26 @@ struct samples {
 	size_t n_by_stack;
 };
 
+/* Room for a stack's index: views add stacks. */
+static void make_room(struct samples *samples, uint32_t stack)
+{
+	size_t n = samples->n_by_stack;
+
+	if (stack < n)
+		return;
+	while (stack >= n)
+		n = n ? n * 2 : 64;
+	samples->by_stack = torsh_need_items(samples->by_stack, samples->n_by_stack, n, sizeof(*samples->by_stack));
+	samples->n_by_stack = n;
+}
+
 static void weigh(struct samples *samples, const struct holders *holders, enum export_weight weight)
 {
 	for (size_t i = 0; i < holders->n; i++) {
 		const struct holder *holder = &holders->items[i];
 		uint32_t *index;
 
-		if (holder->stack >= samples->n_by_stack)
-			continue;
+		make_room(samples, holder->stack);
 		index = &samples->by_stack[holder->stack];
 		if (!*index) {
 			samples->items =
@@ -114,7 +126,7 @@ static void weigh(struct samples *samples, const struct holders *holders, enum e
 }
 
 static void weigh_process(struct samples *samples, struct profile_process *process, const struct export *export,
-			  struct suppress *suppress)
+			  struct read_options *options)
 {
 	static const struct {
 		enum export_weight weight;
@@ -125,34 +137,33 @@ static void weigh_process(struct samples *samples, struct profile_process *proce
 		{EXPORT_TEMPORARY, HOLDERS_TEMPORARY},
 	};
 
-	samples->n_by_stack = process->n_stacks ? process->n_stacks : 1;
-	samples->by_stack = torsh_need_items(NULL, 0, samples->n_by_stack, sizeof(*samples->by_stack));
 	if (torsh_export_has(export, EXPORT_LEAKED)) {
-		struct leaks leaks = {0};
+		struct leaks leaks = {.found.view = options->view};
 
-		torsh_leaks_find(&leaks, &process, 1, export->symbols, suppress);
+		torsh_leaks_find(&leaks, &process, 1, export->symbols, &options->suppress);
 		weigh(samples, &leaks.found, EXPORT_LEAKED);
 		torsh_leaks_free(&leaks);
 	}
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		struct holders holders = {0};
+		struct holders holders = {.view = options->view};
 
 		if (!torsh_export_has(export, plain[i].weight))
 			continue;
 		torsh_holders_collect(&holders, process, plain[i].of);
+		torsh_holders_merge_stacks(&holders, export->symbols);
 		weigh(samples, &holders, plain[i].weight);
 		torsh_holders_free(&holders);
 	}
 }
 
-static int write_all(struct export *export, const struct reading *reading, struct suppress *suppress)
+static int write_all(struct export *export, const struct reading *reading, struct read_options *options)
 {
 	export->exporter->begin(export);
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		struct samples samples = {0};
 		struct progress progress;
 
-		weigh_process(&samples, reading->processes[i], export, suppress);
+		weigh_process(&samples, reading->processes[i], export, options);
 		torsh_progress_start(&progress, "exporting", samples.n);
 		for (size_t k = 0; k < samples.n; k++) {
 			export->exporter->sample(export, &samples.items[k]);
@@ -186,7 +197,7 @@ int torsh_command_export(int argc, char **argv)
 		export.file = fopen(own.output, "wbe");
 	if (!export.file)
 		torsh_die("can't write %s: %s", own.output, strerror(errno));
-	rc = write_all(&export, &reading, &options.suppress);
+	rc = write_all(&export, &reading, &options);
 	if (rc == 0 && (fflush(export.file) || ferror(export.file)))
 		rc = -errno;
 	if (own.output && fclose(export.file) != 0 && rc == 0)

@@ -197,6 +197,7 @@ int torsh_command_leaks(int argc, char **argv)
 	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
 	view.leaks.found.depth = options.depth;
+	view.leaks.found.view = options.view;
 	torsh_leaks_find(&view.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
 	view.n_shown = torsh_options_choose(&options, &view.leaks.found, reading.symbols, TEXT_LIMIT);
 	if (options.is_json)

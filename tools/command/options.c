@@ -14,7 +14,17 @@
 /* Stacks that look alike once they have names are merged: so many more than are printed get names for that. */
 #define NAMED_BESIDE 100
 
-enum { KEY_JSON = 0x1000, KEY_LIMIT, KEY_SORT, KEY_PID, KEY_MIN_BYTES, KEY_DEPTH, KEY_SUPPRESS, KEY_NO_LINES };
+enum {
+	KEY_JSON = 0x1000,
+	KEY_LIMIT,
+	KEY_SORT,
+	KEY_PID,
+	KEY_MIN_BYTES,
+	KEY_DEPTH,
+	KEY_SUPPRESS,
+	KEY_NO_LINES,
+	KEY_STACKS
+};
 
 static const struct argp_option options_common[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
@@ -23,6 +33,8 @@ static const struct argp_option options_common[] = {
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
 	{"depth", KEY_DEPTH, "N", 0, "only the N innermost frames count; stacks that are alike then are one", 1},
+	{"stacks", KEY_STACKS, "WHICH", 0,
+	 "merged (default): Python instead of the interpreter's frames; python or native: only these", 1},
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
 	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
 	{0},
@@ -62,6 +74,19 @@ static enum holders_order parse_order(struct argp_state *state, const char *text
 	}
 	argp_error(state, "--sort takes bytes, blocks, usable, first or last, not \"%s\"", text);
 	return ORDER_BYTES;
+}
+
+static enum stack_view parse_view(struct argp_state *state, const char *text)
+{
+	static const char *const names[] = {
+		[STACK_VIEW_MERGED] = "merged", [STACK_VIEW_PYTHON] = "python", [STACK_VIEW_NATIVE] = "native"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(text, names[i]) == 0)
+			return (enum stack_view)i;
+	}
+	argp_error(state, "--stacks takes merged, python or native, not \"%s\"", text);
+	return STACK_VIEW_MERGED;
 }
 
 /* 0, or a sentence on stderr and false. */
@@ -105,6 +130,9 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 	case KEY_SUPPRESS:
 		if (!read_suppressions(&options->suppress, argument))
 			exit(TORSH_EXIT_UNREADABLE);
+		return 0;
+	case KEY_STACKS:
+		options->view = parse_view(state, argument);
 		return 0;
 	case KEY_NO_LINES:
 		options->without_lines = true;

@@ -25,6 +25,7 @@ struct read_options {
 	uint64_t min_bytes;
 	size_t depth; /* 0: all frames */
 	enum holders_order order;
+	enum stack_view view;
 	struct suppress suppress;
 };
 

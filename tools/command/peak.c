@@ -170,10 +170,11 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_reading_open(&reading, &options);
 	view.process = choose_process(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
+	view.heap.view = view.mapped.view = options.view;
 	torsh_holders_collect(&view.heap, view.process, HOLDERS_PEAK);
 	torsh_holders_collect(&view.mapped, view.process, HOLDERS_MAPPED);
-	torsh_holders_merge_stacks(&view.heap);
-	torsh_holders_merge_stacks(&view.mapped);
+	torsh_holders_merge_stacks(&view.heap, reading.symbols);
+	torsh_holders_merge_stacks(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
 	view.n_mapped = torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
 	if (options.is_json)

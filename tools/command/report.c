@@ -38,12 +38,13 @@ int torsh_command_report(int argc, char **argv)
 	overview.highest = choose_process(&reading);
 	overview.suppress = &options.suppress;
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
+	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
 	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
 	torsh_holders_collect(&overview.peak, overview.highest, HOLDERS_PEAK);
-	torsh_holders_merge_stacks(&overview.peak);
+	torsh_holders_merge_stacks(&overview.peak, reading.symbols);
 	for (size_t i = 0; i < reading.n_processes; i++)
 		torsh_holders_collect(&overview.temporary, reading.processes[i], HOLDERS_TEMPORARY);
-	torsh_holders_merge_stacks(&overview.temporary);
+	torsh_holders_merge_stacks(&overview.temporary, reading.symbols);
 	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
 	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
 	/* What matters about these is how many they are. */

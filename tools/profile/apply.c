@@ -161,6 +161,29 @@ static void apply_modules(struct profile *profile, const Torsh__Modules *row)
 	}
 }
 
+static void apply_functions(struct profile *profile, const Torsh__Functions *row)
+{
+	struct profile_process *process = find_process(profile, row->process);
+	size_t n = row->n_name, end = row->first + n;
+
+	if (!process || !n)
+		return;
+	if (end > CHANNEL_CODES || row->n_file != n || row->n_first_line != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process->functions = grow_table(process->functions, end, &process->functions_room, sizeof(*process->functions));
+	if (end > process->n_functions)
+		process->n_functions = end;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_function *function = &process->functions[row->first + i];
+
+		set_text(&function->name, row->name[i]);
+		set_text(&function->file, row->file[i]);
+		function->first_line = row->first_line[i];
+	}
+}
+
 static void apply_addresses(struct profile *profile, const Torsh__Addresses *row)
 {
 	struct profile_process *process = find_process(profile, row->process);
@@ -183,6 +206,7 @@ static void apply_addresses(struct profile *profile, const Torsh__Addresses *row
 
 		address->ip = row->ip[i];
 		address->flags = row->flags[i];
+		process->has_python |= address->flags == ADDRESS_PYTHON;
 		address->module = row->module[i];
 	}
 }
@@ -496,6 +520,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 		function(profile, chunk->field[i]);
 	APPLY_ALL(process, apply_process)
 	APPLY_ALL(modules, apply_modules)
+	APPLY_ALL(functions, apply_functions)
 	APPLY_ALL(addresses, apply_addresses)
 	APPLY_ALL(symbols, apply_symbols)
 	APPLY_ALL(stacks, apply_stacks)

@@ -202,12 +202,31 @@ static int compare_stacks(const void *a, const void *b)
 	return 0;
 }
 
-void torsh_holders_merge_stacks(struct holders *holders)
+static int compare_places(const void *a, const void *b)
 {
-	if (!holders->depth)
-		return;
+	const struct holder *one = a, *other = b;
+
+	if (one->process != other->process)
+		return one->process->number < other->process->number ? -1 : 1;
+	return one->stack < other->stack ? -1 : one->stack > other->stack;
+}
+
+void torsh_holders_merge_stacks(struct holders *holders, struct symbols *symbols)
+{
+	bool is_changed = false;
+
+	for (size_t i = 0; i < holders->n; i++) {
+		struct holder *holder = &holders->items[i];
+		/* Its table of stacks grows; what was there stays. */
+		uint32_t shown = torsh_stack_view((struct profile_process *)holder->process, holder->stack, symbols,
+						  holders->view);
+
+		is_changed |= shown != holder->stack;
+		holder->stack = shown;
+	}
 	compared_depth = holders->depth;
-	merge_equal(holders, holders->n, compare_stacks);
+	if (holders->depth || is_changed)
+		merge_equal(holders, holders->n, holders->depth ? compare_stacks : compare_places);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)

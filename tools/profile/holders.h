@@ -7,6 +7,7 @@
 #define TORSH_PROFILE_HOLDERS_H
 
 #include "tools/profile/profile.h"
+#include "tools/profile/stack_view.h"
 #include "tools/symbols/symbols.h"
 
 enum holders_of {
@@ -33,14 +34,15 @@ struct holder {
 struct holders {
 	struct holder *items;
 	size_t n, n_room;
+	enum stack_view view;
 	size_t depth; /* frames that count; 0: all */
 };
 
 /* Add a process's. */
 void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what);
 
-/* One holder for each stack of the innermost holders->depth frames. */
-void torsh_holders_merge_stacks(struct holders *holders);
+/* One holder for each stack that holders->view shows, of the innermost holders->depth frames. */
+void torsh_holders_merge_stacks(struct holders *holders, struct symbols *symbols);
 
 /* Largest first (ORDER_FIRST: oldest first); equal ones in the order of bytes, process and stack. */
 void torsh_holders_sort(struct holders *holders, enum holders_order order);

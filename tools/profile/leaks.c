@@ -140,7 +140,7 @@ void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *proces
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}
-	torsh_holders_merge_stacks(&leaks->found);
+	torsh_holders_merge_stacks(&leaks->found, symbols);
 }
 
 void torsh_leaks_free(struct leaks *leaks)

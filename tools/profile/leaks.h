@@ -32,7 +32,7 @@ struct leaks {
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
 };
 
-/* suppress may be NULL. leaks->found.depth may be set before; the found are neither sorted nor named. */
+/* suppress may be NULL. leaks->found.depth and .view may be set before; the found are neither sorted nor named. */
 void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,
 		      struct symbols *symbols, struct suppress *suppress);
 

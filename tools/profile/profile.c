@@ -8,6 +8,7 @@
 
 #include "agent/wire/channel.h"
 #include "tools/die.h"
+#include "tools/profile/stack_view.h"
 
 struct profile *torsh_profile_create(const char *path)
 {
@@ -46,8 +47,14 @@ static void destroy_process(struct profile_process *process)
 		free(process->modules[i].build_id);
 	}
 	free(process->modules);
+	for (size_t i = 0; i < process->n_functions; i++) {
+		free(process->functions[i].name);
+		free(process->functions[i].file);
+	}
+	free(process->functions);
 	free(process->addresses);
 	free_texts(process->symbols, process->n_symbols);
+	torsh_stack_view_free(process);
 	free(process->stacks);
 	free_rows(&process->totals);
 	free_rows(&process->live);
@@ -160,11 +167,24 @@ const char *torsh_profile_symbol(const struct profile_process *process, uint32_t
 	return symbol < process->n_symbols ? process->symbols[symbol] : NULL;
 }
 
+const struct profile_function *torsh_profile_function(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_address *row;
+
+	if (address >= process->n_addresses)
+		return NULL;
+	row = &process->addresses[address];
+	if (row->flags != ADDRESS_PYTHON || row->module >= process->n_functions ||
+	    !process->functions[row->module].name)
+		return NULL;
+	return &process->functions[row->module];
+}
+
 const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address)
 {
 	uint32_t module;
 
-	if (address >= process->n_addresses)
+	if (address >= process->n_addresses || process->addresses[address].flags == ADDRESS_PYTHON)
 		return NULL;
 	module = process->addresses[address].module;
 	if (module >= process->n_modules || !process->modules[module].path || !*process->modules[module].path)

@@ -25,10 +25,16 @@ struct profile_module {
 	size_t n_build_id;
 };
 
+/* Of an interpreted language. */
+struct profile_function {
+	char *name, *file; /* NULL: the row never came */
+	uint32_t first_line;
+};
+
 struct profile_address {
-	uint64_t ip;
+	uint64_t ip; /* with ADDRESS_PYTHON: the line, 0: none */
 	uint32_t flags; /* enum channel_address_flag */
-	uint32_t module; /* CHANNEL_NO_MODULE: none */
+	uint32_t module; /* CHANNEL_NO_MODULE: none. With ADDRESS_PYTHON: number of a function */
 	uint32_t symbol; /* index into the process's symbols, PROFILE_NO_ROW: none was found */
 	uint64_t symbol_offset;
 };
@@ -106,6 +112,8 @@ struct profile_rows {
 	size_t n_row_of;
 };
 
+struct stack_views;
+
 struct profile_process {
 	uint32_t number, pid, parent_pid, forked_from;
 	char *program;
@@ -128,11 +136,15 @@ struct profile_process {
 
 	struct profile_module *modules;
 	size_t n_modules;
+	struct profile_function *functions;
+	size_t n_functions, functions_room;
 	struct profile_address *addresses;
 	size_t n_addresses, addresses_room;
 	char **symbols; /* mangled */
 	size_t n_symbols, symbols_room;
-	struct profile_stack *stacks; /* [0] is no stack */
+	bool has_python; /* some address is a line of Python */
+	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
+	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
 
 	struct profile_heap heap;
@@ -192,6 +204,9 @@ const char *torsh_profile_program_name(const struct profile_process *process);
 
 /* Stacks have names for their leaf frames only; this asks what the recording calls an address, mangled, or NULL. */
 const char *torsh_profile_symbol(const struct profile_process *process, uint32_t address);
+
+/* The function that an address is a line of: NULL when it is native code, or the recording doesn't have it. */
+const struct profile_function *torsh_profile_function(const struct profile_process *process, uint32_t address);
 
 /* The module of an address: NULL when there is none or it has no path. */
 const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address);

@@ -20,6 +20,10 @@ static cJSON *make_frame(const struct frame *frame)
 	torsh_json_set(object, "function", torsh_json_text(frame->function));
 	torsh_json_set(object, "file", torsh_json_text(frame->file));
 	torsh_json_set(object, "line", frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
+	if (frame->is_python) {
+		torsh_json_set(object, "language", torsh_json_text("python"));
+		return object;
+	}
 	torsh_json_set(object, "module", torsh_json_text(frame->module));
 	torsh_json_set(object, "address", torsh_json_hex(frame->address));
 	torsh_json_set(object, "offset", frame->has_offset ? torsh_json_u64(frame->offset) : torsh_json_text(NULL));

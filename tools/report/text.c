@@ -44,6 +44,8 @@ static void print_place(FILE *out, const struct frame *frame)
 {
 	if (frame->file && frame->line)
 		fprintf(out, "%s:%d", frame->file, frame->line);
+	else if (frame->is_python)
+		fputs(frame->file ? frame->file : "?", out);
 	else if (frame->module && frame->function)
 		fprintf(out, "%s", last_component(frame->module));
 	else if (frame->module)

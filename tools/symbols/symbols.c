@@ -162,7 +162,7 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct profile_pro
 	const struct object_symbol *symbol;
 	struct object *object;
 
-	if (name || !symbols || address >= process->n_addresses)
+	if (name || !symbols || address >= process->n_addresses || process->addresses[address].flags == ADDRESS_PYTHON)
 		return name;
 	object = object_of(symbols, process, address);
 	if (!object)
@@ -278,6 +278,18 @@ static const char *cut_reason(uint32_t flags)
 	}
 }
 
+static void make_python_frame(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+			      struct frame *frame)
+{
+	const struct profile_function *function = torsh_profile_function(process, address);
+
+	*frame = (struct frame){.is_python = true, .line = (int)process->addresses[address].ip};
+	if (!function)
+		return;
+	frame->function = torsh_intern(&symbols->texts, function->name);
+	frame->file = torsh_intern(&symbols->texts, function->file);
+}
+
 static size_t make_frames(struct symbols *symbols, const struct profile_process *process, uint32_t address,
 			  struct frame *frames)
 {
@@ -293,6 +305,10 @@ static size_t make_frames(struct symbols *symbols, const struct profile_process 
 	};
 	size_t n = 0;
 
+	if (row->flags == ADDRESS_PYTHON) {
+		make_python_frame(symbols, process, address, frames);
+		return 1;
+	}
 	frames[0] = base;
 	if (row->flags >= ADDRESS_CUT_UNKNOWN_CODE) {
 		frames[0] = (struct frame){.address = row->ip, .cut = cut_reason(row->flags)};

@@ -25,6 +25,7 @@ struct frame {
 	bool is_inlined; /* into the next frame */
 	bool is_exact;
 	bool is_signal_frame;
+	bool is_python; /* a line of Python: there is no address, no module */
 	bool has_no_unwind_info; /* what called it was found by the frame pointer */
 	const char *cut; /* not a frame: why nothing is known further out */
 };

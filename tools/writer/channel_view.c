@@ -33,13 +33,15 @@ static int is_layout(const struct channel_view *view, const struct channel_heade
 	if (header->total_bytes != n_bytes || tables_end > n_bytes || tables_end % PAGE)
 		return 0;
 	if (!view->n_slots || view->n_slots > CHANNEL_THREADS || view->n_modules > CHANNEL_MODULES ||
-	    view->n_addresses > CHANNEL_ADDRESSES || view->n_text_bytes > CHANNEL_TEXT_BYTES)
+	    view->n_codes > CHANNEL_CODES || view->n_addresses > CHANNEL_ADDRESSES ||
+	    view->n_text_bytes > CHANNEL_TEXT_BYTES)
 		return 0;
 	if (view->ring_bytes < CHANNEL_RING_MIN_BYTES || view->ring_bytes > CHANNEL_RING_MAX_BYTES ||
 	    (view->ring_bytes & (view->ring_bytes - 1)))
 		return 0;
 	return is_table(header->threads_offset, view->n_slots, sizeof(struct thread_slot), tables_end) &&
 	       is_table(header->modules_offset, view->n_modules, sizeof(struct channel_module), tables_end) &&
+	       is_table(header->codes_offset, view->n_codes, sizeof(struct channel_code), tables_end) &&
 	       is_table(header->addresses_offset, view->n_addresses, sizeof(struct channel_address), tables_end) &&
 	       is_table(header->text_offset, view->n_text_bytes, 1, tables_end) &&
 	       is_table(header->rings_offset, view->n_slots, view->ring_bytes, n_bytes);
@@ -50,6 +52,7 @@ static int take_layout(struct channel_view *view, const struct channel_header *h
 {
 	view->n_slots = header->n_thread_slots;
 	view->n_modules = header->n_module_slots;
+	view->n_codes = header->n_code_slots;
 	view->n_addresses = header->n_address_slots;
 	view->n_text_bytes = header->n_text_bytes;
 	view->ring_bytes = header->ring_bytes;
@@ -67,6 +70,7 @@ static int map_tables(struct channel_view *view, const struct channel_header *he
 	view->header = (struct channel_header *)base;
 	view->slots = (struct thread_slot *)(base + header->threads_offset);
 	view->modules = (const struct channel_module *)(base + header->modules_offset);
+	view->codes = (const struct channel_code *)(base + header->codes_offset);
 	view->addresses = (const struct channel_address *)(base + header->addresses_offset);
 	view->text = (const char *)(base + header->text_offset);
 	return 0;
@@ -196,6 +200,14 @@ int torsh_view_address(const struct channel_view *view, uint32_t id, struct view
 	address->ip = entry >> 8;
 	address->flags = (uint32_t)entry & 0x7f;
 	address->module = view->addresses[id].module;
+	return 0;
+}
+
+int torsh_view_code(const struct channel_view *view, uint32_t index, struct channel_code *code)
+{
+	if (index >= view->n_codes)
+		return -ENOENT;
+	memcpy(code, &view->codes[index], sizeof(*code));
 	return 0;
 }
 

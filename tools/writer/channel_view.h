@@ -14,9 +14,10 @@ struct channel_view {
 	struct channel_header *header;
 	struct thread_slot *slots;
 	const struct channel_module *modules;
+	const struct channel_code *codes;
 	const struct channel_address *addresses;
 	const char *text;
-	uint32_t n_slots, n_modules, n_addresses, n_text_bytes, ring_bytes;
+	uint32_t n_slots, n_modules, n_codes, n_addresses, n_text_bytes, ring_bytes;
 	uint64_t rings_offset;
 	size_t n_mapped; /* bytes at header; the rings are mapped one by one */
 	int fd;
@@ -42,11 +43,14 @@ char *torsh_view_text(const struct channel_view *view, struct channel_text text,
 struct view_address {
 	uint64_t ip;
 	uint32_t flags; /* enum channel_address_flag */
-	uint32_t module; /* index, or CHANNEL_NO_MODULE */
+	uint32_t module; /* index, or CHANNEL_NO_MODULE; ADDRESS_PYTHON: index of a code */
 };
 
 /* Returns 0, or -ENOENT when there is no such entry (yet). */
 int torsh_view_address(const struct channel_view *view, uint32_t id, struct view_address *address);
+
+/* Returns 0, or -ENOENT. The code is there when an address that names it is. */
+int torsh_view_code(const struct channel_view *view, uint32_t index, struct channel_code *code);
 
 /* Returns 0, or -ENOENT. The module is there when an address that names it is. */
 int torsh_view_module(const struct channel_view *view, uint32_t index, struct channel_module *module);

@@ -12,6 +12,7 @@ void torsh_code_create(struct code_table *table, const struct channel_view *view
 	*table = (struct code_table){.view = view};
 	table->numbers = torsh_memory_new(view->n_addresses, sizeof(*table->numbers));
 	table->module_numbers = torsh_memory_new(view->n_modules, sizeof(*table->module_numbers));
+	table->function_numbers = torsh_memory_new(view->n_codes, sizeof(*table->function_numbers));
 	torsh_key_index_create(&table->address_index);
 }
 
@@ -19,6 +20,12 @@ void torsh_code_destroy(struct code_table *table)
 {
 	for (uint32_t i = 0; i < table->n_modules; i++)
 		free(table->modules[i].path);
+	for (uint32_t i = 0; i < table->n_functions; i++) {
+		free(table->functions[i].name);
+		free(table->functions[i].file);
+	}
+	free(table->functions);
+	free(table->function_numbers);
 	free(table->modules);
 	free(table->module_numbers);
 	free(table->addresses);
@@ -69,6 +76,27 @@ static uint32_t module_number(struct code_table *table, uint32_t index)
 	return table->module_numbers[index] - 1;
 }
 
+/* The agent gives a function one index, however often its code is made anew. */
+static uint32_t function_number(struct code_table *table, uint32_t index)
+{
+	struct channel_code code;
+	size_t n;
+
+	if (torsh_view_code(table->view, index, &code))
+		return CHANNEL_NO_MODULE;
+	if (!table->function_numbers[index]) {
+		table->functions = torsh_memory_grow(table->functions, &table->function_capacity, table->n_functions,
+						     sizeof(*table->functions));
+		table->functions[table->n_functions++] = (struct code_function){
+			.name = torsh_view_text(table->view, code.name, -1, &n),
+			.file = torsh_view_text(table->view, code.file, -1, &n),
+			.first_line = code.first_line,
+		};
+		table->function_numbers[index] = table->n_functions;
+	}
+	return table->function_numbers[index] - 1;
+}
+
 static uint64_t key_of(const struct view_address *address)
 {
 	uint64_t h = address->ip * UINT64_C(0x9e3779b97f4a7c15);
@@ -106,7 +134,10 @@ int64_t torsh_code_add(struct code_table *table, uint32_t id)
 
 	if (id >= table->view->n_addresses || torsh_view_address(table->view, id, &address))
 		return -ENOENT;
-	address.module = module_number(table, address.module);
+	if (address.flags == ADDRESS_PYTHON)
+		address.module = function_number(table, address.module);
+	else
+		address.module = module_number(table, address.module);
 	number = address_number(table, &address);
 	table->numbers[id] = number + 1;
 	return number;

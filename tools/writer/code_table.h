@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The addresses and modules that a process's stacks refer to, copied out of its channel at the first reference and
+ * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at the first reference and
  * numbered anew: entries of the channel that say the same (after a dlclose all come again) share a number.
  */
 #ifndef TORSH_WRITER_CODE_TABLE_H
@@ -16,15 +16,24 @@ struct code_module {
 	uint8_t build_id[CHANNEL_BUILD_ID_MAX];
 };
 
+/* A function of an interpreted language. */
+struct code_function {
+	char *name, *file;
+	uint32_t first_line;
+};
+
 struct code_table {
 	const struct channel_view *view;
 	uint32_t *numbers; /* by the channel's id: number + 1, 0: not referred to yet */
-	struct view_address *addresses; /* by number; module is a number too */
+	struct view_address *addresses; /* by number; module is a number too, of a function with ADDRESS_PYTHON */
 	uint32_t n_addresses, address_capacity;
 	struct key_index address_index;
 	uint32_t *module_numbers; /* by the channel's index: number + 1 */
 	struct code_module *modules;
 	uint32_t n_modules, module_capacity;
+	uint32_t *function_numbers; /* by the channel's index: number + 1 */
+	struct code_function *functions;
+	uint32_t n_functions, function_capacity;
 };
 
 void torsh_code_create(struct code_table *table, const struct channel_view *view);

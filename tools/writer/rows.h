@@ -12,7 +12,7 @@
 
 /* What was written of a target so far. */
 struct rows_state {
-	uint32_t n_modules, n_addresses, n_stacks;
+	uint32_t n_modules, n_functions, n_addresses, n_stacks;
 	int has_missed; /* totals could not be written */
 };
 

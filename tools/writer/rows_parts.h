@@ -29,7 +29,7 @@ void torsh_rows_free(struct rows_memory *memory);
 
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
 
-/* New modules, addresses and stacks. */
+/* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
 
 /* Sites that changed, at most ROWS_BATCH of them from *site on; returns 0 when there is none. */

@@ -17,10 +17,10 @@ struct asked {
 	uint32_t n;
 };
 
-/* Pseudo-addresses name no code. */
+/* Pseudo-addresses and lines of Python name no native code. */
 static int is_code(const struct view_address *address)
 {
-	return address->flags < ADDRESS_CUT_UNKNOWN_CODE && address->ip;
+	return address->flags < ADDRESS_PYTHON && address->ip;
 }
 
 static void ask_module(struct asked *asked, const struct code_table *code, uint32_t module)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Tables that only grow: modules, addresses, stacks. Rows already written are not written again.
+ * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not written again.
  */
 #include "tools/writer/rows_parts.h"
 
@@ -28,6 +28,23 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const s
 		row->path[i] = modules[i].path;
 		row->build_id[i].len = modules[i].n_build_id;
 		row->build_id[i].data = (uint8_t *)(uintptr_t)modules[i].build_id;
+	}
+}
+
+static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct target *target,
+			  uint32_t first, uint32_t n)
+{
+	const struct code_function *functions = target->tally.code.functions + first;
+
+	ROWS_SET(row, process, target->number);
+	ROWS_SET(row, first, first);
+	ROWS_COLUMN(memory, row, name, n);
+	ROWS_COLUMN(memory, row, file, n);
+	ROWS_COLUMN(memory, row, first_line, n);
+	for (uint32_t i = 0; i < n; i++) {
+		row->name[i] = functions[i].name;
+		row->file[i] = functions[i].file;
+		row->first_line[i] = functions[i].first_line;
 	}
 }
 
@@ -67,23 +84,28 @@ static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const str
 static int append_batch(struct recording_file *file, struct target *target, enum recording_worth worth)
 {
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
+	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *functions_row = &functions;
 	Torsh__Addresses addresses = TORSH__ADDRESSES__INIT, *addresses_row = &addresses;
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_state *state = target->rows;
 	uint32_t n_modules = batch_of(state->n_modules, target->tally.code.n_modules);
+	uint32_t n_functions = batch_of(state->n_functions, target->tally.code.n_functions);
 	uint32_t n_addresses = batch_of(state->n_addresses, target->tally.code.n_addresses);
 	uint32_t n_stacks = batch_of(state->n_stacks, target->tally.stacks.n_rows);
 	struct rows_memory memory = {0};
 	int result;
 
-	if (!(n_modules | n_addresses | n_stacks))
+	if (!(n_modules | n_functions | n_addresses | n_stacks))
 		return 0;
 	put_modules(&modules, &memory, target, state->n_modules, n_modules);
+	put_functions(&functions, &memory, target, state->n_functions, n_functions);
 	put_addresses(&addresses, &memory, target, state->n_addresses, n_addresses);
 	put_stacks(&stacks, &memory, target, state->n_stacks, n_stacks);
 	chunk.n_modules = n_modules != 0;
 	chunk.modules = &modules_row;
+	chunk.n_functions = n_functions != 0;
+	chunk.functions = &functions_row;
 	chunk.n_addresses = n_addresses != 0;
 	chunk.addresses = &addresses_row;
 	chunk.n_stacks = n_stacks != 0;
@@ -93,6 +115,7 @@ static int append_batch(struct recording_file *file, struct target *target, enum
 	if (result)
 		return 0;
 	state->n_modules += n_modules;
+	state->n_functions += n_functions;
 	state->n_addresses += n_addresses;
 	state->n_stacks += n_stacks;
 	return 1;

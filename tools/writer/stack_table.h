@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-#define STACK_DEPTH_MAX 1100u
+#include "agent/wire/channel.h"
+
+#define STACK_DEPTH_MAX CHANNEL_STACK_MAX
 
 struct stack_row {
 	uint32_t parent;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Which frames of a recorded stack are shown. A stack is recorded whole: all native frames, and the lines of Python
+ * directly outside of the native frame of the interpreter that executes them.
+ */
+#ifndef TORSH_PROFILE_STACK_VIEW_H
+#define TORSH_PROFILE_STACK_VIEW_H
+
+#include "tools/profile/profile.h"
+#include "tools/symbols/symbols.h"
+
+enum stack_view {
+	/*
+	 * Python instead of the interpreter: from the innermost line of Python outwards the interpreter's own native
+	 * frames are left out; those of libraries that Python called, and of what these called, stay.
+	 */
+	STACK_VIEW_MERGED,
+	STACK_VIEW_PYTHON, /* lines of Python only */
+	STACK_VIEW_NATIVE, /* native frames only */
+};
+
+/*
+ * The stack as it is shown: a number of the same process, added to its stacks where it was not there. Ask for one view
+ * of a process only.
+ */
+uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struct symbols *symbols,
+			  enum stack_view view);
+
+void torsh_stack_view_free(struct profile_process *process);
+
+#endif

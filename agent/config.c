@@ -19,7 +19,7 @@ struct config torsh_config = {
 	.with_stack = 1,
 	.follow = 1,
 	.summary = 1,
-	.activities = ACTIVITY_HEAP | ACTIVITY_VM,
+	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
 };
@@ -126,9 +126,10 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		const char *name;
 		uint32_t bit;
 	} known[] = {
-		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	    {"python", ACTIVITY_LATER}, {"cpu", ACTIVITY_LATER},
-		{"torch", ACTIVITY_LATER}, {"cuda", ACTIVITY_LATER}, {"nvtx", ACTIVITY_LATER},	 {"itt", ACTIVITY_LATER},
-		{"nccl", ACTIVITY_LATER}, {"perf", ACTIVITY_LATER},
+		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	     {"python", ACTIVITY_PYTHON},
+		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_LATER}, {"cuda", ACTIVITY_LATER},
+		{"nvtx", ACTIVITY_LATER}, {"itt", ACTIVITY_LATER},   {"nccl", ACTIVITY_LATER},
+		{"perf", ACTIVITY_LATER},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -268,7 +269,8 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records heap and vm; the others named come later", NULL);
+		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm and python; the others named come later",
+			  NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

@@ -13,7 +13,8 @@ struct text;
 enum activity {
 	ACTIVITY_HEAP = 1 << 0,
 	ACTIVITY_VM = 1 << 1,
-	ACTIVITY_LATER = 1 << 2, /* named, but not in this version */
+	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
+	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
 };
 
 struct config {

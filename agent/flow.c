@@ -184,6 +184,14 @@ no_room:
 	return -1;
 }
 
+void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
+{
+	if (__builtin_expect(!flow->python, 0))
+		flow->python = torsh_python_create();
+	if (flow->python)
+		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid, delta);
+}
+
 int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
 {
 	if (!torsh_flow_has_room(flow))
@@ -191,7 +199,7 @@ int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
 	if (frame) {
 		struct stack_delta delta;
 
-		torsh_stack_capture(flow->stack, frame, &delta);
+		torsh_flow_capture(flow, frame, &delta);
 		if ((delta.pop | delta.n_push) && torsh_flow_put_stack(flow, &delta))
 			goto lose;
 	}

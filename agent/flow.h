@@ -18,10 +18,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "agent/python.h"
 #include "agent/stack.h"
 #include "agent/stamp.h"
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
+#include "shim/cpython.h"
 #include "shim/sys.h"
 
 enum flow_state {
@@ -40,6 +42,7 @@ struct flow {
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
+	struct python *python; /* NULL until it was needed */
 	struct flow *interrupt; /* NULL until a handler needed it */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
@@ -102,6 +105,17 @@ static inline int torsh_flow_has_room(struct flow *flow)
 	return torsh_flow_make_room(flow);
 }
 
+void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta);
+
+/* The difference of the hook's stack to that of the flow's previous capture. */
+static inline void torsh_flow_capture(struct flow *flow, const void *frame, struct stack_delta *delta)
+{
+	torsh_stack_capture(flow->stack, frame, delta);
+	/* Pairs with the release in torsh_cpython_consider. */
+	if (atomic_load_explicit(&torsh_cpython_is_there, memory_order_acquire))
+		torsh_flow_add_python(flow, delta);
+}
+
 /*
  * Send the stack of the hook with this frame as events of its own, so that the next event's stack is the same.
  * Returns 0, or -1 when there was no room: the stack starts anew with the next capture.
@@ -149,7 +163,7 @@ static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc 
 	begin = torsh_ring_begin(&flow->ring);
 	stamp = torsh_flow_stamp(flow);
 	if (frame) {
-		torsh_stack_capture(flow->stack, frame, &delta);
+		torsh_flow_capture(flow, frame, &delta);
 		if (__builtin_expect(delta.pop > 255 || delta.n_push > CODEC_INLINE_IDS, 0)) {
 			stamp = torsh_flow_stack_first(flow, &delta);
 			if (!stamp)

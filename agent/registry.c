@@ -12,6 +12,7 @@
 
 #include "agent/modules.h"
 #include "agent/process.h"
+#include "agent/python.h"
 #include "agent/text.h"
 
 #define N_CACHED 512u
@@ -98,6 +99,7 @@ static uint32_t add_module(const struct module *found)
 	struct text path = {.bytes = torsh_sys_pages(PATH_MAX), .capacity = PATH_MAX};
 	uint32_t n = atomic_load_explicit(&channel->header->n_modules, memory_order_acquire), index;
 
+	torsh_python_consider(map);
 	if (!path.bytes)
 		return CHANNEL_NO_MODULE;
 	read_path(map, &path);
@@ -137,10 +139,9 @@ static uint32_t module_of(uintptr_t ip)
 	return index;
 }
 
-uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
+static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 {
 	struct channel *channel = &torsh_process->channel;
-	uint32_t module = ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE;
 	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
 	struct channel_address *address = &channel->addresses[index];
 
@@ -150,7 +151,29 @@ uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
 	}
 	address->module = module;
 	/* Pairs with the acquire of the writer, which met this number in an event: module and all behind it are there. */
-	atomic_store_explicit(&address->ip_and_flags, (uint64_t)ip << 8 | CHANNEL_ADDRESS_THERE | flags,
-			      memory_order_release);
+	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags, memory_order_release);
 	return index;
+}
+
+uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
+{
+	return add_entry(ip, flags, ip ? module_of(flags & ADDRESS_EXACT ? ip : ip - 1) : CHANNEL_NO_MODULE);
+}
+
+uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text file, uint32_t first_line)
+{
+	struct channel *channel = &torsh_process->channel;
+	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_codes, 1, memory_order_relaxed);
+
+	if (index >= CHANNEL_CODES) {
+		atomic_store_explicit(&channel->header->n_codes, CHANNEL_CODES, memory_order_relaxed);
+		return REGISTRY_NO_CODE;
+	}
+	channel->codes[index] = (struct channel_code){.name = name, .file = file, .first_line = first_line};
+	return index;
+}
+
+uint32_t torsh_registry_add_line(uint32_t code, uint32_t line)
+{
+	return add_entry(line, ADDRESS_PYTHON, code);
 }

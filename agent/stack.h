@@ -45,6 +45,18 @@ void torsh_stack_destroy(struct stack *stack);
  */
 void torsh_stack_capture(struct stack *stack, const void *frame, struct stack_delta *delta);
 
+/* The stack as the last capture found it, outermost first; valid until the next one. */
+struct stack_look {
+	uint32_t depth;
+	const uint32_t *ids;
+	const uintptr_t *sp; /* its locals are from here up to the sp of the frame further out */
+	const uint64_t *ip; /* in the lower STACK_IP_BITS */
+};
+
+#define STACK_IP_BITS 56
+
+void torsh_stack_look(const struct stack *stack, struct stack_look *look);
+
 /* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 

@@ -31,7 +31,13 @@ struct stack {
 	bool is_anew;
 	uintptr_t known_page;
 	uint32_t ids[STACK_MAX_FRAMES]; /* outermost first */
-	uint32_t fresh[STACK_MAX_FRAMES]; /* innermost first */
+	uintptr_t sp[STACK_MAX_FRAMES]; /* of each frame, its record: locals lie above it */
+	uint64_t ip[STACK_MAX_FRAMES];
+
+	/* Innermost first. */
+	uint32_t fresh[STACK_MAX_FRAMES];
+	uintptr_t fresh_sp[STACK_MAX_FRAMES];
+	uint64_t fresh_ip[STACK_MAX_FRAMES];
 };
 
 /* An address and its flags, and the id it had in a generation. Addresses are never removed. */
@@ -71,6 +77,11 @@ void torsh_stack_destroy(struct stack *s)
 {
 	if (s)
 		torsh_sys_munmap(s, sizeof(*s));
+}
+
+void torsh_stack_look(const struct stack *s, struct stack_look *look)
+{
+	*look = (struct stack_look){.depth = s->depth, .ids = s->ids, .sp = s->sp, .ip = s->ip};
 }
 
 void torsh_stack_reset(struct stack *s)
@@ -134,11 +145,15 @@ static uint32_t walk(struct stack *s, uintptr_t frame)
 		if (n == STACK_MAX_FRAMES - 1 || !is_readable) {
 			s->fresh[n] =
 				find_id(s->generation, 0, is_readable ? ADDRESS_CUT_TOO_DEEP : ADDRESS_CUT_BAD_FRAME);
+			s->fresh_sp[n] = UINTPTR_MAX;
+			s->fresh_ip[n] = 0;
 			torsh_count(COUNTER_captures_cut);
 			return n + 1;
 		}
 		if (!(ip & CODE_MASK))
 			break;
+		s->fresh_sp[n] = outer;
+		s->fresh_ip[n] = ip & CODE_MASK;
 		s->fresh[n++] = find_id(s->generation, ip & CODE_MASK, ADDRESS_RETURN);
 		frame = outer;
 	}
@@ -163,4 +178,9 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	s->is_anew = false;
 	for (s->depth = n_kept; s->depth < n; s->depth++)
 		s->ids[s->depth] = s->fresh[n - 1 - s->depth];
+	/* Equal addresses may belong to frames elsewhere on the stack. */
+	for (uint32_t i = 0; i < n; i++) {
+		s->sp[i] = s->fresh_sp[n - 1 - i];
+		s->ip[i] = s->fresh_ip[n - 1 - i];
+	}
 }

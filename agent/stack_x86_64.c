@@ -117,6 +117,11 @@ void torsh_stack_destroy(struct stack *s)
 		torsh_sys_munmap(s, sizeof(*s));
 }
 
+void torsh_stack_look(const struct stack *s, struct stack_look *look)
+{
+	*look = (struct stack_look){.depth = s->depth, .ids = s->ids, .sp = s->frames.sp, .ip = s->frames.key};
+}
+
 void torsh_stack_reset(struct stack *s)
 {
 	s->depth = 0;

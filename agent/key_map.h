@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A hash table from keys to values, neither of them 0, that only grows: read and written without locks by any thread,
+ * also in a signal handler. For what is kept as long as the process lives.
+ */
+#ifndef TORSH_AGENT_KEY_MAP_H
+#define TORSH_AGENT_KEY_MAP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct key_table;
+
+struct key_map {
+	struct key_table *_Atomic newest; /* NULL: empty */
+};
+
+/* The value of key, or 0. */
+uint64_t torsh_key_map_find(struct key_map *map, uint64_t key);
+
+/*
+ * Remember a value for a key that wasn't found. Returns the value that stands: another thread's where that was first.
+ * Without memory nothing is remembered. In a race with a table that grows a key may get two values, either of which
+ * is found later on.
+ */
+uint64_t torsh_key_map_add(struct key_map *map, uint64_t key, uint64_t value);
+
+/* The bits of a hashed for the use as a key: never 0. */
+static inline uint64_t torsh_key_map_mix(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xc2b2ae3d27d4eb4f);
+
+	h = (h ^ h >> 32) * UINT64_C(0x165667b19e3779f9);
+	return (h ^ h >> 29) | 1;
+}
+
+#endif

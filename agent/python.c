@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Where in the native stack each Python frame belongs, and what that makes of the difference to the previous stack.
+ *
+ * The stack that is sent: native frame i, outermost first, preceded by the links of the chain whose `at` is i. So a
+ * link stands at number at + (ids of links outside of it), and a call to another C function by the same line changes
+ * nothing but the evaluation function's own frame and what is inside of it.
+ */
+#include "agent/python.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/process.h"
+#include "agent/probe.h"
+#include "agent/python_chain.h"
+#include "agent/text.h"
+#include "shim/cpython.h"
+
+#define is_likely(x) __builtin_expect(!!(x), 1)
+#define NOWHERE UINT32_MAX
+#define MISSED_CFRAMES 16u /* records without an activation, as greenlets make them */
+
+_Static_assert(STACK_MAX_FRAMES + CHAIN_MAX_LINKS <= CHANNEL_STACK_MAX, "the writer takes deeper stacks");
+
+/*
+ * What one native frame of the evaluation function executes: the links from start to the next activation's.
+ */
+struct activations {
+	uint32_t n;
+	uint32_t start[CHAIN_MAX_LINKS + 1];
+	uint32_t at[CHAIN_MAX_LINKS]; /* number of that native frame */
+};
+
+struct python {
+	struct python_chain chain;
+	struct activations acts;
+	uintptr_t places[CHAIN_MAX_LINKS]; /* on their way: an address in the native frame of each activation */
+	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
+};
+
+/* ---- finding the interpreter ---- */
+
+static void say_unknown(void)
+{
+	char sentence[128];
+	struct text text = TEXT_IN(sentence);
+
+	torsh_text_put(&text, "python: this agent doesn't know the frames of CPython ");
+	torsh_text_put_number(&text, torsh_cpython.version >> 8);
+	torsh_text_put(&text, ".");
+	torsh_text_put_number(&text, torsh_cpython.version & 0xff);
+	torsh_text_put(&text, ": stacks are native ones only");
+	torsh_channel_note(&torsh_process->channel, sentence);
+}
+
+void torsh_python_consider(const struct link_map *map)
+{
+	if (map && torsh_config.activities & ACTIVITY_PYTHON && torsh_cpython_consider(map) == CPYTHON_UNKNOWN)
+		say_unknown();
+}
+
+struct python *torsh_python_create(void)
+{
+	return torsh_sys_pages(sizeof(struct python));
+}
+
+/* ---- the thread's state ---- */
+
+/* Of two interpreters in one thread, before 3.12: the thread state that holds the lock, if it is this thread's. */
+static uintptr_t second_state(uintptr_t first)
+{
+	uintptr_t holder = (uintptr_t)torsh_cpython.holder();
+	uintptr_t id_place = holder + torsh_cpython.at.tstate_thread_id;
+
+	/* Another thread's may go away while it is looked at. */
+	if (holder && holder != first && torsh_probe(id_place) && *(const pthread_t *)id_place == pthread_self())
+		return holder;
+	return first;
+}
+
+static uintptr_t own_state(bool is_main)
+{
+	uintptr_t state;
+
+	if (!is_main && torsh_cpython.is_finalizing())
+		return 0;
+	state = (uintptr_t)torsh_cpython.this_thread();
+	if (state && torsh_cpython.holder && torsh_cpython.first_interpreter() != torsh_cpython.main_interpreter())
+		return second_state(state);
+	return state;
+}
+
+/* ---- which native frame executes an activation ---- */
+
+/* Where two stacks part: native frames and links that are common to them. */
+struct parting {
+	uint32_t native, link;
+	uint32_t old_at; /* of the first link of the old stack that isn't; NOWHERE: there is none */
+};
+
+static bool holds(const struct stack_look *look, uint32_t i, uintptr_t address)
+{
+	return look->sp[i] <= address && (i == 0 || address < look->sp[i - 1]);
+}
+
+/* The native frame from number `from` on in which address lies; guess is looked at first. */
+static uint32_t find_frame(const struct stack_look *look, uint32_t from, uint32_t guess, uintptr_t address)
+{
+	if (guess >= from && guess < look->depth && holds(look, guess, address))
+		return guess;
+	for (uint32_t i = from; i < look->depth; i++) {
+		if (holds(look, i, address))
+			return i;
+	}
+	return NOWHERE;
+}
+
+/*
+ * The records of the activations from number `first` on. A record names the frame that it was left in, where it names
+ * one: greenlets have records that belong to no activation.
+ */
+static void read_cframes(struct python *python, uintptr_t tstate, uint32_t first)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	const struct activations *acts = &python->acts;
+	uintptr_t cframe = *(const uintptr_t *)(tstate + at->tstate_cframe);
+
+	for (uint32_t k = acts->n; k-- > first;) {
+		uintptr_t innermost = python->chain.links.frame[acts->start[k + 1] - 1];
+
+		for (uint32_t missed = 0; at->cframe_frame && cframe && missed < MISSED_CFRAMES; missed++) {
+			if (*(const uintptr_t *)(cframe + at->cframe_frame) == innermost)
+				break;
+			cframe = *(const uintptr_t *)(cframe + at->cframe_previous);
+		}
+		python->places[k] = cframe;
+		if (cframe)
+			cframe = *(const uintptr_t *)(cframe + at->cframe_previous);
+	}
+}
+
+/* An activation stands where it didn't: from its first link on the stacks differ. */
+static void move(struct activations *acts, uint32_t k, uint32_t at, struct parting *parting)
+{
+	if (acts->at[k] == at)
+		return;
+	if (acts->start[k] < parting->link) {
+		parting->link = acts->start[k];
+		parting->old_at = acts->at[k];
+	}
+	acts->at[k] = at;
+}
+
+/*
+ * Activations from `first` on, by an address in the native frame of each. One whose frame isn't there (the stack is
+ * cut, or a greenlet's) stands directly inside of the next one further out, or outermost.
+ */
+static void place_by_address(struct python *python, const struct stack_look *look, uintptr_t tstate, uint32_t first,
+			     struct parting *parting)
+{
+	struct activations *acts = &python->acts;
+	bool by_cframe = torsh_cpython.at.activations == CPYTHON_BY_CFRAME;
+	uint32_t at = first ? acts->at[first - 1] : 0;
+
+	if (by_cframe)
+		read_cframes(python, tstate, first);
+	for (uint32_t k = first; k < acts->n; k++) {
+		uintptr_t address = by_cframe ? python->places[k] : python->chain.links.frame[acts->start[k]];
+		uint32_t found = address ? find_frame(look, at, acts->at[k], address) : NOWHERE;
+
+		at = found != NOWHERE ? found : k ? at + 1 : 0;
+		move(acts, k, at, parting);
+	}
+}
+
+static bool is_evaluation(const struct stack_look *look, uint32_t i)
+{
+	uint64_t ip = look->ip[i] & ((UINT64_C(1) << STACK_IP_BITS) - 1);
+
+	/* A return address: it may be the one behind the function's last call. */
+	return ip - 1 - torsh_cpython.eval_start < torsh_cpython.eval_bytes;
+}
+
+/* Activations from `first` on, one for each native frame of the evaluation function, the innermost first. */
+static void place_by_code(struct python *python, const struct stack_look *look, uint32_t first, struct parting *parting)
+{
+	struct activations *acts = &python->acts;
+	uint32_t from = first ? acts->at[first - 1] + 1 : 0, native = look->depth, k;
+
+	for (k = acts->n; k > first; k--) {
+		while (native > from && !is_evaluation(look, native - 1))
+			native--;
+		if (native <= from)
+			break;
+		python->places[k - 1] = --native;
+	}
+	for (uint32_t i = first; i < acts->n; i++)
+		move(acts, i, i < k ? from : (uint32_t)python->places[i], parting);
+}
+
+/* Activations of the links behind the first n_kept; returns how many are as they were, from the outermost. */
+static uint32_t start_activations(struct python *python, uint32_t n_kept)
+{
+	const struct python_chain *chain = &python->chain;
+	struct activations *acts = &python->acts;
+	uint32_t n = acts->n, n_same;
+
+	while (n > 0 && acts->start[n - 1] >= n_kept)
+		n--;
+	n_same = n;
+	for (uint32_t i = n_kept; i < chain->n; i++) {
+		if (chain->links.starts[i] || i == 0)
+			acts->start[n++] = i;
+	}
+	acts->n = n;
+	acts->start[n] = chain->n;
+	return n_same;
+}
+
+/* ---- the difference ---- */
+
+/* The activation of a link that is there. */
+static uint32_t find_activation(const struct activations *acts, uint32_t link)
+{
+	uint32_t k = acts->n - 1;
+
+	while (acts->start[k] > link)
+		k--;
+	return k;
+}
+
+/*
+ * Place what may have moved: activations in native frames that aren't those of before, and new ones. What stays says
+ * where the stacks part.
+ */
+static struct parting place(struct python *python, const struct stack_look *look, uint32_t n_native_kept,
+			    uintptr_t tstate, const struct chain_difference *difference)
+{
+	struct activations *acts = &python->acts;
+	struct parting parting = {.native = n_native_kept, .link = difference->first, .old_at = NOWHERE};
+	uint32_t first;
+
+	if (parting.link < difference->n_old)
+		parting.old_at = acts->at[find_activation(acts, parting.link)];
+	first = start_activations(python, difference->n_kept);
+	while (first > 0 && acts->at[first - 1] >= n_native_kept)
+		first--;
+	if (first < acts->n && torsh_cpython.at.activations == CPYTHON_BY_CODE)
+		place_by_code(python, look, first, &parting);
+	else if (first < acts->n)
+		place_by_address(python, look, tstate, first, &parting);
+	return parting;
+}
+
+/* The outermost of what differs, in the old stack or in the new one, is where they part. */
+static void finish_parting(const struct python *python, struct parting *parting)
+{
+	const struct activations *acts = &python->acts;
+	uint32_t n = python->chain.n, k;
+
+	if (parting->old_at < parting->native)
+		parting->native = parting->old_at;
+	if (parting->link < n) {
+		k = find_activation(acts, parting->link);
+		if (acts->at[k] < parting->native)
+			parting->native = acts->at[k];
+		if (acts->start[k] < parting->link)
+			k++;
+	} else {
+		parting->link = n;
+		k = acts->n;
+	}
+	/* Links inside of the first native frame that differs come after it. */
+	for (; k > 0 && acts->at[k - 1] > parting->native; k--)
+		parting->link = acts->start[k - 1];
+}
+
+/* The stack from the parting on. */
+static uint32_t put_ids(struct python *python, const struct stack_look *look, const struct parting *parting)
+{
+	const struct python_chain *chain = &python->chain;
+	const struct activations *acts = &python->acts;
+	uint32_t n = 0, native = parting->native, link = parting->link;
+
+	for (uint32_t k = link < chain->n ? find_activation(acts, link) : acts->n; k < acts->n; k++) {
+		while (native < acts->at[k] && native < look->depth)
+			python->ids[n++] = look->ids[native++];
+		for (; link < acts->start[k + 1]; link++) {
+			if (chain->id[link] != PYTHON_NO_ID)
+				python->ids[n++] = chain->id[link];
+		}
+	}
+	while (native < look->depth)
+		python->ids[n++] = look->ids[native++];
+	return n;
+}
+
+void torsh_python_amend(struct python *python, const struct stack *stack, bool is_main, struct stack_delta *delta)
+{
+	struct python_chain *chain = &python->chain;
+	struct chain_difference difference;
+	bool is_anew = delta->pop == STACK_POP_ALL;
+	uintptr_t tstate = own_state(is_main);
+	struct parting parting;
+	struct stack_look look;
+	uint32_t n_kept;
+
+	torsh_stack_look(stack, &look);
+	n_kept = is_anew ? 0 : look.depth - delta->n_push;
+	torsh_python_chain_look(chain, tstate, &difference);
+	parting = place(python, &look, n_kept, tstate, &difference);
+	if (is_anew) {
+		parting = (struct parting){0};
+	} else {
+		finish_parting(python, &parting);
+		delta->pop += n_kept + difference.n_old_ids - parting.native - chain->rank[parting.link];
+	}
+	delta->n_push = put_ids(python, &look, &parting);
+	delta->push = python->ids;
+}

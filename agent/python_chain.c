@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/python_chain.h"
+
+#include "agent/counter.h"
+#include "agent/probe.h"
+#include "agent/registry.h"
+#include "shim/cpython.h"
+
+#define is_likely(x) __builtin_expect(!!(x), 1)
+
+#define NEVER UINT64_MAX /* no frame's instruction */
+#define SEARCHED 8u /* links among which a frame is looked for: returns from more at a time are rare */
+#define FRAME_BYTES 128u /* enough for what is read of one */
+#define OBJECT_BITS (~(uintptr_t)7) /* references carry tags below from 3.14 on */
+
+/* What is read of every frame, with the offsets at hand. */
+struct reader {
+	uint16_t previous, instruction, code;
+	bool has_pointer;
+};
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+static inline uint64_t read_instruction(const struct reader *reader, uintptr_t frame)
+{
+	if (is_likely(reader->has_pointer))
+		return word_at(frame + reader->instruction);
+	return (uint64_t)(int64_t) * (const int32_t *)(frame + reader->instruction);
+}
+
+static inline uintptr_t read_code(const struct reader *reader, uintptr_t frame)
+{
+	return word_at(frame + reader->code) & OBJECT_BITS;
+}
+
+/* ---- reading what is new ---- */
+
+/* Whether a frame met for the first time can be read; its page is asked for once. */
+static bool is_readable(struct python_chain *chain, uintptr_t frame)
+{
+	uintptr_t pages[] = {torsh_probe_page(frame), torsh_probe_page(frame + FRAME_BYTES - 1)};
+
+	if (frame % sizeof(uintptr_t) || frame < PROBE_PAGE_BYTES)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		uintptr_t *known = &chain->pages[pages[i] / PROBE_PAGE_BYTES % CHAIN_N_PAGES];
+
+		if (is_likely(*known == pages[i]))
+			continue;
+		if (!torsh_probe(pages[i]))
+			return false;
+		*known = pages[i];
+	}
+	return true;
+}
+
+/* ---- comparing with what is known ---- */
+
+/* Links whose code died since are known no more, wherever their frames are. */
+static void forget_dead(struct python_chain *chain)
+{
+	uint64_t deaths = atomic_load_explicit(&torsh_cpython_deaths, memory_order_relaxed);
+
+	if (is_likely(deaths == chain->deaths))
+		return;
+	chain->deaths = deaths;
+	for (uint32_t i = 0; i < chain->n; i++) {
+		if (chain->links.version[i] != torsh_cpython_code_version(chain->links.code[i]))
+			chain->links.instruction[i] = NEVER;
+	}
+}
+
+/* The link among the first n that is this frame: its number + 1, or 0. */
+static inline uint32_t find_link(const struct python_chain *chain, uint32_t n, uintptr_t frame)
+{
+	uint32_t least = n > SEARCHED ? n - SEARCHED : 0;
+
+	for (; n > least; n--) {
+		if (chain->links.frame[n - 1] == frame)
+			return n;
+	}
+	return 0;
+}
+
+/* Where following known links ended. */
+struct proof {
+	bool is_whole; /* they are the chain */
+	uint32_t last; /* the link that was looked at last */
+	uint32_t lowest; /* the outermost that stands at another instruction than it did; first + 1: none does */
+	uintptr_t next; /* not is_whole: where the last one leads */
+};
+
+static inline bool has_moved(const struct chain_links *links, const struct reader *reader, uint32_t i, uintptr_t frame)
+{
+	/* A pointer says which code it is in, as long as none died. */
+	return read_instruction(reader, frame) != links->instruction[i] ||
+	       (!reader->has_pointer && read_code(reader, frame) != links->code[i]);
+}
+
+/* From link number `first` outwards as long as each leads to the next known one. */
+static inline __attribute__((always_inline)) struct proof prove_links(const struct python_chain *chain,
+								      const struct reader *reader, uint32_t first)
+{
+	const struct chain_links *links = &chain->links;
+	struct proof proof = {.lowest = first + 1};
+	uintptr_t frame = links->frame[first];
+	uint32_t i;
+
+	for (i = first; i > 0; i--) {
+		uintptr_t foretold = links->frame[i - 1], next = foretold;
+
+		/* Not what is read next, which it equals: the processor needn't wait for that. */
+		__asm__("" : "+r"(next));
+		if (!is_likely(!has_moved(links, reader, i, frame)))
+			proof.lowest = i;
+		if (!is_likely(word_at(frame + reader->previous) == foretold))
+			break;
+		frame = next;
+	}
+	proof.last = i;
+	proof.next = word_at(frame + reader->previous);
+	if (i == 0) {
+		if (!chain->is_cut && has_moved(links, reader, i, frame))
+			proof.lowest = i;
+		proof.is_whole = chain->is_cut || !proof.next;
+	}
+	return proof;
+}
+
+/* Links from..to, counted from the outermost, are taken for new ones, innermost first. */
+static void renew_links(struct python_chain *chain, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = to + 1; i-- > from;)
+		chain->fresh[chain->n_fresh++] = chain->links.frame[i];
+}
+
+#define WALK_AGAIN UINT32_MAX
+
+/* Fill fresh with the links from frame outwards. Returns how many of the known ones are true. */
+static inline uint32_t walk(struct python_chain *chain, const struct reader *reader, uintptr_t frame)
+{
+	uint32_t n_left = chain->n;
+
+	chain->n_fresh = 0;
+	while (frame) {
+		uint32_t found = find_link(chain, n_left, frame);
+
+		if (found > chain->is_cut) {
+			struct proof proof = prove_links(chain, reader, found - 1);
+			uint32_t n_true = proof.is_whole ? proof.lowest : proof.last;
+
+			if (chain->n_fresh + found - n_true > CHAIN_MAX_LINKS)
+				return WALK_AGAIN;
+			renew_links(chain, n_true, found - 1);
+			if (is_likely(proof.is_whole))
+				return n_true;
+			n_left = n_true;
+			frame = proof.next;
+			continue;
+		}
+		if (!is_readable(chain, frame)) {
+			torsh_count(COUNTER_python_cut);
+			return 0;
+		}
+		if (chain->n_fresh == CHAIN_MAX_LINKS)
+			return WALK_AGAIN;
+		chain->fresh[chain->n_fresh++] = frame;
+		frame = word_at(frame + reader->previous);
+	}
+	return 0;
+}
+
+/* A chain that is deeper than is kept: as many inner links as is useful, and one that stands for the others. */
+static void walk_deep(struct python_chain *chain, const struct reader *reader, uintptr_t frame)
+{
+	chain->n = chain->n_fresh = 0;
+	chain->is_cut = false;
+	while (frame && chain->n_fresh < CHAIN_DEEP_KEPT && is_readable(chain, frame)) {
+		chain->fresh[chain->n_fresh++] = frame;
+		frame = word_at(frame + reader->previous);
+	}
+	chain->is_cut = frame;
+	if (frame)
+		chain->fresh[chain->n_fresh++] = frame;
+}
+
+/* ---- taking it over ---- */
+
+static bool is_start(uintptr_t frame)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+
+	switch (at->activations) {
+	case CPYTHON_BY_FRAME:
+		return *(const int8_t *)(frame + at->frame_owner) >= CPYTHON_OWNER_INTERPRETER;
+	case CPYTHON_BY_CFRAME:
+		return !at->frame_is_entry || *(const bool *)(frame + at->frame_is_entry);
+	default:
+		return true;
+	}
+}
+
+static struct chain_line *line_of(struct python_chain *chain, const struct chain_links *links, uint32_t i)
+{
+	uint64_t key = links->instruction[i] + links->code[i];
+
+	return &chain->lines[(key >> 1 ^ key >> 13) % CHAIN_N_LINES];
+}
+
+static uint32_t find_id(struct python_chain *chain, uint32_t i)
+{
+	const struct chain_links *links = &chain->links;
+	struct chain_line *line = line_of(chain, links, i);
+
+	if (links->starts[i] && torsh_cpython.at.activations == CPYTHON_BY_FRAME)
+		return PYTHON_NO_ID;
+	if (!is_likely(line->instruction == links->instruction[i] && line->code == links->code[i] &&
+		       line->version == links->version[i]))
+		*line = (struct chain_line){
+			.instruction = links->instruction[i],
+			.code = links->code[i],
+			.version = links->version[i],
+			.id = torsh_python_code_id(links->frame[i], links->code[i], links->instruction[i],
+						   &chain->scratch),
+		};
+	return line->id;
+}
+
+/* Any thread's: two that make it at a time make two. */
+static uint32_t id_of_cut(void)
+{
+	static _Atomic uint32_t known;
+	uint32_t id = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!id) {
+		id = torsh_registry_add_address(0, ADDRESS_CUT_TOO_DEEP);
+		atomic_store_explicit(&known, id, memory_order_relaxed);
+	}
+	return id;
+}
+
+static void read_link(struct chain_links *links, const struct reader *reader, uint32_t i, uintptr_t frame)
+{
+	links->frame[i] = frame;
+	links->code[i] = read_code(reader, frame);
+	links->instruction[i] = read_instruction(reader, frame);
+	links->version[i] = torsh_cpython_code_version(links->code[i]);
+	links->starts[i] = is_start(frame);
+}
+
+/* What stands for the links further out says that they are not shown, and never changes. */
+static void make_cut(struct chain_links *links, uintptr_t frame)
+{
+	links->frame[0] = frame;
+	links->code[0] = 0;
+	links->instruction[0] = NEVER;
+	links->version[0] = torsh_cpython_code_version(0);
+	links->starts[0] = false;
+}
+
+/* Put the fresh links behind the first n_kept. */
+static inline void take_fresh(struct python_chain *chain, const struct reader *reader, uint32_t n_kept,
+			      struct chain_difference *difference)
+{
+	uint32_t n = n_kept, n_old = chain->n;
+
+	for (uint32_t i = chain->n_fresh; i-- > 0; n++) {
+		uint32_t id;
+
+		if (!is_likely(!chain->is_cut || n)) {
+			make_cut(&chain->links, chain->fresh[i]);
+			id = id_of_cut();
+		} else {
+			read_link(&chain->links, reader, n, chain->fresh[i]);
+			id = find_id(chain, n);
+		}
+		if (n < difference->first && (n >= n_old || id != chain->id[n]))
+			difference->first = n;
+		chain->id[n] = id;
+		chain->rank[n + 1] = chain->rank[n] + (id != PYTHON_NO_ID);
+	}
+	if (n < n_old && n < difference->first)
+		difference->first = n;
+	chain->n = n;
+}
+
+static uintptr_t innermost_frame(uintptr_t tstate)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	uintptr_t cframe;
+
+	if (!tstate)
+		return 0;
+	if (at->tstate_frame)
+		return word_at(tstate + at->tstate_frame);
+	cframe = word_at(tstate + at->tstate_cframe);
+	return cframe ? word_at(cframe + at->cframe_frame) : 0;
+}
+
+/*
+ * The commonest: the same frames as before, of which at most the innermost has moved on. False: there is more to do;
+ * nothing was changed.
+ */
+static inline bool look_again(struct python_chain *chain, const struct reader *reader, uintptr_t frame,
+			      struct chain_difference *difference)
+{
+	struct chain_links *links = &chain->links;
+	uint32_t last = chain->n - 1, id;
+	struct proof proof;
+
+	if (!chain->n || links->frame[last] != frame || last < chain->is_cut)
+		return false;
+	proof = prove_links(chain, reader, last);
+	difference->n_kept = proof.lowest;
+	if (!proof.is_whole || proof.lowest < last)
+		return false;
+	if (proof.lowest > last)
+		return true;
+	/* What starts an activation may be executed by another one's native frame the next time. */
+	if (read_code(reader, frame) != links->code[last] || is_start(frame) != links->starts[last])
+		return false;
+	links->instruction[last] = read_instruction(reader, frame);
+	links->version[last] = torsh_cpython_code_version(links->code[last]);
+	id = find_id(chain, last);
+	if (id != chain->id[last])
+		difference->first = last;
+	chain->rank[last + 1] = chain->rank[last] + (id != PYTHON_NO_ID);
+	chain->id[last] = id;
+	return true;
+}
+
+static __attribute__((noinline)) void look_anew(struct python_chain *chain, const struct reader *reader,
+						uintptr_t frame, struct chain_difference *difference)
+{
+	uint32_t n_kept = walk(chain, reader, frame);
+
+
+	if (!n_kept)
+		chain->is_cut = false;
+	if (!is_likely(n_kept != WALK_AGAIN && n_kept + chain->n_fresh <= CHAIN_MAX_LINKS &&
+		       !(chain->is_cut && n_kept + chain->n_fresh < CHAIN_DEEP_FEWEST))) {
+		difference->first = 0;
+		walk_deep(chain, reader, frame);
+		n_kept = 0;
+	}
+	difference->n_kept = n_kept;
+	take_fresh(chain, reader, n_kept, difference);
+}
+
+void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate, struct chain_difference *difference)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	const struct reader reader = {
+		.previous = at->frame_previous,
+		.instruction = at->frame_instruction,
+		.code = at->frame_code,
+		.has_pointer = at->instruction == CPYTHON_POINTER,
+	};
+	uintptr_t frame = innermost_frame(tstate);
+
+	difference->n_old_ids = chain->rank[chain->n];
+	difference->n_old = chain->n;
+	difference->first = UINT32_MAX;
+	forget_dead(chain);
+	if (!look_again(chain, &reader, frame, difference))
+		look_anew(chain, &reader, frame, difference);
+}

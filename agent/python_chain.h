@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The interpreter's chain of frames of the calling thread, as it was at the previous look and as it is now. Each link
+ * is a frame: a function's, or one of the interpreter's own that stands between activations.
+ */
+#ifndef TORSH_AGENT_PYTHON_CHAIN_H
+#define TORSH_AGENT_PYTHON_CHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/python_code.h"
+
+#define CHAIN_MAX_LINKS 2048u
+/* A deeper chain keeps this many inner ones, so that it can grow for a while, and is walked anew below the fewest. */
+#define CHAIN_DEEP_KEPT 1024u
+#define CHAIN_DEEP_FEWEST 512u
+
+#define CHAIN_N_LINES 4096u
+#define CHAIN_N_PAGES 64u
+
+struct chain_links {
+	uintptr_t frame[CHAIN_MAX_LINKS];
+	uint64_t instruction[CHAIN_MAX_LINKS];
+	uintptr_t code[CHAIN_MAX_LINKS];
+	uint32_t version[CHAIN_MAX_LINKS]; /* of the code's address */
+	bool starts[CHAIN_MAX_LINKS]; /* the outermost link of an activation */
+};
+
+/* An instruction whose line is known. */
+struct chain_line {
+	uint64_t instruction;
+	uintptr_t code;
+	uint32_t version;
+	uint32_t id;
+};
+
+struct python_chain {
+	uint32_t n;
+	bool is_cut; /* link 0 stands for all further out: only its frame is true */
+	uint32_t n_fresh;
+	uint64_t deaths; /* that were seen */
+
+	/* Outermost first. */
+	struct chain_links links;
+	uint32_t id[CHAIN_MAX_LINKS]; /* PYTHON_NO_ID: no function's */
+	uint32_t rank[CHAIN_MAX_LINKS + 1]; /* links with ids outside of this one */
+
+	/* This look's new ones, innermost first; of a chain that is cut the last one stands for all further out. */
+	uintptr_t fresh[CHAIN_MAX_LINKS];
+
+	struct chain_line lines[CHAIN_N_LINES]; /* by hash */
+	uintptr_t pages[CHAIN_N_PAGES]; /* that were found readable, by hash */
+	struct python_scratch scratch;
+};
+
+/* What a look found, in links counted from the outermost. */
+struct chain_difference {
+	uint32_t n_old_ids;
+	uint32_t n_old;
+	uint32_t first; /* the first whose id isn't what it was, or that is new or gone; UINT32_MAX: none */
+	uint32_t n_kept; /* links that are the same frames at the same instructions */
+};
+
+/*
+ * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is as it was.
+ * Frames are read in the order in which they are linked, so that none is read that isn't there: the addresses are
+ * foretold by the previous look, so that reads don't wait for each other. Garbage, which a signal handler can find
+ * where a frame is being linked, ends the chain.
+ */
+void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate, struct chain_difference *difference);
+
+#endif

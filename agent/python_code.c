@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/python_code.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/key_map.h"
+#include "agent/probe.h"
+#include "agent/process.h"
+#include "agent/python_lines.h"
+#include "agent/registry.h"
+#include "shim/cpython.h"
+
+/* Bits of a str's state. */
+#define TEXT_KIND(state) ((state) >> 2 & 7u)
+#define TEXT_IS_COMPACT(state) ((state) >> 5 & 1u)
+#define TEXT_IS_ASCII(state) ((state) >> 6 & 1u)
+
+static struct key_map texts; /* hash of the bytes -> offset << 32 | length */
+static struct key_map codes; /* hash of names and line -> index + 1 */
+static struct key_map lines; /* code << 32 | line + 1 -> id + 1 */
+
+static uintptr_t read_word(uintptr_t object, uint16_t offset)
+{
+	return *(const uintptr_t *)(object + offset);
+}
+
+static uint32_t read_u32(uintptr_t object, uint16_t offset)
+{
+	return *(const uint32_t *)(object + offset);
+}
+
+/* Whether n bytes from address on can be read; they are on few pages. */
+static bool is_readable(uintptr_t address, size_t n)
+{
+	uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
+
+	for (uintptr_t at = address & ~(uintptr_t)7; at < last; at = torsh_probe_page(at) + PROBE_PAGE_BYTES) {
+		if (!torsh_probe(at))
+			return false;
+	}
+	return torsh_probe(last);
+}
+
+/* ---- texts ---- */
+
+static size_t put_character(char *out, uint32_t c)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | (c >> 18 & 7));
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+#define MOST_UTF8_BYTES 4
+
+static uint32_t read_character(uintptr_t data, uint32_t kind, size_t i)
+{
+	switch (kind) {
+	case 1:
+		return ((const uint8_t *)data)[i];
+	case 2:
+		return ((const uint16_t *)data)[i];
+	default:
+		return ((const uint32_t *)data)[i];
+	}
+}
+
+/* A str as UTF-8, cut where out ends; the bytes it takes. 0 also when it can't be read. */
+static size_t read_text(uintptr_t text, char *out, size_t n_out)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	size_t n = 0, length;
+	uint32_t state, kind;
+	uintptr_t data;
+
+	if (!is_readable(text, at->text_other))
+		return 0;
+	length = read_word(text, at->text_length);
+	state = read_u32(text, at->text_state);
+	/* Free-threaded builds give the two bits before the kind a byte of their own. A kind is never 0. */
+	if (!TEXT_KIND(state))
+		state = state >> 8 << 2;
+	kind = TEXT_KIND(state);
+	if (!TEXT_IS_COMPACT(state) || (kind != 1 && kind != 2 && kind != 4))
+		return 0;
+	if (length > n_out)
+		length = n_out;
+	data = text + (TEXT_IS_ASCII(state) ? at->text_ascii : at->text_other);
+	if (!length || !is_readable(data, length * kind))
+		return 0;
+	for (size_t i = 0; i < length && n + MOST_UTF8_BYTES <= n_out; i++)
+		n += put_character(out + n, read_character(data, kind, i));
+	return n;
+}
+
+static uint64_t hash_bytes(const char *bytes, size_t n)
+{
+	uint64_t hash = n;
+
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + i, n - i < 8 ? n - i : 8);
+		hash = torsh_key_map_mix(hash, word);
+	}
+	return hash | 1;
+}
+
+/* The piece of the channel's text area that holds these bytes. */
+static struct channel_text intern(const char *bytes, size_t n)
+{
+	struct channel *channel = &torsh_process->channel;
+	uint64_t key = hash_bytes(bytes, n), value = torsh_key_map_find(&texts, key);
+	struct channel_text text = {.offset = (uint32_t)(value >> 32), .length = (uint32_t)value};
+
+	if (value && text.length == n && !memcmp(channel->text + text.offset, bytes, n))
+		return text;
+	text = torsh_channel_add_text(channel, bytes, n);
+	if (!value && text.length)
+		torsh_key_map_add(&texts, key, (uint64_t)text.offset << 32 | text.length);
+	return text;
+}
+
+/* ---- codes and lines ---- */
+
+static bool is_same_code(const struct channel_code *code, struct channel_text name, struct channel_text file,
+			 uint32_t first_line)
+{
+	return code->name.offset == name.offset && code->name.length == name.length &&
+	       code->file.offset == file.offset && code->file.length == file.length && code->first_line == first_line;
+}
+
+/* The same names on the same line are the same function, whichever code object says so. */
+static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	struct channel *channel = &torsh_process->channel;
+	size_t n_name = read_text(read_word(code, at->code_name), scratch->name, sizeof(scratch->name));
+	size_t n_file = read_text(read_word(code, at->code_file), scratch->file, sizeof(scratch->file));
+	struct channel_text name = intern(scratch->name, n_name), file = intern(scratch->file, n_file);
+	uint32_t first_line = read_u32(code, at->code_first_line), index;
+	uint64_t key = torsh_key_map_mix((uint64_t)name.offset << 32 | file.offset, first_line);
+	uint64_t value = torsh_key_map_find(&codes, key);
+
+	if (value && is_same_code(&channel->codes[value - 1], name, file, first_line))
+		return (uint32_t)value - 1;
+	index = torsh_registry_add_code(name, file, first_line);
+	if (!value && index != REGISTRY_NO_CODE)
+		torsh_key_map_add(&codes, key, (uint64_t)index + 1);
+	return index;
+}
+
+/* Where a pointer into a code's bytes is, in bytes from their start. */
+static int32_t offset_of_pointer(uintptr_t frame, uintptr_t code, uintptr_t pointer)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	uintptr_t start = code + at->code_bytes;
+
+	/* A free-threaded 3.14 gives threads copies of the bytecode: an array of pointers behind its length. */
+	if (at->frame_tlbc) {
+		uintptr_t copies = read_word(code, at->code_tlbc);
+		size_t which = read_u32(frame, at->frame_tlbc);
+
+		if (copies && which < *(const size_t *)copies)
+			start = ((const uintptr_t *)copies)[1 + which];
+	}
+	return pointer < start ? -1 : (int32_t)(pointer - start);
+}
+
+static int32_t offset_of(uintptr_t frame, uintptr_t code, uint64_t instruction)
+{
+	switch (torsh_cpython.at.instruction) {
+	case CPYTHON_BYTES:
+		return (int32_t)instruction;
+	case CPYTHON_UNITS:
+		return (int32_t)instruction * 2;
+	default:
+		return offset_of_pointer(frame, code, instruction);
+	}
+}
+
+static uint32_t find_line(uintptr_t frame, uintptr_t code, uint64_t instruction)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	uintptr_t table = read_word(code, at->code_lines);
+	uint32_t first_line = read_u32(code, at->code_first_line);
+	int32_t offset = offset_of(frame, code, instruction);
+	size_t n_bytes;
+
+	if (!is_readable(table, at->bytes_data))
+		return first_line;
+	n_bytes = read_word(table, at->bytes_length);
+	return torsh_python_line(at->lines, (const uint8_t *)table + at->bytes_data, n_bytes, first_line, offset);
+}
+
+/* The interpreter's own code, e.g. what cleans up behind __init__, has no line and one text for all names. */
+static bool is_internal(uintptr_t code)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+
+	return !read_u32(code, at->code_first_line) && read_word(code, at->code_name) == read_word(code, at->code_file);
+}
+
+uint32_t torsh_python_code_id(uintptr_t frame, uintptr_t code, uint64_t instruction, struct python_scratch *scratch)
+{
+	const struct cpython_layout *at = &torsh_cpython.at;
+	uint32_t index, line, id;
+	uint64_t key, value;
+
+	if (!code || !is_readable(code, at->code_lines + sizeof(uintptr_t)) ||
+	    read_word(code, at->object_type) != torsh_cpython.code_type || is_internal(code))
+		return PYTHON_NO_ID;
+	index = find_code(code, scratch);
+	if (index == REGISTRY_NO_CODE)
+		return REGISTRY_FULL;
+	line = find_line(frame, code, instruction);
+	key = (uint64_t)index << 32 | (line + 1);
+	value = torsh_key_map_find(&lines, key);
+	if (value)
+		return (uint32_t)value - 1;
+	id = torsh_registry_add_line(index, line);
+	return id == REGISTRY_FULL ? id : (uint32_t)torsh_key_map_add(&lines, key, (uint64_t)id + 1) - 1;
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Python frames in stacks, against what the interpreter says itself in the same moment: every function, file and line,
+on every CPython of this machine.
+"""
+
+import gzip
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+import pythons  # noqa: E402
+
+
+def python_frames(entry):
+    return tuple((frame["function"], frame["file"], frame["line"]) for frame in entry["stack"]
+                 if frame.get("language") == "python")
+
+
+def record_frames(python, **env):
+    modules = python.build(pythons.SOURCES / "probe.c")
+    packages = python.install("greenlet")
+    truth = scratch("truth") / "frames.json"
+    path = [modules, packages] if packages else [modules]
+    result, output = record([python.path, pythons.SOURCES / "frames.py", truth],
+                            env={"PYTHONPATH": ":".join(map(str, path)), "PYTHONDONTWRITEBYTECODE": "1", **env})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    said = json.loads(truth.read_text())
+    return output, {size: tuple(tuple(frame) for frame in frames) for size, frames in said["frames"]}, said["greenlets"]
+
+
+def by_stack(blocks):
+    """Blocks and bytes of each stack: what the sizes, all of them different, make of it tells who is who."""
+    sums = {}
+    for frames, n, size in blocks:
+        blocks, n_bytes = sums.get(frames, (0, 0))
+        sums[frames] = (blocks + n, n_bytes + size)
+    return sums
+
+
+def is_of_probe(entry):
+    innermost = entry["stack"][0]
+    return (innermost["function"] or "").startswith("leak") and "/probe." in innermost["module"]
+
+
+def check_frames(python):
+    output, truth, has_greenlets = record_frames(python)
+    report = leaks(output, "--depth", "0", "--no-lines")
+    check_counts(report["events"])
+    found = by_stack((python_frames(entry), entry["blocks"], entry["bytes"])
+                     for entry in report["leaks"] if is_of_probe(entry))
+    expected = by_stack((frames, 1, size) for size, frames in truth.items())
+    wrong = [frames for frames in {**expected, **found} if found.get(frames) != expected.get(frames)]
+    if wrong:
+        raise AssertionError(f"{len(wrong)} of {len(expected)} stacks differ, first:\n" + "\n".join(
+            f"  found {found.get(frames)}, expected {expected.get(frames)} of {frames[:8]}" for frames in wrong[:4]))
+    print(f"{python.path} {python.version}: {len(truth)} blocks of {len(expected)} stacks" +
+          ("" if has_greenlets else ", without greenlets"))
+
+
+def a_python():
+    found = pythons.find_all()
+    if not found:
+        raise Skip("there is no CPython on this machine")
+    return found[len(found) // 2]
+
+
+def record_leaks(**env):
+    python = a_python()
+    result, output = record([python.path, LEAKY], env={"PYTHONPATH": str(python.build(pythons.SOURCES / "probe.c")),
+                                                       "PYTHONDONTWRITEBYTECODE": "1", **env})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    return output
+
+
+LEAKY = pythons.SOURCES / "leaky.py"
+# By the mark of its line: blocks, bytes of each, and the functions from there outwards.
+PLANTED = {
+    "bytearray": (10, 30000 + 1, ["keep_bytearrays", "<module>"]),
+    "ctypes": (1, 31000, ["forget_block", "<module>"]),
+    "extension": (1, 40000, ["leak_in_extension.<locals>.<lambda>", "leak_in_extension", "<module>"]),
+}
+
+
+@case
+def leaks_are_at_their_line_of_python():
+    report = leaks(record_leaks(), "--stacks", "python")
+    lines = LEAKY.read_text().splitlines()
+    for mark, (blocks, size, functions_outwards) in PLANTED.items():
+        line = next(i for i, text in enumerate(lines, 1) if text.endswith(f"# line: {mark}"))
+        entries = [entry for entry in report["leaks"] if entry["stack"] and entry["stack"][0]["line"] == line
+                   and entry["bytes"] == blocks * size]
+        expect_equal([entry["blocks"] for entry in entries], [blocks], f"blocks of {mark} in line {line}")
+        names = [name.rsplit(".", 1)[-1] for name in functions(entries[0])]
+        expect_equal(names, [name.rsplit(".", 1)[-1] for name in functions_outwards], f"stack of {mark}")
+        assert all(frame["language"] == "python" for frame in entries[0]["stack"]), entries[0]
+    assert not any(entry["bytes"] // 32001 == entry["blocks"] and entry["bytes"] % 32001 == 0
+                   for entry in report["leaks"]), "give_back leaks"
+
+
+@case
+def views_choose_frames():
+    output = record_leaks()
+    everything = {view: leaks(output, "--stacks", view, "--depth", "0") for view in ("merged", "python", "native")}
+    expect_equal(leaks(output, "--depth", "0")["leaks"], everything["merged"]["leaks"], "the default")
+    for report in everything.values():
+        expect_equal(total(report["leaks"]), everything["merged"]["leaked_bytes"], "bytes of all leaks")
+    size = PLANTED["extension"][1]
+    merged, native = (next(functions(entry) for entry in everything[view]["leaks"]
+                           if entry["bytes"] == size and functions(entry)[0] == "leak") for view in ("merged", "native"))
+    # The extension's functions stay among the lines of Python; the interpreter's own are gone from there on.
+    assert merged.index("leak") < merged.index("call") < merged.index("<module>"), merged
+    assert not any(name.startswith(("_PyEval_", "Py_RunMain", "PyObject_Call")) for name in merged[merged.index("call"):])
+    assert "call" in native and any(name.startswith("_PyEval_EvalFrameDefault") for name in native), native
+    assert not any(frame.get("language") for entry in everything["native"]["leaks"] for frame in entry["stack"])
+
+
+@case
+def exports_show_lines_of_python():
+    output = record_leaks()
+    folded = torsh("export", output, "--format", "folded")
+    assert any("leak_in_extension;call;" in line.replace("leak_in_extension.<locals>.<lambda>", "") for line in
+               folded.splitlines()), folded[:2000]
+    path = scratch("exported") / "heap.json"
+    torsh("export", output, "--format", "speedscope", "-o", path)
+    frames = json.loads(path.read_text())["shared"]["frames"]
+    assert {(frame["name"], frame.get("file"), frame.get("line")) for frame in frames} & {
+        ("forget_block", str(LEAKY), n) for n in range(1, 40)}, frames[:10]
+    torsh("export", output, "--format", "pprof", "-o", path)
+    data = gzip.decompress(path.read_bytes())
+    assert b"forget_block" in data and str(LEAKY).encode() in data
+
+
+@case
+def rules_match_functions_and_files_of_python():
+    output = record_leaks()
+    before = leaks(output)
+    rules = scratch("rules") / "rules"
+    for pattern, mark in (("forget_block", "ctypes"), ("leaky.py", None)):
+        rules.write_text(f"leak:{pattern}\n")
+        after = leaks(output, "--suppress", rules)
+        gone = before["leaked_bytes"] - after["leaked_bytes"]
+        least = sum(n * size for n, size, _ in PLANTED.values()) if mark is None else PLANTED[mark][1]
+        assert gone >= least, f"{pattern}: {gone} bytes less, expected {least} at least"
+        expect_equal(gone, next(rule["bytes"] for rule in after["suppressed"]["by"] if rule["rule"] == pattern),
+                     f"suppressed by {pattern}")
+
+
+@case
+def without_the_activity_there_are_native_frames_only():
+    report = leaks(record_leaks(TORSH_PROFILER_ACTIVITIES="heap"), "--depth", "0")
+    assert not any(frame.get("language") for entry in report["leaks"] for frame in entry["stack"])
+
+
+def not_here(version):
+    raise Skip(f"there is no CPython {version} on this machine: not checked")
+
+
+for found_python in pythons.find_all():
+    add_case(f"frames_of_{found_python.name}", check_frames, found_python)
+for missing_version in pythons.missing():
+    add_case("frames_of_python_" + missing_version.replace(".", "_"), not_here, missing_version)
+
+main()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The CPython interpreters on this machine, and extension modules built for them."""
+
+import functools
+import json
+import os
+import pathlib
+import shutil
+
+from harness import BUILD, ROOT, Skip, clean_environment, run
+
+OLDEST, NEWEST = 8, 14
+SOURCES = ROOT / "test/python"
+
+_ABOUT = """
+import json, platform, sys, sysconfig
+print(json.dumps({"executable": sys.executable, "implementation": platform.python_implementation(),
+                  "version": platform.python_version(), "minor": sys.version_info[:2][1], "major": sys.version_info[0],
+                  "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+                  "include": sysconfig.get_paths()["include"], "suffix": sysconfig.get_config_var("EXT_SUFFIX")}))
+"""
+
+
+class Python:
+    def __init__(self, about):
+        self.path = pathlib.Path(about["executable"]).resolve()
+        self.version, self.minor = about["version"], about["minor"]
+        self.is_free_threaded = about["free_threaded"]
+        self.include, self.suffix = pathlib.Path(about["include"]), about["suffix"]
+        self.has_qualified_names = self.minor >= 11
+        place = "debian" if self.path.is_relative_to("/usr/bin") else "t" if self.is_free_threaded else ""
+        self.name = "python_" + self.version.replace(".", "_") + (f"_{place}" if place else "")
+
+    def build(self, source, name=None):
+        """The folder that holds an extension module made of a C file."""
+        if not (self.include / "Python.h").exists():
+            raise Skip(f"{self.path} has no headers: {self.include}/Python.h")
+        source = pathlib.Path(source)
+        folder = BUILD / "test/python" / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        module = folder / ((name or source.stem) + self.suffix)
+        if module.exists() and module.stat().st_mtime > source.stat().st_mtime:
+            return folder
+        made = module.with_suffix(f".{os.getpid()}")
+        result = run(["gcc", "-g", "-O1", "-fPIC", "-shared", "-pthread", f"-I{self.include}", "-o", made, source])
+        assert result.returncode == 0, result.stderr.decode()
+        made.rename(module)
+        return folder
+
+    def install(self, package):
+        """The folder that holds a package from PyPI, or None where that can't be had."""
+        folder = BUILD / "test/python" / self.name / "packages"
+        if not (folder / package).exists():
+            command = [self.path, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:",
+                       "--target", folder, package]
+            if run(command, env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:
+                shutil.rmtree(folder / package, ignore_errors=True)
+                return None
+        return folder
+
+
+def _candidates():
+    yield pathlib.Path("/usr/bin/python3")
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        for minor in range(OLDEST, NEWEST + 2):
+            for letter in ("", "t"):
+                yield pathlib.Path(folder) / f"python3.{minor}{letter}"
+    yield from sorted(pathlib.Path.home().glob(".pyenv/versions/*/bin/python3"))
+    yield from sorted((BUILD / "pythons").glob("*/bin/python3*"))
+
+
+@functools.lru_cache(None)
+def find_all():
+    """Each CPython from 3.8 on, once; the shims of version managers lead to what they would start."""
+    found = {}
+    for path in _candidates():
+        if not os.access(path, os.X_OK):
+            continue
+        result = run([path, "-c", _ABOUT])
+        if result.returncode:
+            continue
+        about = json.loads(result.stdout)
+        if about["implementation"] == "CPython" and about["major"] == 3 and about["minor"] >= OLDEST:
+            python = Python(about)
+            found.setdefault(python.path, python)
+    return sorted(found.values(), key=lambda python: (python.minor, python.name))
+
+
+def missing():
+    """Versions that the agent knows and that are not here."""
+    there = {python.minor for python in find_all()}
+    return [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in there]

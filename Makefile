@@ -61,7 +61,7 @@ GEN := $(BUILD)/gen
 PROTO := $(sort $(wildcard tools/store/*.proto tools/export/*.proto))
 GEN_SOURCES := $(patsubst %.proto,$(GEN)/%.pb-c.c,$(PROTO))
 GEN_HEADERS := $(GEN_SOURCES:.c=.h)
-GEN_OBJECTS := $(GEN_SOURCES:.c=.o)
+GEN_OBJECTS := $(GEN_SOURCES:.c=.o) $(GEN)/default_suppressions.o
 TOOL_MAINS := tools/torsh.c tools/torsh-writer.c
 TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c agent/wire/*.c)))
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
@@ -107,6 +107,12 @@ $(BUILD)/tool/%.o: %.c $(BUILD)/flags | needs $(GEN_HEADERS)
 $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: %.proto | needs
 	@mkdir -p $(GEN)
 	$(call say,protoc-c,$<)protoc-c --c_out=$(GEN) $<
+
+# The readable file as a C string.
+$(GEN)/default_suppressions.c: tools/default.suppressions
+	@mkdir -p $(@D)
+	@{ echo 'extern const char torsh_default_suppressions[];'; echo 'const char torsh_default_suppressions[] ='; \
+		sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
 
 .SECONDARY: $(GEN_SOURCES) $(GEN_HEADERS)
 
@@ -154,6 +160,7 @@ INSTALLED := "$(DESTDIR)$(PREFIX)"
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(INSTALLED)/bin $(INSTALLED)/lib/torsh
 	install -m 755 $(BUILD)/torsh $(INSTALLED)/bin/torsh
+	install -m 644 tools/default.suppressions $(INSTALLED)/lib/torsh/
 	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(INSTALLED)/lib/torsh/
 	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
 	if [ -e tools/torsh.1 ]; then \

@@ -149,6 +149,25 @@ def rules_match_functions_and_files_of_python():
 
 
 @case
+def what_the_interpreter_keeps_is_suppressed_and_counted():
+    for python in pythons.find_all():
+        result, output = record([python.path, "-S", "-c", "pass"], scratch(python.name))
+        expect_equal(result.returncode, 0, "status")
+        report, whole = leaks(output), leaks(output, "--no-default-suppressions")
+        expect_equal(whole["suppressed"]["bytes"], 0, "suppressed without rules")
+        expect_equal(report["leaked_bytes"] + report["suppressed"]["bytes"], whole["leaked_bytes"], "bytes in all")
+        assert report["leaked_bytes"] < 20000, f"{python.version}: {report['leaks'][:3]}"
+        assert all(rule["built_in"] and rule["stacks"] for rule in report["suppressed"]["by"]), report["suppressed"]
+
+
+@case
+def leaks_of_the_program_are_not_what_the_interpreter_keeps():
+    output = record_leaks()
+    for size in (31000, 40000):
+        assert any(entry["bytes"] == size for entry in leaks(output)["leaks"]), size
+
+
+@case
 def without_the_activity_there_are_native_frames_only():
     report = leaks(record_leaks(TORSH_PROFILER_ACTIVITIES="heap"), "--depth", "0")
     assert not any(frame.get("language") for entry in report["leaks"] for frame in entry["stack"])

@@ -64,9 +64,9 @@ static void comments_and_empty_lines_are_no_rules(void **state)
 	assert_string_equal(suppress.rules[0].pattern, "first");
 	assert_string_equal(suppress.rules[1].pattern, "second");
 	assert_string_equal(suppress.rules[2].pattern, "lambda()#1");
-	assert_int_equal(torsh_suppress_find(&suppress, "the second one"), 1);
-	assert_int_equal(torsh_suppress_find(&suppress, "none"), -1);
-	assert_int_equal(torsh_suppress_find(&suppress, NULL), -1);
+	assert_int_equal(torsh_suppress_find(&suppress, false, "the second one"), 1);
+	assert_int_equal(torsh_suppress_find(&suppress, false, "none"), -1);
+	assert_int_equal(torsh_suppress_find(&suppress, false, NULL), -1);
 	torsh_suppress_free(&suppress);
 }
 
@@ -103,6 +103,41 @@ static void rules_are_read_from_a_file(void **state)
 	torsh_suppress_free(&suppress);
 }
 
+static void rules_of_both_kinds_are_asked_apart(void **state)
+{
+	struct suppress suppress = {0};
+	unsigned line;
+
+	(void)state;
+	assert_int_equal(torsh_suppress_parse(&suppress, "leak:one\nkept:two\n", &line), 0);
+	assert_int_equal(torsh_suppress_find(&suppress, false, "one two"), 0);
+	assert_int_equal(torsh_suppress_find(&suppress, true, "one two"), 1);
+	assert_string_equal(torsh_suppress_kind(&suppress.rules[0]), "leak");
+	assert_string_equal(torsh_suppress_kind(&suppress.rules[1]), "kept");
+	torsh_suppress_free(&suppress);
+}
+
+/* The readable file and what the command knows are the same. */
+static void built_in_rules_come_behind_and_say_so(void **state)
+{
+	struct suppress suppress = {0}, file = {0};
+	unsigned line;
+
+	(void)state;
+	assert_int_equal(torsh_suppress_parse(&suppress, "leak:own\n", &line), 0);
+	torsh_suppress_add_built_in(&suppress);
+	assert_int_equal(torsh_suppress_read(&file, "tools/default.suppressions", &line), 0);
+	assert_int_equal(suppress.n, file.n + 1);
+	assert_false(suppress.rules[0].is_built_in);
+	for (size_t i = 0; i < file.n; i++) {
+		assert_true(suppress.rules[i + 1].is_built_in);
+		assert_string_equal(suppress.rules[i + 1].pattern, file.rules[i].pattern);
+		assert_int_equal(suppress.rules[i + 1].is_kept, file.rules[i].is_kept);
+	}
+	torsh_suppress_free(&file);
+	torsh_suppress_free(&suppress);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +147,8 @@ int main(void)
 		cmocka_unit_test(comments_and_empty_lines_are_no_rules),
 		cmocka_unit_test(a_line_of_another_kind_is_named),
 		cmocka_unit_test(rules_are_read_from_a_file),
+		cmocka_unit_test(rules_of_both_kinds_are_asked_apart),
+		cmocka_unit_test(built_in_rules_come_behind_and_say_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

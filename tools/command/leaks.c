@@ -63,9 +63,14 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 	torsh_json_set(object, "bytes", torsh_json_u64(leaks->suppressed_bytes));
 	torsh_json_set(object, "blocks", torsh_json_u64(leaks->suppressed_blocks));
 	for (size_t i = 0; i < suppress->n; i++) {
-		cJSON *rule = torsh_json_object();
+		cJSON *rule;
 
+		if (suppress->rules[i].is_built_in && !suppress->rules[i].n_stacks)
+			continue;
+		rule = torsh_json_object();
 		torsh_json_set(rule, "rule", torsh_json_text(suppress->rules[i].pattern));
+		torsh_json_set(rule, "kind", torsh_json_text(torsh_suppress_kind(&suppress->rules[i])));
+		torsh_json_set(rule, "built_in", torsh_json_bool(suppress->rules[i].is_built_in));
 		torsh_json_set(rule, "bytes", torsh_json_u64(suppress->rules[i].bytes));
 		torsh_json_set(rule, "blocks", torsh_json_u64(suppress->rules[i].blocks));
 		torsh_json_set(rule, "stacks", torsh_json_u64(suppress->rules[i].n_stacks));
@@ -159,8 +164,10 @@ static void print_left_out(const struct view *view)
 		       torsh_text_blocks(leaks->inherited_blocks, blocks));
 	for (size_t i = 0; i < suppress->n; i++) {
 		if (suppress->rules[i].n_stacks)
-			printf("suppressed: %s in %s by leak:%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
-			       torsh_text_blocks(suppress->rules[i].blocks, blocks), suppress->rules[i].pattern);
+			printf("suppressed: %s in %s by %s:%s%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
+			       torsh_text_blocks(suppress->rules[i].blocks, blocks),
+			       torsh_suppress_kind(&suppress->rules[i]), suppress->rules[i].pattern,
+			       suppress->rules[i].is_built_in ? " (built in)" : "");
 	}
 }
 

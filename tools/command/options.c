@@ -23,7 +23,8 @@ enum {
 	KEY_DEPTH,
 	KEY_SUPPRESS,
 	KEY_NO_LINES,
-	KEY_STACKS
+	KEY_STACKS,
+	KEY_NO_DEFAULTS
 };
 
 static const struct argp_option options_common[] = {
@@ -36,6 +37,8 @@ static const struct argp_option options_common[] = {
 	{"stacks", KEY_STACKS, "WHICH", 0,
 	 "merged (default): Python instead of the interpreter's frames; python or native: only these", 1},
 	{"suppress", KEY_SUPPRESS, "FILE", 0, "leaks not to report: lines leak:PATTERN", 1},
+	{"no-default-suppressions", KEY_NO_DEFAULTS, NULL, 0,
+	 "also report what CPython, numpy and PyTorch keep on purpose", 1},
 	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
 	{0},
 };
@@ -134,6 +137,9 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 	case KEY_STACKS:
 		options->view = parse_view(state, argument);
 		return 0;
+	case KEY_NO_DEFAULTS:
+		options->without_defaults = true;
+		return 0;
 	case KEY_NO_LINES:
 		options->without_lines = true;
 		return 0;
@@ -195,6 +201,9 @@ void torsh_options_parse(int argc, char **argv, const char *doc, const struct ar
 	argp_parse(&argp, argc, argv, 0, NULL, &input);
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
+	/* Behind the user's: what two rules match is counted for the first. */
+	if (!options->without_defaults)
+		torsh_suppress_add_built_in(&options->suppress);
 }
 
 static void select_processes(struct reading *reading, const struct read_options *options)

@@ -18,7 +18,7 @@
 
 struct read_options {
 	const char *path;
-	bool is_json, without_lines;
+	bool is_json, without_lines, without_defaults;
 	bool has_limit, has_pid;
 	size_t limit; /* 0: all */
 	uint32_t pid;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/wire/channel.h"
 #include "tools/die.h"
 #include "tools/profile/bookkeeping.h"
 
@@ -31,52 +32,96 @@ static void keep_book(struct leaks *leaks, const char *what, const struct holder
 	leaks->bookkeeping_bytes += holder->bytes;
 }
 
-/* The rule for an address: by the names that are there first, by DWARF's only when these say nothing. */
-static long rule_of_address(const struct suppress *suppress, struct symbols *symbols,
-			    const struct profile_process *process, uint32_t address)
-{
-	const struct profile_module *module = torsh_profile_module(process, address);
-	const char *name = torsh_symbols_name(symbols, process, address);
-	const struct frames *frames;
-	long rule = torsh_suppress_find(suppress, module ? module->path : NULL);
+/* What is asked of all stacks: the rules of one process's addresses, by kind. */
+struct rules {
+	const struct suppress *suppress;
+	struct symbols *symbols;
+	const struct profile_process *process;
+	long *of[2]; /* by is_kept, then by address: NOT_ASKED, NO_RULE, or a rule's index */
+};
 
-	if (rule < 0 && name)
-		rule = torsh_suppress_find(suppress, name);
-	if (rule < 0 && name)
-		rule = torsh_suppress_find(suppress, torsh_symbols_demangle(symbols, name));
-	if (rule >= 0)
+static long find_rule(const struct rules *rules, bool is_kept, const struct frame *frame)
+{
+	long rule = torsh_suppress_find(rules->suppress, is_kept, frame->function);
+	char *both;
+
+	if (rule < 0)
+		rule = torsh_suppress_find(rules->suppress, is_kept, frame->file);
+	if (rule >= 0 || !frame->is_python || !frame->file || !frame->function)
 		return rule;
-	frames = torsh_symbols_frames(symbols, process, address);
-	for (size_t i = 0; rule < 0 && i < frames->n; i++) {
-		rule = torsh_suppress_find(suppress, frames->frames[i].function);
-		if (rule < 0)
-			rule = torsh_suppress_find(suppress, frames->frames[i].file);
-	}
+	both = torsh_need_text("%s:%s", frame->file, frame->function);
+	rule = torsh_suppress_find(rules->suppress, is_kept, both);
+	free(both);
 	return rule;
 }
 
-static long rule_of_stack(const struct suppress *suppress, struct symbols *symbols,
-			  const struct profile_process *process, uint32_t stack, long *rules)
+/* The rule for an address: by the names that are there first, by DWARF's only when these say nothing. */
+static long rule_of_address(const struct rules *rules, bool is_kept, uint32_t address)
 {
+	const struct profile_module *module = torsh_profile_module(rules->process, address);
+	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
+	const struct frames *frames;
+	long rule = torsh_suppress_find(rules->suppress, is_kept, module ? module->path : NULL);
+
+	if (rule < 0 && name)
+		rule = torsh_suppress_find(rules->suppress, is_kept, name);
+	if (rule < 0 && name)
+		rule = torsh_suppress_find(rules->suppress, is_kept, torsh_symbols_demangle(rules->symbols, name));
+	if (rule >= 0)
+		return rule;
+	frames = torsh_symbols_frames(rules->symbols, rules->process, address);
+	for (size_t i = 0; rule < 0 && i < frames->n; i++)
+		rule = find_rule(rules, is_kept, &frames->frames[i]);
+	return rule;
+}
+
+static long ask_address(struct rules *rules, bool is_kept, uint32_t address)
+{
+	long *known = &rules->of[is_kept][address];
+
+	if (*known == NOT_ASKED)
+		*known = rule_of_address(rules, is_kept, address);
+	return *known;
+}
+
+static long rule_of_stack(struct rules *rules, uint32_t stack)
+{
+	const struct profile_process *process = rules->process;
+	bool is_inside = true; /* of the innermost line of Python */
+
 	while (stack && stack < process->n_stacks) {
 		uint32_t address = process->stacks[stack].address;
+		long rule;
 
 		stack = process->stacks[stack].parent;
 		if (address >= process->n_addresses)
 			continue;
-		if (rules[address] == NOT_ASKED)
-			rules[address] = rule_of_address(suppress, symbols, process, address);
-		if (rules[address] >= 0)
-			return rules[address];
+		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON;
+		rule = ask_address(rules, false, address);
+		if (rule < 0 && is_inside)
+			rule = ask_address(rules, true, address);
+		if (rule >= 0)
+			return rule;
 	}
 	return NO_RULE;
 }
 
-/* Is it suppressed? Then it is counted for its rule. */
-static bool suppress_holder(struct leaks *leaks, struct suppress *suppress, struct symbols *symbols,
-			    const struct holder *holder, long *rules)
+static void start_rules(struct rules *rules)
 {
-	long rule = rule_of_stack(suppress, symbols, holder->process, holder->stack, rules);
+	size_t n = rules->process->n_addresses;
+
+	for (int kind = 0; kind < 2; kind++) {
+		rules->of[kind] = torsh_need_items(NULL, 0, n, sizeof(**rules->of));
+		for (size_t i = 0; i < n; i++)
+			rules->of[kind][i] = NOT_ASKED;
+	}
+}
+
+/* Is it suppressed? Then it is counted for its rule. */
+static bool suppress_holder(struct leaks *leaks, struct suppress *suppress, const struct holder *holder,
+			    struct rules *rules)
+{
+	long rule = rule_of_stack(rules, holder->stack);
 
 	if (rule < 0)
 		return false;
@@ -102,11 +147,11 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 			    struct symbols *symbols, struct suppress *suppress)
 {
 	bool has_rules = suppress && suppress->n;
-	long *rules = has_rules ? torsh_need_items(NULL, 0, process->n_addresses, sizeof(*rules)) : NULL;
+	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
 	size_t first = leaks->found.n, n = first;
 
-	for (size_t i = 0; has_rules && i < process->n_addresses; i++)
-		rules[i] = NOT_ASKED;
+	if (has_rules)
+		start_rules(&rules);
 	torsh_holders_collect(&leaks->found, process, HOLDERS_LIVE);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
@@ -116,7 +161,7 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 			keep_book(leaks, what, holder);
 			continue;
 		}
-		if (has_rules && suppress_holder(leaks, suppress, symbols, holder, rules))
+		if (has_rules && suppress_holder(leaks, suppress, holder, &rules))
 			continue;
 		sum->blocks += holder->blocks;
 		sum->bytes += holder->bytes;
@@ -125,7 +170,8 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 		leaks->found.items[n++] = *holder;
 	}
 	leaks->found.n = n;
-	free(rules);
+	free(rules.of[0]);
+	free(rules.of[1]);
 	count_inherited(leaks, process);
 }
 

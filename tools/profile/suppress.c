@@ -55,10 +55,15 @@ bool torsh_suppress_matches(const char *pattern, const char *name)
 	return found;
 }
 
-long torsh_suppress_find(const struct suppress *suppress, const char *name)
+const char *torsh_suppress_kind(const struct suppress_rule *rule)
+{
+	return rule->is_kept ? "kept" : "leak";
+}
+
+long torsh_suppress_find(const struct suppress *suppress, bool is_kept, const char *name)
 {
 	for (size_t i = 0; name && i < suppress->n; i++) {
-		if (torsh_suppress_matches(suppress->rules[i].pattern, name))
+		if (suppress->rules[i].is_kept == is_kept && torsh_suppress_matches(suppress->rules[i].pattern, name))
 			return (long)i;
 	}
 	return -1;
@@ -67,7 +72,9 @@ long torsh_suppress_find(const struct suppress *suppress, const char *name)
 /* One line without its newline. */
 static int parse_line(struct suppress *suppress, char *line)
 {
-	static const char lead[] = "leak:";
+	static const char leak[] = "leak:", kept[] = "kept:";
+	const size_t n_lead = sizeof(leak) - 1;
+	bool is_kept;
 	char *end;
 
 	while (isspace((unsigned char)*line))
@@ -84,10 +91,12 @@ static int parse_line(struct suppress *suppress, char *line)
 		*--end = '\0';
 	if (!*line)
 		return 0;
-	if (strncmp(line, lead, sizeof(lead) - 1) != 0 || !line[sizeof(lead) - 1])
+	is_kept = strncmp(line, kept, n_lead) == 0;
+	if ((!is_kept && strncmp(line, leak, n_lead) != 0) || !line[n_lead])
 		return -EINVAL;
 	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
-	suppress->rules[suppress->n++].pattern = torsh_need(strdup(line + sizeof(lead) - 1));
+	suppress->rules[suppress->n++] =
+		(struct suppress_rule){.pattern = torsh_need(strdup(line + n_lead)), .is_kept = is_kept};
 	return 0;
 }
 
@@ -123,6 +132,20 @@ int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *b
 	free(line);
 	fclose(file);
 	return rc;
+}
+
+/* The text of tools/default.suppressions: made by the Makefile. */
+extern const char torsh_default_suppressions[];
+
+void torsh_suppress_add_built_in(struct suppress *suppress)
+{
+	size_t first = suppress->n;
+	unsigned bad_line;
+
+	if (torsh_suppress_parse(suppress, torsh_default_suppressions, &bad_line) < 0)
+		torsh_die("the built-in suppressions are wrong in line %u", bad_line);
+	for (size_t i = first; i < suppress->n; i++)
+		suppress->rules[i].is_built_in = true;
 }
 
 void torsh_suppress_free(struct suppress *suppress)

@@ -4,8 +4,9 @@
  *
  *	leak:PATTERN	# a comment
  *
- * PATTERN is looked for in the names of functions, source files and modules of the whole stack. `*` stands for
- * anything; `^` at the start and `$` at the end tie it to the name's ends.
+ * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a line of Python has the
+ * name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and `$` at the end tie it to the name's ends.
+ * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at.
  */
 #ifndef TORSH_PROFILE_SUPPRESS_H
 #define TORSH_PROFILE_SUPPRESS_H
@@ -16,6 +17,8 @@
 
 struct suppress_rule {
 	char *pattern;
+	bool is_kept; /* kept:, not leak: */
+	bool is_built_in;
 	uint64_t blocks, bytes, n_stacks; /* what it matched; counted by whoever asks */
 };
 
@@ -34,10 +37,16 @@ int torsh_suppress_parse(struct suppress *suppress, const char *text, unsigned *
 
 void torsh_suppress_free(struct suppress *suppress);
 
+/* Add the rules that are built in: default.suppressions. */
+void torsh_suppress_add_built_in(struct suppress *suppress);
+
+/* "leak" or "kept". */
+const char *torsh_suppress_kind(const struct suppress_rule *rule);
+
 /* Does the pattern match the name? */
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
-/* The first rule that matches, as index, or -1. */
-long torsh_suppress_find(const struct suppress *suppress, const char *name);
+/* The first rule of that kind that matches, as index, or -1. */
+long torsh_suppress_find(const struct suppress *suppress, bool is_kept, const char *name);
 
 #endif

@@ -18,7 +18,7 @@ enum activity {
 };
 
 struct config {
-	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc;
+	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */

@@ -17,6 +17,7 @@
 #include "agent/python_chain.h"
 #include "agent/text.h"
 #include "shim/cpython.h"
+#include "shim/cpython_memory.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 #define NOWHERE UINT32_MAX
@@ -55,10 +56,24 @@ static void say_unknown(void)
 	torsh_channel_note(&torsh_process->channel, sentence);
 }
 
+static void watch_memory(const struct link_map *map)
+{
+	if (torsh_cpython_memory_watch(map))
+		torsh_channel_note(&torsh_process->channel, "python: TORSH_PROFILER_PYTHON_ALLOCATORS has no effect: the "
+							    "interpreter was running before it was seen");
+}
+
 void torsh_python_consider(const struct link_map *map)
 {
-	if (map && torsh_config.activities & ACTIVITY_PYTHON && torsh_cpython_consider(map) == CPYTHON_UNKNOWN)
+	enum cpython_answer answer;
+
+	if (!map || !(torsh_config.activities & ACTIVITY_PYTHON))
+		return;
+	answer = torsh_cpython_consider(map);
+	if (answer == CPYTHON_UNKNOWN)
 		say_unknown();
+	if (answer != CPYTHON_NONE && torsh_config.python_allocators)
+		watch_memory(map);
 }
 
 struct python *torsh_python_create(void)

@@ -74,3 +74,16 @@ void torsh_heap_not_resized(void *block)
 	torsh_flow_event(flow, &event, NULL);
 	torsh_flow_leave(flow);
 }
+
+void *torsh_heap_enter_allocator(void)
+{
+	struct flow *outer = torsh_flow_self;
+
+	torsh_flow_self = &torsh_flow_quiet;
+	return outer;
+}
+
+void torsh_heap_leave_allocator(void *outer)
+{
+	torsh_flow_self = outer;
+}

@@ -20,6 +20,12 @@
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
 /* By another allocator than malloc's, which can't be asked for its usable size. */
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry, const void *frame);
+/*
+ * Between these what the calling thread asks for is an allocator's own and is not recorded; leave gets what enter
+ * returned.
+ */
+void *torsh_heap_enter_allocator(void);
+void torsh_heap_leave_allocator(void *outer);
 void torsh_heap_freeing(void *block);
 void torsh_heap_resizing(void *block);
 void torsh_heap_not_resized(void *block);

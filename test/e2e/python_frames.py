@@ -167,6 +167,31 @@ def leaks_of_the_program_are_not_what_the_interpreter_keeps():
         assert any(entry["bytes"] == size for entry in leaks(output)["leaks"]), size
 
 
+OBJECTS = pythons.SOURCES / "objects.py"
+
+
+def check_objects(python):
+    truth = scratch("truth") / "sizes.json"
+    result, output = record([python.path, OBJECTS, truth], env={"TORSH_PROFILER_PYTHON_ALLOCATORS": "1"})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    lines = OBJECTS.read_text().splitlines()
+    report = leaks(output, "--stacks", "python", "--no-default-suppressions")
+    check_counts(report["events"])
+    for mark, expected in json.loads(truth.read_text()).items():
+        line = next(i for i, text in enumerate(lines, 1) if text.endswith(f"# line: {mark}"))
+        # The list that keeps them grows in the same line: by few blocks, none of them of an object's size.
+        entries = [entry for entry in leaks(output, "--depth", "0", "--no-default-suppressions")["leaks"]
+                   if entry["stack"] and any(frame.get("line") == line and frame["file"] == str(OBJECTS)
+                                             for frame in entry["stack"][:12])
+                   and any("ytes" in (name or "") for name in functions(entry))]
+        expect_equal([total(entries, "blocks"), total(entries)], expected, f"blocks and bytes of {mark}")
+
+
+for objects_python in pythons.find_all():
+    if objects_python.has_symbols:
+        add_case(f"objects_of_{objects_python.name}", check_objects, objects_python)
+
+
 @case
 def without_the_activity_there_are_native_frames_only():
     report = leaks(record_leaks(TORSH_PROFILER_ACTIVITIES="heap"), "--depth", "0")

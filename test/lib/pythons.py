@@ -27,7 +27,8 @@ class Python:
         self.version, self.minor = about["version"], about["minor"]
         self.is_free_threaded = about["free_threaded"]
         self.include, self.suffix = pathlib.Path(about["include"]), about["suffix"]
-        self.has_qualified_names = self.minor >= 11
+        # Distributions strip theirs: names that are not exported are gone.
+        self.has_symbols = not self.path.is_relative_to("/usr/bin")
         place = "debian" if self.path.is_relative_to("/usr/bin") else "t" if self.is_free_threaded else ""
         self.name = "python_" + self.version.replace(".", "_") + (f"_{place}" if place else "")
 

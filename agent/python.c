@@ -37,6 +37,7 @@ struct activations {
 struct python {
 	struct python_chain chain;
 	struct activations acts;
+	uintptr_t second_state; /* see running_state; 0: none */
 	uintptr_t places[CHAIN_MAX_LINKS]; /* on their way: an address in the native frame of each activation */
 	uint32_t ids[STACK_MAX_FRAMES + CHAIN_MAX_LINKS + STACK_READABLE];
 };
@@ -59,8 +60,9 @@ static void say_unknown(void)
 static void watch_memory(const struct link_map *map)
 {
 	if (torsh_cpython_memory_watch(map))
-		torsh_channel_note(&torsh_process->channel, "python: TORSH_PROFILER_PYTHON_ALLOCATORS has no effect: the "
-							    "interpreter was running before it was seen");
+		torsh_channel_note(&torsh_process->channel,
+				   "python: TORSH_PROFILER_PYTHON_ALLOCATORS has no effect: the "
+				   "interpreter was running before it was seen");
 }
 
 void torsh_python_consider(const struct link_map *map)
@@ -83,19 +85,33 @@ struct python *torsh_python_create(void)
 
 /* ---- the thread's state ---- */
 
-/* Of two interpreters in one thread, before 3.12: the thread state that holds the lock, if it is this thread's. */
-static uintptr_t second_state(uintptr_t first)
+/* Another thread's state may go away while it is looked at. */
+static bool is_own(uintptr_t state)
 {
-	uintptr_t holder = (uintptr_t)torsh_cpython.holder();
-	uintptr_t id_place = holder + torsh_cpython.at.tstate_thread_id;
+	uintptr_t place = state + torsh_cpython.at.tstate_thread_id;
 
-	/* Another thread's may go away while it is looked at. */
-	if (holder && holder != first && torsh_probe(id_place) && *(const pthread_t *)id_place == pthread_self())
-		return holder;
-	return first;
+	return state && torsh_probe(place) && *(const pthread_t *)place == pthread_self();
 }
 
-static uintptr_t own_state(bool is_main)
+/*
+ * Before 3.12 a thread that runs a second interpreter is asked for its first state all the same. The state that holds
+ * the lock is the one that runs, if it is this thread's; without the lock it is the one that held it last, as long as
+ * that has frames.
+ */
+static uintptr_t running_state(struct python *python, uintptr_t first)
+{
+	uintptr_t holder = (uintptr_t)torsh_cpython.holder();
+
+	if (holder == first)
+		python->second_state = 0;
+	else if (is_own(holder))
+		python->second_state = holder;
+	else if (!is_own(python->second_state) || !torsh_python_innermost(python->second_state))
+		python->second_state = 0;
+	return python->second_state ? python->second_state : first;
+}
+
+static uintptr_t own_state(struct python *python, bool is_main)
 {
 	uintptr_t state;
 
@@ -103,7 +119,7 @@ static uintptr_t own_state(bool is_main)
 		return 0;
 	state = (uintptr_t)torsh_cpython.this_thread();
 	if (state && torsh_cpython.holder && torsh_cpython.first_interpreter() != torsh_cpython.main_interpreter())
-		return second_state(state);
+		return running_state(python, state);
 	return state;
 }
 
@@ -317,7 +333,7 @@ void torsh_python_amend(struct python *python, const struct stack *stack, bool i
 	struct python_chain *chain = &python->chain;
 	struct chain_difference difference;
 	bool is_anew = delta->pop == STACK_POP_ALL;
-	uintptr_t tstate = own_state(is_main);
+	uintptr_t tstate = own_state(python, is_main);
 	struct parting parting;
 	struct stack_look look;
 	uint32_t n_kept;

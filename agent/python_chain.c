@@ -287,7 +287,7 @@ static inline void take_fresh(struct python_chain *chain, const struct reader *r
 	chain->n = n;
 }
 
-static uintptr_t innermost_frame(uintptr_t tstate)
+uintptr_t torsh_python_innermost(uintptr_t tstate)
 {
 	const struct cpython_layout *at = &torsh_cpython.at;
 	uintptr_t cframe;
@@ -359,7 +359,7 @@ void torsh_python_chain_look(struct python_chain *chain, uintptr_t tstate, struc
 		.code = at->frame_code,
 		.has_pointer = at->instruction == CPYTHON_POINTER,
 	};
-	uintptr_t frame = innermost_frame(tstate);
+	uintptr_t frame = torsh_python_innermost(tstate);
 
 	difference->n_old_ids = chain->rank[chain->n];
 	difference->n_old = chain->n;

@@ -62,6 +62,9 @@ struct chain_difference {
 	uint32_t n_kept; /* links that are the same frames at the same instructions */
 };
 
+/* The innermost frame of a thread state, or 0. */
+uintptr_t torsh_python_innermost(uintptr_t tstate);
+
 /*
  * Follow the chain of the thread state tstate (NULL: none) from its innermost frame out to what is as it was.
  * Frames are read in the order in which they are linked, so that none is read that isn't there: the addresses are

@@ -366,6 +366,43 @@ def greenlets():
     leak()
 
 
+SUB_SCRIPT = """
+import sys
+sys.path[:] = {path!r}
+import probe
+
+def inside(n):
+    probe.leak()
+    if n:
+        probe.call(lambda: inside(n - 1))
+    probe.leak_without_lock()
+
+for i in range(3):
+    inside(i)
+"""
+
+
+def make_interpreter():
+    """Another interpreter that this thread can run, sharing the lock: the modules for that changed over time."""
+    if sys.version_info >= (3, 13):
+        import _interpreters
+        return _interpreters, _interpreters.create("legacy")
+    import _xxsubinterpreters
+    arguments = {"isolated": False} if sys.version_info >= (3, 9) else {}
+    return _xxsubinterpreters, _xxsubinterpreters.create(**arguments)
+
+
+def subinterpreters():
+    module, interpreter = make_interpreter()
+    for _ in range(2):
+        module.run_string(interpreter, SUB_SCRIPT.format(path=sys.path))
+        deep(2)
+    leak()
+    probe.call(lambda: module.run_string(interpreter, SUB_SCRIPT.format(path=sys.path)))
+    module.destroy(interpreter)
+    deep(3)
+
+
 def traced():
     def trace(frame, event, argument):
         return trace
@@ -388,7 +425,7 @@ def very_deep():
 def main():
     for kind in (plain, generators, comprehensions, lambdas, decorated, classes, exceptions, coroutines, through_c,
                  callbacks, executed, long_function, unicode_names, without_lock, threads, native_threads, greenlets,
-                 traced, very_deep, plain):
+                 subinterpreters, traced, very_deep, plain):
         kind()
         deep(4)
     with open(sys.argv[1], "w") as file:

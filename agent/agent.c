@@ -146,11 +146,13 @@ static void describe(struct channel *channel)
 	char arguments[ARGUMENTS_MAX];
 	size_t boot_bytes;
 	long n = read_file("/proc/self/cmdline", arguments, sizeof(arguments));
-	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator();
+	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(), *rank = torsh_config_rank();
 
 	channel->header->program = torsh_channel_add_text(channel, program_path, strlen(program_path));
 	channel->header->arguments = torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
+	if (rank)
+		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	if (problem)
 		torsh_channel_note(channel, problem);
 	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));

@@ -109,6 +109,7 @@ static void copy_tables(struct channel *channel, const struct channel *parent)
 	atomic_store_explicit(&to->n_addresses, n_addresses, memory_order_relaxed);
 	atomic_store_explicit(&to->text_used, text_used, memory_order_relaxed);
 	to->program = from->program;
+	to->rank = from->rank;
 	to->arguments = from->arguments;
 	to->allocator = from->allocator;
 	to->forked_from = from->pid;

@@ -275,7 +275,7 @@ void torsh_config_read(char *const *environment)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }
 
-static const char *rank_of_process(void)
+const char *torsh_config_rank(void)
 {
 	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
 
@@ -285,7 +285,7 @@ static const char *rank_of_process(void)
 		if (rank && *rank)
 			return rank;
 	}
-	return "0";
+	return NULL;
 }
 
 void torsh_config_expand(const char *pattern, const char *program, struct text *out)
@@ -307,7 +307,7 @@ void torsh_config_expand(const char *pattern, const char *program, struct text *
 			torsh_text_put(out, program);
 			break;
 		case 'r':
-			torsh_text_put(out, rank_of_process());
+			torsh_text_put(out, torsh_config_rank() ? torsh_config_rank() : "0");
 			break;
 		case 'h':
 			torsh_text_put(out, uname(&host) ? "unknown" : host.nodename);

@@ -41,6 +41,9 @@ extern struct config torsh_config;
 void torsh_config_read(char *const *environment);
 
 /* Expand %p %n %r %h %t of pattern. program is a base name. */
+/* What the launcher says that this process's rank is, as text; NULL where none does. The environment's. */
+const char *torsh_config_rank(void);
+
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);
 
 /* Does TORSH_PROFILER_FILTER let a program of this base name be recorded? */

@@ -101,6 +101,7 @@ struct channel_header {
 	struct channel_text program; /* /proc/self/exe */
 	struct channel_text arguments; /* NUL-separated, cut at 4 KiB */
 	struct channel_text allocator; /* path of the module whose malloc serves the target, and what is special about it */
+	struct channel_text rank; /* as the launcher's environment says */
 
 	/* High-water marks of the tables: entries below are claimed, see each table for when they are there. */
 	alignas(64) _Atomic uint32_t n_threads;

@@ -3,6 +3,7 @@
 """Processes and threads that begin and end in many ways: same status, and exactly what each of them kept."""
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -56,6 +57,33 @@ def a_child_has_its_own_row():
     expect_equal(child["leaked_bytes"] if not entries_through(report["leaks"], "main") else 1200, 1200, "bytes of the child")
     for entry in entries_through(report["leaks"], "keep_in_child"):
         expect_equal(entry["pid"], child["pid"], "process of the child's blocks")
+
+
+@case
+def ranks_are_those_that_the_launcher_gave():
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"):
+        _, output = record([PROGRAMS / "lifecycle", "fork", OTHER], env={name: "3"})
+        expect_equal([process["rank"] for process in leaks(output)["processes"]], [3, 3], f"ranks by {name}")
+    expect_equal(leaks(output, "--rank", "3")["leaked_blocks"], leaks(output)["leaked_blocks"], "blocks of rank 3")
+    torsh("leaks", output, "--rank", "4", expect=2)
+    _, output = record([OTHER])
+    expect_equal([process["rank"] for process in leaks(output)["processes"]], [None], "rank without a launcher")
+
+
+@case
+def the_tree_shows_who_started_whom():
+    inner = f"{OTHER}; {OTHER}"
+    _, output = record(["env", "-i", "sh", "-c", f"{OTHER}; sh -c '{inner}'; true"])
+    report = leaks(output)
+    lines = torsh("report", output, "--tree").splitlines()
+    expect_equal(len(lines), len(report["processes"]), "lines")
+    depths = [len(line) - len(line.lstrip("│├└─ ")) for line in lines]
+    # env became the shell by exec: that is below it. The shell started one program and another shell, that one two.
+    expect_equal(depths, [0, 3, 6, 6, 9, 9], "depths")
+    names = [line.lstrip("│├└─ ").split()[0] for line in lines]
+    expect_equal([name == OTHER.name for name in names], [False, False, True, False, True, True], f"programs of {names}")
+    expect_equal(sorted(re.search(r"\(pid (\d+)", line)[1] for line in lines),
+                 sorted(str(process["pid"]) for process in report["processes"]), "pids")
 
 
 @case

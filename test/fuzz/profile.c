@@ -48,7 +48,7 @@ static void report(const struct profile *profile, struct symbols *symbols)
 
 		for (size_t i = 0; i < profile->n_processes; i++)
 			torsh_holders_collect(&holders, profile->processes[i], what);
-		torsh_holders_merge_stacks(&holders);
+		torsh_holders_merge_stacks(&holders, symbols);
 		torsh_holders_sort(&holders, ORDER_BYTES);
 		torsh_holders_name(&holders, symbols, holders.n);
 		torsh_holders_free(&holders);

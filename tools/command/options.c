@@ -19,6 +19,7 @@ enum {
 	KEY_LIMIT,
 	KEY_SORT,
 	KEY_PID,
+	KEY_RANK,
 	KEY_MIN_BYTES,
 	KEY_DEPTH,
 	KEY_SUPPRESS,
@@ -32,6 +33,7 @@ static const struct argp_option options_common[] = {
 	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
 	{"sort", KEY_SORT, "KEY", 0, "bytes (default), blocks, usable, first or last", 1},
 	{"pid", KEY_PID, "PID", 0, "only this process", 1},
+	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
 	{"min-bytes", KEY_MIN_BYTES, "SIZE", 0, "leave out entries with less; 10K, 5M, 1G", 1},
 	{"depth", KEY_DEPTH, "N", 0, "only the N innermost frames count; stacks that are alike then are one", 1},
 	{"stacks", KEY_STACKS, "WHICH", 0,
@@ -124,6 +126,10 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 		options->pid = (uint32_t)torsh_options_number(state, "pid", argument);
 		options->has_pid = true;
 		return 0;
+	case KEY_RANK:
+		options->rank = (uint32_t)torsh_options_number(state, "rank", argument);
+		options->has_rank = true;
+		return 0;
 	case KEY_MIN_BYTES:
 		options->min_bytes = torsh_options_size(state, "min-bytes", argument);
 		return 0;
@@ -206,17 +212,29 @@ void torsh_options_parse(int argc, char **argv, const char *doc, const struct ar
 		torsh_suppress_add_built_in(&options->suppress);
 }
 
+static bool is_wanted(const struct profile_process *process, const struct read_options *options)
+{
+	uint32_t rank;
+
+	if (options->has_pid && process->pid != options->pid)
+		return false;
+	return !options->has_rank || (torsh_profile_rank(process->rank, &rank) && rank == options->rank);
+}
+
 static void select_processes(struct reading *reading, const struct read_options *options)
 {
 	const struct profile *profile = reading->profile;
 
 	reading->processes = torsh_need_items(NULL, 0, profile->n_processes, sizeof(*reading->processes));
 	for (size_t i = 0; i < profile->n_processes; i++) {
-		if (!options->has_pid || profile->processes[i]->pid == options->pid)
+		if (is_wanted(profile->processes[i], options))
 			reading->processes[reading->n_processes++] = profile->processes[i];
 	}
 	if (reading->n_processes)
 		return;
+	if (options->has_rank)
+		torsh_die("%s has no process of rank %u%s", profile->path, options->rank,
+			  options->has_pid ? " with that pid" : "");
 	if (options->has_pid)
 		torsh_die("%s has no process %u", profile->path, options->pid);
 	torsh_die("%s has no process in it: its writer ended before one was recorded", profile->path);

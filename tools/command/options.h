@@ -19,9 +19,9 @@
 struct read_options {
 	const char *path;
 	bool is_json, without_lines, without_defaults;
-	bool has_limit, has_pid;
+	bool has_limit, has_pid, has_rank;
 	size_t limit; /* 0: all */
-	uint32_t pid;
+	uint32_t pid, rank;
 	uint64_t min_bytes;
 	size_t depth; /* 0: all frames */
 	enum holders_order order;

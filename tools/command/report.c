@@ -6,11 +6,28 @@
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/report/overview.h"
+#include "tools/report/tree.h"
 
 #define TEXT_LIMIT 5
 
 static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, who "
 			  "allocates in vain, and what to keep in mind about the numbers.";
+
+enum { KEY_TREE = 1 };
+
+static const struct argp_option own_options[] = {
+	{"tree", KEY_TREE, NULL, 0, "only the tree of the processes: who started whom, when, and how each ended", 0},
+	{0},
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != KEY_TREE)
+		return ARGP_ERR_UNKNOWN;
+	*(bool *)state->input = true;
+	return 0;
+}
 
 static const struct profile_process *choose_process(const struct reading *reading)
 {
@@ -28,8 +45,9 @@ int torsh_command_report(int argc, char **argv)
 	struct read_options options = {0};
 	struct reading reading;
 	struct overview overview = {.path = NULL};
+	bool is_tree = false;
 
-	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse(argc, argv, doc, own_options, parse_own, &is_tree, &options);
 	torsh_reading_open(&reading, &options);
 	overview.path = options.path;
 	overview.profile = reading.profile;
@@ -50,7 +68,9 @@ int torsh_command_report(int argc, char **argv)
 	/* What matters about these is how many they are. */
 	options.order = ORDER_BLOCKS;
 	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
-	if (options.is_json)
+	if (is_tree && !options.is_json)
+		torsh_tree_print(stdout, reading.processes, reading.n_processes, &overview.leaks);
+	else if (options.is_json)
 		torsh_overview_json(&overview);
 	else
 		torsh_overview_text(&overview);

@@ -112,6 +112,7 @@ static void apply_process(struct profile *profile, const Torsh__Process *row)
 	process->has_end_code = row->has_end_code;
 	process->end_code = row->end_code;
 	set_text(&process->allocator, row->allocator);
+	set_text(&process->rank, row->rank);
 	set_text(&process->clock, row->clock);
 	set_texts(&process->notes, &process->n_notes, row->notes, row->n_notes);
 	apply_counters(process, row->counters, row->n_counters);

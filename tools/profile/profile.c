@@ -2,6 +2,7 @@
 /* The profile as others ask for it. How chunks get into it: tools/profile/apply.c. */
 #include "tools/profile/profile.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static void destroy_process(struct profile_process *process)
 	free(process->program);
 	free_texts(process->arguments, process->n_arguments);
 	free(process->allocator);
+	free(process->rank);
 	free(process->clock);
 	free_texts(process->notes, process->n_notes);
 	for (size_t i = 0; i < process->n_counters; i++)
@@ -146,6 +148,19 @@ void torsh_profile_end_name(const struct profile_process *process, char *out, si
 	default:
 		snprintf(out, n_out, "vanished");
 	}
+}
+
+bool torsh_profile_rank(const char *rank, uint32_t *number)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!rank || *rank < '0' || *rank > '9')
+		return false;
+	errno = 0;
+	value = strtoull(rank, &end, 10);
+	*number = (uint32_t)value;
+	return !errno && !*end && value <= UINT32_MAX;
 }
 
 const char *torsh_profile_program_name(const struct profile_process *process)

@@ -124,6 +124,7 @@ struct profile_process {
 	bool has_end_code;
 	int32_t end_code;
 	char *allocator, *clock;
+	char *rank; /* NULL: no launcher gave it one */
 	char **notes;
 	size_t n_notes;
 	struct profile_counter *counters;
@@ -198,6 +199,9 @@ void *torsh_profile_row(const struct profile_rows *rows, uint32_t stack, size_t 
 
 /* "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't known. */
 void torsh_profile_end_name(const struct profile_process *process, char *out, size_t n_out);
+
+/* The number that a process's rank is. Returns false where there is none. */
+bool torsh_profile_rank(const char *rank, uint32_t *number);
 
 /* The last component of the program's path. */
 const char *torsh_profile_program_name(const struct profile_process *process);

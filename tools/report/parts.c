@@ -95,6 +95,14 @@ static cJSON *make_texts(char **texts, size_t n)
 	return list;
 }
 
+/* A number, or null: a launcher that calls ranks by names is not known. */
+static cJSON *make_rank(const char *rank)
+{
+	uint32_t number;
+
+	return torsh_profile_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
 cJSON *torsh_parts_process(const struct profile_process *process)
 {
 	cJSON *object = torsh_json_object();
@@ -105,6 +113,7 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "ppid", torsh_json_u64(process->parent_pid));
 	torsh_json_set(object, "program", torsh_json_text(process->program));
 	torsh_json_set(object, "arguments", make_texts(process->arguments, process->n_arguments));
+	torsh_json_set(object, "rank", make_rank(process->rank));
 	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
 	torsh_json_set(object, "end_ns",
 		       process->end == TORSH__PROCESS__END_KIND__RUNNING ? torsh_json_text(NULL)

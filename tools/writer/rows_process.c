@@ -53,6 +53,8 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 
 	row->program = text_of(memory, target, target->start.program, -1, &n);
 	row->allocator = text_of(memory, target, target->start.allocator, -1, &n);
+	if (target->start.rank.length)
+		row->rank = text_of(memory, target, target->start.rank, -1, &n);
 	ROWS_COLUMN(memory, row, arguments, STRINGS_MAX);
 	row->n_arguments = 0;
 	text = text_of(memory, target, target->start.arguments, '\0', &n);

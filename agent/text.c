@@ -60,7 +60,7 @@ void torsh_say_keep_to_stderr(void)
 
 static int is_stderr_our_own(void)
 {
-	struct stat status;
+	struct stat status = {0};
 
 	return !is_stderr_known || (!look_at_stderr(&status) && status.st_dev == known_stderr.st_dev &&
 				    status.st_ino == known_stderr.st_ino);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """A target killed with SIGKILL at a random moment: every event committed before the kill is in its report."""
 
+import itertools
 import os
 import pathlib
 import random
@@ -14,11 +15,14 @@ from harness import *  # noqa: E402,F403
 
 N_KILLS = int(os.environ.get("FAULT_KILLS", 20 if IS_QUICK else 200))
 SEED = int(os.environ.get("FAULT_SEED", random.randrange(1 << 30)))
+numbers = itertools.count()
 N_BLOCKS = 1 << 40  # it never gets there
 
 
 def kill_once(rng, n_threads, n_before):
-    output, counts = scratch(), committed.Counts(scratch("counts"))
+    # A folder for each: where the target was killed early, the child that makes its recording may still be at work.
+    number = next(numbers)
+    output, counts = scratch(f"out{number}"), committed.Counts(scratch(f"counts{number}"))
     with started(committed.command(counts, N_BLOCKS, n_threads), agent_environment(output)) as process:
         wait_until(lambda: counts.kept() >= n_before or process.poll() is not None, f"{n_before} blocks")
         assert process.poll() is None, f"the target ended by itself with {process.returncode}"

@@ -8,12 +8,14 @@
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/leaks.h"
+#include "tools/profile/peak.h"
 #include "tools/report/json.h"
 #include "tools/size.h"
 
 static const char doc[] = "Compare a recording with budgets. Exit status 1 when one of them is broken.\v"
-			  "Leaks are those that `torsh leaks` reports, summed over all processes; peak and resident "
-			  "set are those of the process with the highest. What isn't known counts as broken.";
+			  "Leaks are those that `torsh leaks` reports, summed over all processes; the peak is that of "
+			  "all processes together (as `torsh peak` shows it), the resident set that of the process with "
+			  "the highest. What isn't known counts as broken.";
 
 /* BUDGET(name, option, argument, what is compared) */
 #define BUDGETS                                                             \
@@ -67,10 +69,12 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 
 static void measure(struct budget *budgets, const struct reading *reading, struct read_options *options)
 {
+	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
 	struct leaks leaks = {0};
 
 	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
 	budgets[BUDGET_leak].value = leaks.bytes;
+	budgets[BUDGET_peak].value = peak.bytes;
 	torsh_leaks_free(&leaks);
 	for (size_t i = 0; i < N_BUDGETS; i++)
 		budgets[i].is_known = true;
@@ -78,8 +82,6 @@ static void measure(struct budget *budgets, const struct reading *reading, struc
 		const struct profile_process *process = reading->processes[i];
 
 		budgets[BUDGET_dropped].value += process->dropped;
-		if (process->heap.peak_bytes > budgets[BUDGET_peak].value)
-			budgets[BUDGET_peak].value = process->heap.peak_bytes;
 		if (process->rss_peak_bytes > budgets[BUDGET_rss].value)
 			budgets[BUDGET_rss].value = process->rss_peak_bytes;
 		if (!process->heap.is_there)

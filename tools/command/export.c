@@ -10,12 +10,14 @@
 #include "tools/die.h"
 #include "tools/export/exporter.h"
 #include "tools/profile/leaks.h"
+#include "tools/profile/peak.h"
 #include "tools/profile/progress.h"
 
 static const char doc[] = "Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app "
 			  "(speedscope) or `go tool pprof` (pprof).\v"
 			  "Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
-			  "unless --what names one; folded has the leaked bytes by default.";
+			  "unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
+			  "together, unless --pid or --rank choose some: then each one's own.";
 
 enum { KEY_FORMAT = 0x2000, KEY_WHAT };
 
@@ -125,14 +127,15 @@ static void weigh(struct samples *samples, const struct holders *holders, enum e
 	}
 }
 
-static void weigh_process(struct samples *samples, struct profile_process *process, const struct export *export,
-			  struct read_options *options)
+/* peak_of: HOLDERS_PEAK or HOLDERS_JOINT_PEAK */
+static void weigh_process(struct samples *samples, struct profile_process *process, enum holders_of peak_of,
+			  const struct export *export, struct read_options *options)
 {
-	static const struct {
+	const struct {
 		enum export_weight weight;
 		enum holders_of of;
 	} plain[] = {
-		{EXPORT_PEAK, HOLDERS_PEAK},
+		{EXPORT_PEAK, peak_of},
 		{EXPORT_ALLOCATED, HOLDERS_ALLOCATED},
 		{EXPORT_TEMPORARY, HOLDERS_TEMPORARY},
 	};
@@ -158,12 +161,15 @@ static void weigh_process(struct samples *samples, struct profile_process *proce
 
 static int write_all(struct export *export, const struct reading *reading, struct read_options *options)
 {
+	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
+	enum holders_of peak_of = peak.process ? HOLDERS_PEAK : HOLDERS_JOINT_PEAK;
+
 	export->exporter->begin(export);
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		struct samples samples = {0};
 		struct progress progress;
 
-		weigh_process(&samples, reading->processes[i], export, options);
+		weigh_process(&samples, reading->processes[i], peak_of, export, options);
 		torsh_progress_start(&progress, "exporting", samples.n);
 		for (size_t k = 0; k < samples.n; k++) {
 			export->exporter->sample(export, &samples.items[k]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh peak: who held memory at the moment when the heap of a process was largest. */
+/* torsh peak: who held memory at the moment when the heap was largest, of a process or of all together. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,34 +7,38 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/profile/peak.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_MAPPED 5
+#define PROCESSES_SHOWN 12
 
 static const char doc[] =
 	"Show which stacks held memory at the moment when the heap was largest.\v"
-	"The moment is exact: the sizes that the program asked for, summed over all live blocks, were "
-	"never higher. Of several processes the one with the highest peak is shown; --pid chooses.";
+	"The moment is exact: the sizes that the program asked for, summed over all live blocks of all "
+	"processes, were never higher. With --pid it is the highest moment of that process alone; of the processes of one "
+	"--rank the one with the highest peak is shown.";
 
 struct view {
 	const struct reading *reading;
-	const struct profile_process *process;
+	struct peak peak;
+	const struct profile_process *mapper; /* whose address space is shown: the process of the peak, else who mapped most */
 	struct holders heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };
 
-static const struct profile_process *choose_process(const struct reading *reading)
+static const struct profile_process *choose_mapper(const struct reading *reading)
 {
-	const struct profile_process *highest = reading->processes[0];
+	const struct profile_process *most = reading->processes[0];
 
 	for (size_t i = 1; i < reading->n_processes; i++) {
-		if (reading->processes[i]->heap.peak_bytes > highest->heap.peak_bytes)
-			highest = reading->processes[i];
+		if (reading->processes[i]->vm.peak_bytes > most->vm.peak_bytes)
+			most = reading->processes[i];
 	}
-	return highest;
+	return most;
 }
 
 static cJSON *known_or_null(bool is_known, uint64_t number)
@@ -44,9 +48,10 @@ static cJSON *known_or_null(bool is_known, uint64_t number)
 
 static cJSON *make_mappings(const struct view *view)
 {
-	const struct profile_vm *vm = &view->process->vm;
+	const struct profile_vm *vm = &view->mapper->vm;
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 
+	torsh_json_set(object, "pid", torsh_json_u64(view->mapper->pid));
 	torsh_json_set(object, "peak_bytes", known_or_null(vm->is_there, vm->peak_bytes));
 	torsh_json_set(object, "at_ns", known_or_null(vm->is_there, vm->peak_ns));
 	torsh_json_set(object, "current_bytes", known_or_null(vm->is_there, vm->current_bytes));
@@ -80,84 +85,120 @@ static cJSON *make_processes(const struct view *view)
 	return list;
 }
 
+/* The one process that the report is about, or all of them. */
+static size_t shown_processes(const struct view *view, struct profile_process *one[1],
+			      struct profile_process *const **shown)
+{
+	*shown = view->peak.process ? one : view->reading->processes;
+	one[0] = (struct profile_process *)view->peak.process;
+	return view->peak.process ? 1 : view->reading->n_processes;
+}
+
+static void print_rss(struct json *json, const struct profile_process *process)
+{
+	bool is_known = process && process->has_rss_peak;
+
+	torsh_json_member(json, "rss_peak_bytes", known_or_null(is_known, is_known ? process->rss_peak_bytes : 0));
+	torsh_json_member(json, "rss_peak_source", torsh_json_text(is_known ? process->rss_peak_source : NULL));
+}
+
 static void print_json(const struct view *view)
 {
-	const struct profile_process *process = view->process;
-	const struct profile_heap *heap = &process->heap;
-	const struct reading *reading = view->reading;
-	struct profile_process *const shown[] = {(struct profile_process *)process};
+	const struct profile_process *process = view->peak.process;
+	const struct peak *peak = &view->peak;
+	struct profile_process *one[1], *const *shown;
+	size_t n_shown = shown_processes(view, one, &shown);
 	uint64_t blocks, bytes;
 	struct json json;
 
 	torsh_holders_sum(&view->heap, &blocks, &bytes);
 	torsh_json_begin(&json, stdout);
 	torsh_json_member(&json, "version", torsh_json_u64(1));
-	torsh_json_member(&json, "pid", torsh_json_u64(process->pid));
-	torsh_json_member(&json, "program", torsh_json_text(process->program));
-	torsh_json_member(&json, "of", torsh_json_text("process"));
-	torsh_json_member(&json, "peak_bytes", known_or_null(heap->is_there, heap->peak_bytes));
-	torsh_json_member(&json, "peak_blocks", known_or_null(heap->is_there, heap->peak_blocks));
-	torsh_json_member(&json, "at_ns", known_or_null(heap->is_there, heap->peak_ns));
-	torsh_json_member(&json, "rss_peak_bytes", known_or_null(process->has_rss_peak, process->rss_peak_bytes));
-	torsh_json_member(&json, "rss_peak_source", torsh_json_text(process->rss_peak_source));
+	torsh_json_member(&json, "of", torsh_json_text(process ? "process" : "session"));
+	torsh_json_member(&json, "pid", process ? torsh_json_u64(process->pid) : torsh_json_text(NULL));
+	torsh_json_member(&json, "program", torsh_json_text(process ? process->program : NULL));
+	torsh_json_member(&json, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
+	torsh_json_member(&json, "peak_blocks", known_or_null(peak->is_known, peak->blocks));
+	torsh_json_member(&json, "at_ns", known_or_null(peak->is_known, peak->at_ns));
+	print_rss(&json, process);
 	torsh_json_member(&json, "attributed_bytes", torsh_json_u64(bytes));
 	torsh_json_array(&json, "holders");
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_json_item(&json, torsh_parts_holder(&view->heap.items[i], false));
+		torsh_json_item(&json, torsh_parts_holder(&view->heap.items[i], true));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->heap, view->n_heap));
 	torsh_json_member(&json, "mappings", make_mappings(view));
-	torsh_json_member(&json, "events", torsh_parts_events(shown, 1));
+	torsh_json_member(&json, "events", torsh_parts_events(shown, n_shown));
 	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(shown, 1));
-	torsh_json_member(&json, "counters", torsh_parts_counters(shown, 1));
+	torsh_json_member(&json, "recording", torsh_parts_recording(view->reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(shown, n_shown));
+	torsh_json_member(&json, "counters", torsh_parts_counters(shown, n_shown));
 	torsh_json_end(&json);
 }
 
 static void print_heading(const struct view *view)
 {
-	const struct profile_process *process = view->process;
-	const struct profile_heap *heap = &process->heap;
+	const struct profile_process *process = view->peak.process;
+	uint64_t start_ns = process ? process->start_ns : 0;
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
-	uint64_t at_ns = heap->peak_ns > process->start_ns ? heap->peak_ns - process->start_ns : 0;
 
-	if (!heap->is_there) {
+	if (!view->peak.is_known) {
 		torsh_text_heading(stdout, "Nothing is known about the heap of this process.");
 		return;
 	}
-	torsh_text_heading(stdout, "peak of the heap: %s in %s, %s after the start",
-			   torsh_size_exact(heap->peak_bytes, bytes), torsh_text_blocks(heap->peak_blocks, blocks),
-			   torsh_size_duration(at_ns, at));
-	if (process->has_rss_peak)
+	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", process ? "the heap" : "all heaps together",
+			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
+			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
+	if (process && process->has_rss_peak)
 		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
 		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
-	if (process->vm.is_there)
+	if (process && process->vm.is_there)
 		printf("most mapped: %s\n", torsh_size_exact(process->vm.peak_bytes, bytes));
+}
+
+/* What each process had of the sum. */
+static void print_parts(const struct view *view)
+{
+	for (size_t i = 0; i < view->reading->n_processes; i++) {
+		const struct profile_process *process = view->reading->processes[i];
+		struct holders holders = {0};
+		uint64_t blocks, bytes;
+		char text[SIZE_TEXT_BYTES], own[SIZE_TEXT_BYTES];
+
+		torsh_holders_collect(&holders, process, HOLDERS_JOINT_PEAK);
+		torsh_holders_sum(&holders, &blocks, &bytes);
+		torsh_holders_free(&holders);
+		if (bytes)
+			printf("  %10s  %s (pid %" PRIu32 "), whose own peak was %s\n", torsh_size_human(bytes, text),
+			       torsh_profile_program_name(process), process->pid,
+			       torsh_size_human(process->heap.peak_bytes, own));
+	}
 }
 
 static void print_text(const struct view *view)
 {
-	struct profile_process *const shown[] = {(struct profile_process *)view->process};
-	size_t n_left = view->heap.n - view->n_heap;
+	struct profile_process *one[1], *const *shown;
+	size_t n_shown = shown_processes(view, one, &shown), n_left = view->heap.n - view->n_heap;
 
-	torsh_text_processes(stdout, shown, 1, 1);
-	if (view->reading->n_processes > 1)
+	torsh_text_processes(stdout, shown, n_shown, PROCESSES_SHOWN);
+	if (view->peak.process && view->reading->n_processes > 1)
 		printf("of %zu processes this has the highest peak; --pid shows another\n", view->reading->n_processes);
 	print_heading(view);
-	torsh_text_events(stdout, shown, 1);
-	torsh_text_notes(stdout, view->reading->profile, shown, 1);
+	if (!view->peak.process)
+		print_parts(view);
+	torsh_text_events(stdout, shown, n_shown);
+	torsh_text_notes(stdout, view->reading->profile, shown, n_shown);
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_text_holder(stdout, i + 1, &view->heap.items[i], view->process->heap.peak_bytes, false);
+		torsh_text_holder(stdout, i + 1, &view->heap.items[i], view->peak.bytes, !view->peak.process);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 	if (!view->n_mapped)
 		return;
 	putchar('\n');
-	torsh_text_heading(stdout, "address space when most was mapped");
+	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped", view->mapper->pid);
 	for (size_t i = 0; i < view->n_mapped; i++)
-		torsh_text_holder(stdout, i + 1, &view->mapped.items[i], view->process->vm.peak_bytes, false);
+		torsh_text_holder(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes, false);
 }
 
 int torsh_command_peak(int argc, char **argv)
@@ -168,11 +209,12 @@ int torsh_command_peak(int argc, char **argv)
 
 	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	view.process = choose_process(&reading);
+	view.peak = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
+	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
 	view.heap.view = view.mapped.view = options.view;
-	torsh_holders_collect(&view.heap, view.process, HOLDERS_PEAK);
-	torsh_holders_collect(&view.mapped, view.process, HOLDERS_MAPPED);
+	torsh_peak_collect(&view.heap, &view.peak, reading.profile);
+	torsh_holders_collect(&view.mapped, view.mapper, HOLDERS_MAPPED);
 	torsh_holders_merge_stacks(&view.heap, reading.symbols);
 	torsh_holders_merge_stacks(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);

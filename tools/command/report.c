@@ -29,17 +29,6 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static const struct profile_process *choose_process(const struct reading *reading)
-{
-	const struct profile_process *highest = reading->processes[0];
-
-	for (size_t i = 1; i < reading->n_processes; i++) {
-		if (reading->processes[i]->heap.peak_bytes > highest->heap.peak_bytes)
-			highest = reading->processes[i];
-	}
-	return highest;
-}
-
 int torsh_command_report(int argc, char **argv)
 {
 	struct read_options options = {0};
@@ -53,12 +42,12 @@ int torsh_command_report(int argc, char **argv)
 	overview.profile = reading.profile;
 	overview.processes = reading.processes;
 	overview.n_processes = reading.n_processes;
-	overview.highest = choose_process(&reading);
+	overview.highest = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
 	overview.suppress = &options.suppress;
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
 	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
-	torsh_holders_collect(&overview.peak, overview.highest, HOLDERS_PEAK);
+	torsh_peak_collect(&overview.peak, &overview.highest, reading.profile);
 	torsh_holders_merge_stacks(&overview.peak, reading.symbols);
 	for (size_t i = 0; i < reading.n_processes; i++)
 		torsh_holders_collect(&overview.temporary, reading.processes[i], HOLDERS_TEMPORARY);

@@ -502,6 +502,48 @@ static void apply_series(struct profile *profile, const Torsh__Series *row)
 	}
 }
 
+/* An earlier peak's shares are gone. */
+static void apply_joint_sum(struct profile *profile, const Torsh__Joint *row)
+{
+	struct profile_joint *joint = &profile->joint;
+
+	if (joint->is_there && joint->peak_number == row->peak_number)
+		return;
+	for (size_t i = 0; i < profile->n_processes; i++)
+		clear_rows(&profile->processes[i]->joint_shares);
+	*joint = (struct profile_joint){
+		.is_there = true,
+		.peak_number = row->peak_number,
+		.peak_bytes = row->peak_bytes,
+		.peak_blocks = row->peak_blocks,
+		.peak_ns = row->peak_ns,
+	};
+}
+
+static void apply_joint(struct profile *profile, const Torsh__Joint *row)
+{
+	size_t n = row->n_stack;
+	struct profile_process *process;
+
+	apply_joint_sum(profile, row);
+	profile->joint.late_changes = row->late_changes;
+	process = row->has_process ? find_process(profile, row->process) : NULL;
+	if (!process)
+		return;
+	if (row->n_blocks != n || row->n_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct profile_joint_share *share = take_row(profile, &process->joint_shares, row->stack[i],
+							     sizeof(struct profile_joint_share));
+
+		if (share)
+			*share = (struct profile_joint_share){
+				.stack = row->stack[i], .blocks = row->blocks[i], .bytes = row->bytes[i]};
+	}
+}
+
 static void apply_end(struct profile *profile, const Torsh__End *end)
 {
 	profile->has_end = true;
@@ -531,6 +573,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	APPLY_ALL(mappings, apply_mappings)
 	APPLY_ALL(threads, apply_threads)
 	APPLY_ALL(series, apply_series)
+	APPLY_ALL(joint, apply_joint)
 #undef APPLY_ALL
 	if (chunk->end)
 		apply_end(profile, chunk->end);

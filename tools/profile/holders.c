@@ -65,6 +65,20 @@ static void collect_shares(struct holders *holders, const struct profile_process
 	}
 }
 
+static void collect_joint(struct holders *holders, const struct profile_process *process)
+{
+	const struct profile_joint_share *share = process->joint_shares.items;
+
+	for (size_t i = 0; i < process->joint_shares.n; i++) {
+		add_holder(holders, &(struct holder){
+					    .process = process,
+					    .stack = share[i].stack,
+					    .blocks = share[i].blocks,
+					    .bytes = share[i].bytes,
+				    });
+	}
+}
+
 static void collect_totals(struct holders *holders, const struct profile_process *process, bool is_temporary)
 {
 	const struct profile_total *total = process->totals.items;
@@ -108,6 +122,9 @@ void torsh_holders_collect(struct holders *holders, const struct profile_process
 		break;
 	case HOLDERS_PEAK:
 		collect_shares(holders, process, false);
+		break;
+	case HOLDERS_JOINT_PEAK:
+		collect_joint(holders, process);
 		break;
 	case HOLDERS_ALLOCATED:
 		collect_totals(holders, process, false);

@@ -13,6 +13,7 @@
 enum holders_of {
 	HOLDERS_LIVE, /* blocks that were not freed; those from before a fork are left out */
 	HOLDERS_PEAK, /* shares at the moment of the highest heap */
+	HOLDERS_JOINT_PEAK, /* the same of all processes' heaps together */
 	HOLDERS_ALLOCATED, /* all blocks ever allocated */
 	HOLDERS_TEMPORARY, /* freed by their own thread before it allocated another */
 	HOLDERS_MAPPED, /* address space at the moment when most was mapped */

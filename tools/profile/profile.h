@@ -97,6 +97,20 @@ struct profile_heap {
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 };
 
+/* The sum of all processes' heaps at its highest moment; there where more than one process was recorded. */
+struct profile_joint {
+	bool is_there;
+	uint32_t peak_number;
+	uint64_t peak_bytes, peak_blocks, peak_ns;
+	uint64_t late_changes;
+};
+
+/* What a process's stack had of that. */
+struct profile_joint_share {
+	uint32_t stack;
+	uint64_t blocks, bytes;
+};
+
 struct profile_vm {
 	bool is_there;
 	uint32_t peak_number;
@@ -150,6 +164,7 @@ struct profile_process {
 
 	struct profile_heap heap;
 	struct profile_rows totals; /* struct profile_total */
+	struct profile_rows joint_shares; /* struct profile_joint_share */
 	bool has_live, usable_is_known;
 	uint64_t live_ns;
 	struct profile_rows live; /* struct profile_live */
@@ -171,6 +186,7 @@ struct profile {
 
 	struct profile_process **processes; /* in the order of their numbers */
 	size_t n_processes;
+	struct profile_joint joint;
 
 	bool has_end, is_complete;
 	uint64_t end_ns;

@@ -4,6 +4,7 @@
 #define TORSH_REPORT_OVERVIEW_H
 
 #include "tools/profile/leaks.h"
+#include "tools/profile/peak.h"
 
 /* The first n_... holders of each list are named and shown. */
 struct overview {
@@ -11,7 +12,7 @@ struct overview {
 	const struct profile *profile;
 	struct profile_process *const *processes;
 	size_t n_processes;
-	const struct profile_process *highest; /* the process whose peak is shown */
+	struct peak highest;
 	const struct suppress *suppress;
 	struct leaks leaks; /* of all processes */
 	struct holders peak, temporary;

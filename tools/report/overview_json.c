@@ -118,19 +118,26 @@ static cJSON *make_leaks(const struct overview *overview)
 	return object;
 }
 
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
 static cJSON *make_peak(const struct overview *overview)
 {
-	const struct profile_process *process = overview->highest;
+	const struct peak *peak = &overview->highest;
+	const struct profile_process *process = peak->process;
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
-	torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
-	torsh_json_set(object, "peak_blocks", torsh_json_u64(process->heap.peak_blocks));
-	torsh_json_set(object, "at_ns", torsh_json_u64(process->heap.peak_ns));
+	torsh_json_set(object, "of", torsh_json_text(process ? "process" : "session"));
+	torsh_json_set(object, "pid", known_or_null(process, process ? process->pid : 0));
+	torsh_json_set(object, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
+	torsh_json_set(object, "peak_blocks", known_or_null(peak->is_known, peak->blocks));
+	torsh_json_set(object, "at_ns", known_or_null(peak->is_known, peak->at_ns));
 	torsh_json_set(object, "rss_peak_bytes",
-		       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
+		       known_or_null(process && process->has_rss_peak, process ? process->rss_peak_bytes : 0));
 	torsh_json_set(object, "mapped_peak_bytes",
-		       process->vm.is_there ? torsh_json_u64(process->vm.peak_bytes) : torsh_json_text(NULL));
+		       known_or_null(process && process->vm.is_there, process ? process->vm.peak_bytes : 0));
 	torsh_json_set(object, "holders", make_holders(&overview->peak, overview->n_peak));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&overview->peak, overview->n_peak));
 	return object;

@@ -63,24 +63,25 @@ static void print_leaks(const struct overview *overview)
 
 static void print_peak(const struct overview *overview)
 {
-	const struct profile_process *process = overview->highest;
+	const struct peak *peak = &overview->highest;
+	const struct profile_process *process = peak->process;
+	uint64_t start_ns = process ? process->start_ns : 0;
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
-	uint64_t at_ns = process->heap.peak_ns > process->start_ns ? process->heap.peak_ns - process->start_ns : 0;
 
 	putchar('\n');
-	torsh_text_heading(stdout, "Peak: %s in %s, %s after the start",
-			   torsh_size_exact(process->heap.peak_bytes, bytes),
-			   torsh_text_blocks(process->heap.peak_blocks, blocks), torsh_size_duration(at_ns, at));
-	if (overview->n_processes > 1)
+	torsh_text_heading(stdout, "Peak%s: %s in %s, %s after the start", process ? "" : " of all processes together",
+			   torsh_size_exact(peak->bytes, bytes), torsh_text_blocks(peak->blocks, blocks),
+			   torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0, at));
+	if (process && overview->n_processes > 1)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
 		       process->pid);
-	if (process->has_rss_peak)
+	if (process && process->has_rss_peak)
 		printf("highest resident set: %s\n", torsh_size_exact(process->rss_peak_bytes, bytes));
-	if (process->vm.is_there)
+	if (process && process->vm.is_there)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
 		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),
 		       torsh_size_grouped(process->vm.unmaps, at));
-	print_holders(&overview->peak, overview->n_peak, process->heap.peak_bytes, false);
+	print_holders(&overview->peak, overview->n_peak, peak->bytes, !process);
 }
 
 static void print_temporary(const struct overview *overview, const struct overview_sums *sums)
@@ -155,6 +156,24 @@ static void print_threads(const struct overview *overview, const struct overview
 	free(threads);
 }
 
+/* Summed over the processes, which have the same ones. */
+static void print_counters(const struct overview *overview)
+{
+	const struct profile_process *first = overview->processes[0];
+	char number[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < first->n_counters; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < overview->n_processes; k++) {
+			if (i < overview->processes[k]->n_counters)
+				sum += overview->processes[k]->counters[i].value;
+		}
+		if (sum)
+			printf("  %s: %s\n", first->counters[i].name, torsh_size_grouped(sum, number));
+	}
+}
+
 /* What the numbers cost, and what they rest on. */
 static void print_agent(const struct overview *overview, const struct overview_sums *sums)
 {
@@ -172,11 +191,7 @@ static void print_agent(const struct overview *overview, const struct overview_s
 		if (process->allocator && *process->allocator)
 			printf("  allocator of pid %" PRIu32 ": %s\n", process->pid, process->allocator);
 	}
-	for (size_t i = 0; i < overview->highest->n_counters; i++) {
-		if (overview->highest->counters[i].value)
-			printf("  %s: %s\n", overview->highest->counters[i].name,
-			       torsh_size_grouped(overview->highest->counters[i].value, bytes));
-	}
+	print_counters(overview);
 }
 
 void torsh_overview_text(const struct overview *overview)

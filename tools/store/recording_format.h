@@ -32,7 +32,7 @@ enum chunk_coding { CHUNK_PLAIN, CHUNK_ZSTD };
 /* What a chunk holds: bits, so that a reader may pass over what it doesn't need. */
 enum chunk_kind {
 	CHUNK_TABLES = 1, /* session, processes, modules, functions, addresses, symbols, stacks */
-	CHUNK_TOTALS = 2, /* stack totals, heap, live, mappings, threads, series */
+	CHUNK_TOTALS = 2, /* stack totals, heap, live, mappings, threads, series, joint */
 	CHUNK_EVENTS = 4,
 	CHUNK_END = 8,
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/writer/memory.h"
+#include "tools/writer/order.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
@@ -33,6 +34,8 @@
 #define EVENTS_CHUNK (1u << 18)
 #define FORK_PATIENCE_NS 500000000u
 #define REASONS_MAX 8u
+#define JOINT_LAG_NS 100000000u /* what a process did before its hello was heard has its place in the session's sum */
+#define JOINT_LOGGED_MAX (1u << 20) /* changes that may wait for that */
 
 /* A child that said no hello yet when its parent was finished. */
 struct awaited_child {
@@ -61,6 +64,8 @@ struct drain {
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	int has_session;
 	uint32_t n_processes;
+	struct joint joint; /* of the processes whose clock is the first one's */
+	struct ticks_clock joint_clock;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
@@ -209,6 +214,8 @@ static void checkpoint(struct drain *drain, uint64_t now)
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
+	if (drain->n_processes > 1)
+		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -252,6 +259,31 @@ static void forget_child(struct drain *drain, pid_t pid)
 	pthread_mutex_unlock(&drain->lock);
 }
 
+/* Stamps of different clocks can't be put in order. */
+static int has_joint_clock(const struct drain *drain, const struct target *target)
+{
+	return !target->is_clock_foreign && target->tally.clock.rate == drain->joint_clock.rate;
+}
+
+/* From the second process on there is a sum to be kept. */
+static void join_processes(struct drain *drain, struct target *target)
+{
+	target->tally.process = target->number;
+	if (target->number == 1)
+		drain->joint_clock = target->tally.clock;
+	if (!has_joint_clock(drain, target)) {
+		torsh_tally_note(&target->tally, "its clock is not that of the session's first process: what it held "
+						 "is not in the session's peak");
+		return;
+	}
+	target->tally.joint = &drain->joint;
+	if (target->number == 1)
+		return;
+	for (uint32_t i = 0; i < drain->n_targets; i++)
+		torsh_tally_join(&drain->targets[i]->tally);
+	torsh_tally_join(&target->tally);
+}
+
 static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
@@ -275,6 +307,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	target->parent_number = parent ? parent->number : 0;
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
+	join_processes(drain, target);
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
@@ -370,6 +403,20 @@ static void add_summary(struct drain *drain, const struct target *target)
 	free(program);
 }
 
+/* What it had goes with its last event, or where it could not say that it ends, when we learnt of it. */
+static void leave_joint(struct target *target)
+{
+	struct tally *tally = &target->tally;
+	uint64_t now = torsh_ticks_now(&tally->clock), age;
+
+	torsh_tally_join(tally);
+	if (!tally->heap.joint)
+		return;
+	age = torsh_ticks_of_ns(&tally->clock, now_ns() - target->end_monotonic_ns);
+	torsh_joint_end(tally->heap.joint, tally->has_exited || tally->is_executing ? tally->last_stamp : now - age);
+	tally->heap.joint = NULL;
+}
+
 /* All is folded: its rows for good. */
 static void finish_target(struct drain *drain, uint32_t i)
 {
@@ -386,6 +433,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	torsh_rows_symbols(drain->file, target, drain->book);
 	look_for_stops(drain);
 	add_summary(drain, target);
+	leave_joint(target);
 	await_children(drain, target, now_ns());
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
@@ -422,6 +470,27 @@ static struct target_pass drain_all(struct drain *drain)
 			finish_target(drain, i);
 	}
 	return sum;
+}
+
+/* What no process can add to any more is put in order; what waits is bounded. */
+static void settle_joint(struct drain *drain)
+{
+	const struct ticks_clock *clock = &drain->joint_clock;
+	uint64_t bound = ORDER_NO_BOUND, lag;
+
+	if (!drain->joint.n_logged)
+		return;
+	if (drain->joint.n_logged < JOINT_LOGGED_MAX) {
+		lag = torsh_ticks_of_ns(clock, JOINT_LAG_NS);
+		bound = torsh_ticks_now(clock) - lag;
+	}
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		uint64_t own = torsh_target_bound(drain->targets[i]);
+
+		bound = drain->targets[i]->tally.joint && own < bound ? own : bound;
+	}
+	if (bound != ORDER_NO_BOUND)
+		torsh_joint_settle(&drain->joint, bound);
 }
 
 static int has_bytes(const struct drain *drain)
@@ -486,6 +555,9 @@ static void end_recording(struct drain *drain, int is_complete)
 		.n_reasons = drain->n_reasons,
 	};
 
+	torsh_joint_settle(&drain->joint, UINT64_MAX);
+	if (drain->n_processes > 1)
+		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
 	torsh_rows_end(drain->file, &end);
 	torsh_recording_finish(drain->file);
 	drain->file = NULL;
@@ -509,6 +581,7 @@ static void *run(void *argument)
 			drain->last_measure_ns = now;
 		}
 		pass = drain_all(drain);
+		settle_joint(drain);
 		if (must_stop && !drain->n_targets)
 			break;
 		if (now >= drain->next_checkpoint_ns)
@@ -565,6 +638,7 @@ void torsh_drain_destroy(struct drain *drain)
 		free(drain->reasons[i]);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
+	torsh_joint_destroy(&drain->joint);
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->children);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tools/writer/joint.h"
 #include "tools/writer/memory.h"
 
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
@@ -55,6 +56,8 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 
 	torsh_share_change(&site->live, &heap->axis, n, bytes);
 	site->is_changed = 1;
+	if (__builtin_expect(heap->joint != NULL, 0))
+		torsh_joint_note(heap->joint, heap->axis.last_stamp, number, n, bytes);
 }
 
 /* The sum's side is its caller's. */

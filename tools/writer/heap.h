@@ -37,9 +37,12 @@ struct heap_flow {
 	uint64_t allocs, alloc_bytes, frees;
 };
 
+struct joint_member;
+
 struct heap {
 	struct live_table live;
 	struct axis axis;
+	struct joint_member *joint; /* told of each change of a site; NULL: nobody is */
 	struct heap_site *sites; /* 0 is for the empty stack */
 	uint32_t n_sites, site_capacity;
 	uint64_t first_stamp; /* the times of blocks count from here */

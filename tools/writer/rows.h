@@ -35,6 +35,10 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 /* Names of functions for its addresses, from the files of its modules; for a target that has ended. */
 void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
 
+/* The session's peak so far; clock is that of the joint's stamps. */
+void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+		      enum recording_worth worth);
+
 struct rows_end {
 	int is_complete;
 	uint64_t at_ns;

@@ -36,6 +36,12 @@ void torsh_tally_destroy(struct tally *tally)
 	*tally = (struct tally){0};
 }
 
+void torsh_tally_join(struct tally *tally)
+{
+	if (tally->joint && !tally->heap.joint)
+		torsh_joint_add(tally->joint, &tally->heap, tally->process);
+}
+
 void torsh_tally_note(struct tally *tally, const char *format, ...)
 {
 	char text[512];
@@ -74,6 +80,7 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 		tally->lost_others += event->lost.others;
 		break;
 	case EVENT_FORK:
+		torsh_tally_join(tally);
 		tally->forks =
 			torsh_memory_grow(tally->forks, &tally->fork_capacity, tally->n_forks, sizeof(*tally->forks));
 		tally->forks[tally->n_forks++] = (struct tally_fork){

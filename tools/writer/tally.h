@@ -10,6 +10,7 @@
 #include "tools/writer/code_table.h"
 #include "tools/writer/heap.h"
 #include "tools/writer/intake.h"
+#include "tools/writer/joint.h"
 #include "tools/writer/mappings.h"
 #include "tools/writer/series.h"
 #include "tools/writer/ticks.h"
@@ -55,6 +56,8 @@ struct tally {
 	int32_t exit_status;
 	int is_executing; /* an EXEC event that hasn't failed was seen */
 
+	struct joint *joint; /* that the heap joins when the process forks, unless it did before; NULL: none */
+	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept */
 };
@@ -62,6 +65,9 @@ struct tally {
 /* view and clock stay the caller's; view must outlive the tally. */
 void torsh_tally_create(struct tally *tally, const struct channel_view *view, const struct ticks_clock *clock);
 void torsh_tally_destroy(struct tally *tally);
+
+/* The process is not the session's only one: its heap joins the session's sum, where there is one. */
+void torsh_tally_join(struct tally *tally);
 
 /* A sentence for the report; each is kept once. */
 void torsh_tally_note(struct tally *tally, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -255,12 +255,28 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 		for (uint32_t i = 0; i < target->n_intakes; i++)
 			target->intakes[i]->bound = ORDER_NO_BOUND;
 	}
+	target->limit = limit;
 	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes, limit, budget);
 	if (!over)
 		end_closed_slots(target, closed);
 	else if (!pass.n_copied && !pass.n_folded)
 		end_all(target);
 	return pass;
+}
+
+uint64_t torsh_target_bound(const struct target *target)
+{
+	uint64_t bound = target->limit;
+
+	for (uint32_t i = 0; i < target->n_intakes; i++) {
+		const struct intake *intake = target->intakes[i];
+		uint64_t own = intake->first < intake->n_events ? intake->events[intake->first].stamp
+								: torsh_intake_bound(intake);
+
+		bound = own < bound ? own : bound;
+	}
+	/* Of one that has ended but not yet been drained only this is sure. */
+	return bound == ORDER_NO_BOUND ? target->tally.last_stamp : bound;
 }
 
 int torsh_target_has_bytes(const struct target *target)

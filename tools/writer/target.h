@@ -46,6 +46,7 @@ struct target {
 	uint32_t n_intakes;
 	struct tally tally;
 	struct target_counts ended; /* of slots' uses that are over */
+	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
 	uint64_t last_rss_ns;
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
@@ -76,6 +77,9 @@ struct target_pass {
 
 /* Take what the rings have and fold what order allows, about `budget` events at most. */
 struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget);
+
+/* Up to where its events were folded: no other comes with a stamp below this, but for those of Heap.late_events. */
+uint64_t torsh_target_bound(const struct target *target);
 
 /* Is anything on the rings? For the moment before a deep sleep. */
 int torsh_target_has_bytes(const struct target *target);

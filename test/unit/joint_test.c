@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The sum of several heaps says the same as a naive replay that looks at all of them after every event: the peak, its
+ * moment, and what each stack of each process had of it. Processes are folded in turns of random length, come and end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/writer/heap.h"
+#include "tools/writer/joint.h"
+
+#define N_PROCESSES 6u
+#define N_SITES 4u
+#define N_PLACES 12u
+#define N_EVENTS 600u
+#define N_SESSIONS 1500u
+
+struct event {
+	uint32_t process, place, site;
+	uint64_t size; /* 0: the block ends; a process's last event ends it */
+	int is_last;
+};
+
+struct replay {
+	uint64_t sizes[N_PROCESSES][N_PLACES];
+	uint32_t sites[N_PROCESSES][N_PLACES];
+	uint64_t peak, peak_stamp, peak_blocks, peak_of[N_PROCESSES][N_SITES];
+};
+
+struct process {
+	struct heap heap;
+	struct stack_table stacks;
+	uint32_t sites[N_SITES];
+	struct heap_flow flow;
+	struct joint_member *member;
+	uint32_t next; /* its next event is this one or a later one */
+	int has_ended;
+};
+
+static void look_at_peak(struct replay *replay, uint64_t stamp)
+{
+	uint64_t bytes = 0, blocks = 0, of[N_PROCESSES][N_SITES] = {{0}};
+
+	for (uint32_t p = 0; p < N_PROCESSES; p++) {
+		for (uint32_t i = 0; i < N_PLACES; i++) {
+			bytes += replay->sizes[p][i];
+			blocks += replay->sizes[p][i] != 0;
+			of[p][replay->sites[p][i]] += replay->sizes[p][i];
+		}
+	}
+	if (bytes <= replay->peak)
+		return;
+	replay->peak = bytes;
+	replay->peak_blocks = blocks;
+	replay->peak_stamp = stamp;
+	memcpy(replay->peak_of, of, sizeof(of));
+}
+
+static void replay_event(struct replay *replay, const struct event *event, uint64_t stamp)
+{
+	if (event->is_last)
+		memset(replay->sizes[event->process], 0, sizeof(replay->sizes[event->process]));
+	else
+		replay->sizes[event->process][event->place] = event->size;
+	replay->sites[event->process][event->place] = event->site;
+	look_at_peak(replay, stamp);
+}
+
+/* Of a process only what it did since it began and before it ended. */
+static void make_events(struct event *events, uint64_t *random)
+{
+	uint32_t ends[N_PROCESSES];
+
+	for (uint32_t p = 0; p < N_PROCESSES; p++)
+		ends[p] = N_EVENTS / 2 + (uint32_t)random_below(random, N_EVENTS);
+	for (uint32_t i = 0; i < N_EVENTS; i++) {
+		uint32_t p = (uint32_t)random_below(random, N_PROCESSES);
+		int is_alive = i < ends[p];
+
+		events[i] = (struct event){
+			.process = p,
+			.place = (uint32_t)random_below(random, N_PLACES),
+			.site = (uint32_t)random_below(random, N_SITES),
+			.size = random_below(random, 3) ? 1 + random_below(random, 1000) : 0,
+			.is_last = !is_alive,
+		};
+	}
+}
+
+static void begin(struct process *process)
+{
+	memset(process, 0, sizeof(*process));
+	torsh_heap_create(&process->heap, 0);
+	torsh_stacks_create(&process->stacks);
+	for (uint32_t i = 0; i < N_SITES; i++)
+		process->sites[i] = torsh_heap_site(&process->heap, &process->stacks,
+						    torsh_stacks_push(&process->stacks, 0, i, torsh_stacks_hash(0, i)));
+}
+
+static void destroy(struct process *process)
+{
+	torsh_heap_destroy(&process->heap);
+	torsh_stacks_destroy(&process->stacks);
+}
+
+static void fold(struct process *process, const struct event *event, uint64_t stamp)
+{
+	uint64_t address = 0x1000 + 16 * event->place;
+
+	if (process->has_ended)
+		return;
+	if (event->is_last) {
+		torsh_joint_end(process->member, stamp);
+		process->heap.joint = NULL;
+		process->has_ended = 1;
+	} else if (event->size) {
+		/* As one change, where a block was there: what realloc does. */
+		torsh_heap_realloc_begin(&process->heap, &process->flow, stamp, address);
+		torsh_heap_alloc(&process->heap, &process->flow,
+				 &(struct heap_alloc){.stamp = stamp,
+						      .address = address,
+						      .size = event->size,
+						      .site = process->sites[event->site],
+						      .is_realloc = 1});
+	} else {
+		torsh_heap_free(&process->heap, &process->flow, stamp, address);
+	}
+}
+
+/* Fold the process's events up to number `until`, stamps being numbers and 1. */
+static void fold_some(struct process *process, uint32_t number, const struct event *events, uint32_t until)
+{
+	for (; process->next < until; process->next++) {
+		if (events[process->next].process == number)
+			fold(process, &events[process->next], process->next + 1);
+	}
+}
+
+static uint32_t least_next(const struct process *processes)
+{
+	uint32_t least = N_EVENTS;
+
+	for (uint32_t p = 0; p < N_PROCESSES; p++)
+		least = processes[p].next < least ? processes[p].next : least;
+	return least;
+}
+
+static const struct joint_member *find_member(const struct joint *joint, uint32_t process)
+{
+	const struct joint_member *member = joint->members;
+
+	while (member && member->process != process)
+		member = member->next;
+	return member;
+}
+
+static void compare(struct joint *joint, const struct replay *replay, const struct process *processes)
+{
+	torsh_joint_settle(joint, UINT64_MAX);
+	torsh_axis_settle(&joint->axis);
+	assert_int_equal(joint->n_logged, 0);
+	assert_int_equal(joint->late_changes, 0);
+	assert_int_equal(joint->axis.peak_bytes, replay->peak);
+	assert_int_equal(joint->axis.peak_n, replay->peak_blocks);
+	assert_int_equal(joint->axis.peak_stamp, replay->peak_stamp);
+	for (uint32_t p = 0; p < N_PROCESSES; p++) {
+		const struct joint_member *member = find_member(joint, p);
+
+		for (uint32_t i = 0; i < N_SITES; i++) {
+			uint32_t site = processes[p].sites[i];
+			uint64_t bytes = 0;
+
+			if (member && site < member->n_shares)
+				bytes = torsh_joint_peak_bytes(joint, &member->shares[site]);
+			assert_int_equal(bytes, replay->peak_of[p][i]);
+		}
+	}
+}
+
+static void check_session(uint64_t seed)
+{
+	struct process processes[N_PROCESSES];
+	struct event events[N_EVENTS];
+	struct replay replay;
+	struct joint joint = {0};
+	uint64_t random = seed;
+	/* Up to here the first process is the only one. */
+	uint32_t alone = (uint32_t)random_below(&random, N_EVENTS / 4);
+
+	memset(&replay, 0, sizeof(replay));
+	make_events(events, &random);
+	for (uint32_t i = 0; i < alone; i++)
+		events[i].process = 0;
+	for (uint32_t i = 0; i < N_EVENTS; i++)
+		replay_event(&replay, &events[i], i + 1);
+	for (uint32_t p = 0; p < N_PROCESSES; p++)
+		begin(&processes[p]);
+	fold_some(&processes[0], 0, events, alone);
+	for (uint32_t p = 0; p < N_PROCESSES; p++) {
+		processes[p].next = alone;
+		processes[p].member = torsh_joint_add(&joint, &processes[p].heap, p);
+	}
+	while (least_next(processes) < N_EVENTS) {
+		uint32_t p = (uint32_t)random_below(&random, N_PROCESSES);
+		uint32_t until = processes[p].next + (uint32_t)random_below(&random, 60);
+
+		fold_some(&processes[p], p, events, until < N_EVENTS ? until : N_EVENTS);
+		torsh_joint_settle(&joint, least_next(processes) + 1);
+	}
+	compare(&joint, &replay, processes);
+	torsh_joint_destroy(&joint);
+	for (uint32_t p = 0; p < N_PROCESSES; p++)
+		destroy(&processes[p]);
+}
+
+static void the_sum_is_that_of_a_naive_replay(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < N_SESSIONS; seed++)
+		check_session(seed);
+}
+
+static void a_change_that_comes_late_counts_from_then_on(void **state)
+{
+	struct process processes[2];
+	struct joint joint = {0};
+
+	(void)state;
+	for (uint32_t p = 0; p < 2; p++) {
+		begin(&processes[p]);
+		processes[p].member = torsh_joint_add(&joint, &processes[p].heap, p);
+	}
+	fold(&processes[0], &(struct event){.size = 100}, 10);
+	fold(&processes[0], &(struct event){.size = 0}, 20);
+	torsh_joint_settle(&joint, 30);
+	fold(&processes[1], &(struct event){.size = 70}, 15);
+	torsh_joint_settle(&joint, UINT64_MAX);
+	torsh_axis_settle(&joint.axis);
+	assert_int_equal(joint.late_changes, 1);
+	assert_int_equal(joint.axis.peak_bytes, 100);
+	assert_int_equal(joint.axis.bytes, 70);
+	torsh_joint_destroy(&joint);
+	for (uint32_t p = 0; p < 2; p++)
+		destroy(&processes[p]);
+}
+
+static void processes_that_had_nothing_at_the_peak_are_forgotten(void **state)
+{
+	struct joint joint = {0};
+	struct process first;
+
+	(void)state;
+	begin(&first);
+	first.member = torsh_joint_add(&joint, &first.heap, 0);
+	fold(&first, &(struct event){.size = 1000000}, 1);
+	for (uint32_t i = 1; i < 1000; i++) {
+		struct process other;
+
+		begin(&other);
+		other.member = torsh_joint_add(&joint, &other.heap, i);
+		/* The peak is in the hundredth. */
+		fold(&other, &(struct event){.size = i == 100 ? 5000 : 10}, 2 * i);
+		fold(&other, &(struct event){.is_last = 1}, 2 * i + 1);
+		torsh_joint_settle(&joint, 2 * i + 2);
+		destroy(&other);
+	}
+	assert_int_equal(joint.axis.peak_bytes, 1005000);
+	assert_non_null(find_member(&joint, 0));
+	assert_non_null(find_member(&joint, 100));
+	assert_ptr_equal(joint.members->next->next, NULL);
+	torsh_joint_destroy(&joint);
+	destroy(&first);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_sum_is_that_of_a_naive_replay),
+		cmocka_unit_test(a_change_that_comes_late_counts_from_then_on),
+		cmocka_unit_test(processes_that_had_nothing_at_the_peak_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

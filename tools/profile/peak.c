@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/peak.h. */
+#include "tools/profile/peak.h"
+
+static const struct profile_process *highest_of(struct profile_process *const *processes, size_t n)
+{
+	const struct profile_process *highest = processes[0];
+
+	for (size_t i = 1; i < n; i++) {
+		if (processes[i]->heap.peak_bytes > highest->heap.peak_bytes)
+			highest = processes[i];
+	}
+	return highest;
+}
+
+struct peak torsh_peak_choose(const struct profile *profile, struct profile_process *const *processes, size_t n)
+{
+	const struct profile_joint *joint = &profile->joint;
+	const struct profile_heap *heap;
+	struct peak peak;
+
+	if (n > 1 && n == profile->n_processes && joint->is_there)
+		return (struct peak){
+			.is_known = true,
+			.bytes = joint->peak_bytes,
+			.blocks = joint->peak_blocks,
+			.at_ns = joint->peak_ns,
+		};
+	peak.process = highest_of(processes, n);
+	heap = &peak.process->heap;
+	peak.is_known = heap->is_there;
+	peak.bytes = heap->peak_bytes;
+	peak.blocks = heap->peak_blocks;
+	peak.at_ns = heap->peak_ns;
+	return peak;
+}
+
+void torsh_peak_collect(struct holders *holders, const struct peak *peak, const struct profile *profile)
+{
+	if (peak->process) {
+		torsh_holders_collect(holders, peak->process, HOLDERS_PEAK);
+		return;
+	}
+	for (size_t i = 0; i < profile->n_processes; i++)
+		torsh_holders_collect(holders, profile->processes[i], HOLDERS_JOINT_PEAK);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The highest moment of the heap: of one process, or of all processes of a session together.
+ */
+#ifndef TORSH_PROFILE_PEAK_H
+#define TORSH_PROFILE_PEAK_H
+
+#include "tools/profile/holders.h"
+
+struct peak {
+	/* The one whose peak it is; NULL: the sum of all. */
+	const struct profile_process *process;
+	bool is_known;
+	uint64_t bytes, blocks;
+	uint64_t at_ns; /* since the session's start */
+};
+
+/*
+ * The peak of the processes asked for, of n >= 1. Only of all together is the sum known; of some of them it is the
+ * highest peak that one had.
+ */
+struct peak torsh_peak_choose(const struct profile *profile, struct profile_process *const *processes, size_t n);
+
+/* Who held memory then. */
+void torsh_peak_collect(struct holders *holders, const struct peak *peak, const struct profile *profile);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The heaps of a session's processes as one sum over time, with its exact peak and what each process's stacks had of
+ * it. Processes are folded one by one, each as far as its own rings allow; here their changes wait in logs until no
+ * process can bring an older one, and are then taken in the order of their stamps.
+ *
+ * That order is needed only where a new peak can be. The changes of a span of time are taken process by process when
+ * what each of them rose by at most, all together, does not lead above the peak that is known: so it is nearly always.
+ *
+ * A session of one process needs none of this, and pays nothing: the sum begins when a process is seen to fork, or a
+ * second one says hello, with what the first one's heap is then.
+ *
+ * What a process had goes when it ends: with its last event where it said that it exits or becomes another program, and
+ * when the writer learnt of its death where it was killed.
+ */
+#ifndef TORSH_WRITER_JOINT_H
+#define TORSH_WRITER_JOINT_H
+
+#include "tools/writer/axis.h"
+
+struct heap;
+
+#define JOINT_NO_SITE UINT32_MAX /* a change of this site: the process ended */
+
+struct joint_change {
+	uint64_t stamp;
+	int64_t bytes;
+	uint32_t site; /* of the process's heap */
+	int32_t n; /* blocks */
+};
+
+struct joint_share {
+	struct share share;
+	uint32_t stack;
+};
+
+/* One process. */
+struct joint_member {
+	struct joint_member *next;
+	struct joint *joint;
+	const struct heap *heap; /* NULL: the process has ended */
+	uint32_t process; /* number in the session */
+	struct joint_change *log; /* in the order of stamps: [first, n) */
+	uint32_t first, n, capacity;
+	struct joint_share *shares; /* by site */
+	uint32_t n_shares, share_capacity;
+	int has_ended; /* and that was taken */
+	uint32_t kept_for; /* number of the peak that it had a share of when that was last asked, and 1; 0: not asked */
+};
+
+struct joint {
+	struct axis axis;
+	struct joint_member *members; /* that are alive, or had a share of the peak */
+	uint64_t settled; /* changes with a stamp below this were taken */
+	uint64_t n_logged; /* in all logs */
+	uint64_t late_changes; /* that came when younger ones had been taken: counted as of then */
+	uint32_t n_added; /* processes, ever */
+};
+
+void torsh_joint_destroy(struct joint *joint);
+
+/*
+ * A process joins; its heap's changes from now on go to the member's log. The first one joins with all that its heap
+ * holds and ever held, others with an empty heap.
+ */
+struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uint32_t process);
+
+/* A change of the member's heap; stamps never go back. */
+void torsh_joint_note(struct joint_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes);
+
+/* The member's process ended at that time; its heap is not looked at any more. */
+void torsh_joint_end(struct joint_member *member, uint64_t stamp);
+
+/* Take all changes below the stamp: no process will bring others. UINT64_MAX: all. */
+void torsh_joint_settle(struct joint *joint, uint64_t stamp);
+
+/* What a share was at the peak of all that was settled. */
+static inline uint64_t torsh_joint_peak_bytes(const struct joint *joint, const struct joint_share *share)
+{
+	return torsh_share_peak_bytes(&share->share, &joint->axis);
+}
+
+static inline uint64_t torsh_joint_peak_n(const struct joint *joint, const struct joint_share *share)
+{
+	return torsh_share_peak_n(&share->share, &joint->axis);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The session's peak: the sum, and what each process had of it.
+ */
+#include "tools/writer/heap.h"
+#include "tools/writer/joint.h"
+#include "tools/writer/rows_parts.h"
+
+static int has_share(const struct joint *joint, const struct joint_share *share)
+{
+	return torsh_joint_peak_bytes(joint, share) || torsh_joint_peak_n(joint, share);
+}
+
+/* At most ROWS_BATCH shares from *site on. */
+static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const struct joint_member *member, uint32_t *site)
+{
+	const struct joint *joint = member->joint;
+	uint32_t n = member->n_shares - *site < ROWS_BATCH ? member->n_shares - *site : ROWS_BATCH, i = 0;
+
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, blocks, n);
+	ROWS_COLUMN(memory, row, bytes, n);
+	for (; *site < member->n_shares && i < n; (*site)++) {
+		const struct joint_share *share = &member->shares[*site];
+
+		if (!has_share(joint, share))
+			continue;
+		row->stack[i] = member->heap ? member->heap->sites[*site].stack : share->stack;
+		row->blocks[i] = torsh_joint_peak_n(joint, share);
+		row->bytes[i++] = torsh_joint_peak_bytes(joint, share);
+	}
+	row->n_stack = row->n_blocks = row->n_bytes = i;
+}
+
+static void put_sum(Torsh__Joint *row, const struct joint *joint, const struct ticks_clock *clock)
+{
+	ROWS_SET(row, peak_number, joint->axis.peak_number);
+	ROWS_SET(row, peak_bytes, joint->axis.peak_bytes);
+	ROWS_SET(row, peak_blocks, joint->axis.peak_n);
+	ROWS_SET(row, peak_ns, torsh_ticks_to_ns(clock, joint->axis.peak_stamp));
+	ROWS_SET(row, late_changes, joint->late_changes);
+}
+
+static void append(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	chunk.n_joint = 1;
+	chunk.joint = &row;
+	torsh_recording_append(file, &chunk, worth);
+}
+
+void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+		      enum recording_worth worth)
+{
+	Torsh__Joint sum = TORSH__JOINT__INIT;
+
+	torsh_axis_settle(&joint->axis);
+	put_sum(&sum, joint, clock);
+	append(file, &sum, worth);
+	for (const struct joint_member *member = joint->members; member; member = member->next) {
+		uint32_t site = 0;
+
+		while (site < member->n_shares) {
+			Torsh__Joint row = TORSH__JOINT__INIT;
+			struct rows_memory memory = {0};
+
+			put_sum(&row, joint, clock);
+			ROWS_SET(&row, process, member->process);
+			put_shares(&row, &memory, member, &site);
+			if (row.n_stack)
+				append(file, &row, worth);
+			torsh_rows_free(&memory);
+		}
+	}
+}

@@ -194,7 +194,7 @@ static void shorten_log(struct joint_member *member)
 {
 	uint32_t n_left = member->n - member->first;
 
-	if (n_left > member->first)
+	if (!member->first || n_left > member->first)
 		return;
 	memcpy(member->log, member->log + member->first, n_left * sizeof(*member->log));
 	member->first = 0;

@@ -132,13 +132,16 @@ static int serve(const struct options *options)
 		.socket_path = options->socket,
 		.signal_fd = take_signals(),
 		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.first_pidfd = options->first_pidfd,
 	};
 	struct drain_options drain_options = {
 		.recording_fd = RECORDING_FD,
+		.recording_path = options->recording,
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.done_fd = control.done_fd,
+		.answer_fd = control.answer_fd,
 	};
 	struct drain *drain;
 	int result;
@@ -147,7 +150,7 @@ static int serve(const struct options *options)
 	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
 	drain = torsh_drain_start(&drain_options);
-	if (!drain || control.signal_fd < 0 || control.done_fd < 0) {
+	if (!drain || control.signal_fd < 0 || control.done_fd < 0 || control.answer_fd < 0) {
 		fprintf(stderr, "torsh: the writer can't start: %s\n", strerror(errno));
 		return 1;
 	}

@@ -127,6 +127,9 @@ struct channel_header {
 	 * full exchanges it to 0 and wakes.
 	 */
 	alignas(64) _Atomic uint32_t writer_sleeps;
+
+	/* Stored by the writer, read with every allocation: 1 says that new blocks need not be sent. */
+	alignas(64) _Atomic uint32_t is_paused;
 };
 
 _Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the header has outgrown its pages");

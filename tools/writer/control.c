@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/writer/caller.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/process_info.h"
 
@@ -17,15 +18,16 @@
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
 #define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
-#define CALLERS_MAX 64u /* connections without a hello; the oldest has to go for one more */
+#define CALLERS_MAX 64u /* connections that said no hello; the oldest has to go for one more */
 
-enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_CALLER, WATCH_TARGET };
+enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_ANSWER, WATCH_CALLER, WATCH_TARGET };
 
 /* What epoll tells of: a descriptor and what it is. */
 struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
+	struct job *job; /* of a caller: what it waits for, the drain's */
 	struct watch *next; /* of callers or targets */
 };
 
@@ -33,7 +35,7 @@ struct control {
 	const struct control_options *options;
 	struct drain *drain;
 	int epoll_fd;
-	struct watch socket, signal, done;
+	struct watch socket, signal, done, answer;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
 	struct watch *targets; /* that live */
@@ -42,6 +44,14 @@ struct control {
 	uint64_t start_ns, last_change_ns;
 	int must_end;
 };
+
+static void clear_event(struct control *control, int fd)
+{
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		control->must_end = 1;
+}
 
 static int watch_fd(struct control *control, struct watch *watch)
 {
@@ -60,6 +70,8 @@ static void drop_watch(struct control *control, struct watch **list, struct watc
 	if (watch->kind == WATCH_CALLER) {
 		close(watch->fd);
 		control->n_callers--;
+		if (watch->job)
+			watch->job->asker = NULL;
 	}
 	watch->next = control->gone;
 	watch->fd = -1;
@@ -81,6 +93,7 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 {
 	struct target *target = watch->target;
 
+	control->last_change_ns = torsh_ticks_monotonic_ns();
 	drop_watch(control, &control->targets, watch);
 	torsh_drain_tell(control->drain, target, fate);
 }
@@ -117,6 +130,7 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 	watch->next = control->targets;
 	control->targets = watch;
 	control->n_targets++;
+	control->last_change_ns = torsh_ticks_monotonic_ns();
 	torsh_drain_add(control->drain, target);
 	if (pidfd < 0)
 		tell_fate(control, watch, TARGET_DIED);
@@ -124,80 +138,47 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 		tell_fate(control, watch, TARGET_LEFT);
 }
 
-/* The one descriptor of a message, or -1; any more of them are closed. */
-static int take_descriptor(struct msghdr *message)
-{
-	int taken = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (taken < 0)
-				taken = fd;
-			else
-				close(fd);
-		}
-	}
-	return taken;
-}
-
-static int is_hello(const struct channel_hello *hello, ssize_t n)
-{
-	return n == (ssize_t)sizeof(*hello) && !memcmp(hello->magic, CHANNEL_MAGIC, sizeof(hello->magic)) &&
-	       hello->version == CHANNEL_VERSION;
-}
-
-/* Returns the channel's descriptor with the sender's pid, or -errno; -EAGAIN: nothing was said yet. */
-static int receive_hello(int fd, pid_t *pid)
-{
-	struct channel_hello hello;
-	struct ucred sender;
-	socklen_t n_sender = sizeof(sender);
-	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
-	} control;
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	int channel_fd;
-
-	if (n < 0)
-		return -errno;
-	channel_fd = take_descriptor(&message);
-	if (channel_fd < 0)
-		return -EPROTO;
-	if (!is_hello(&hello, n) || (message.msg_flags & MSG_TRUNC) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &n_sender) || sender.uid != geteuid() || sender.pid <= 0) {
-		close(channel_fd);
-		return -EPROTO;
-	}
-	*pid = sender.pid;
-	return channel_fd;
-}
-
 static void hear_caller(struct control *control, struct watch *watch)
 {
-	pid_t pid = 0;
-	int fd = receive_hello(watch->fd, &pid), pidfd;
+	struct caller_message message;
+	int result = torsh_caller_hear(watch->fd, &message), pidfd;
 
-	if (fd == -EAGAIN || fd == -EINTR)
+	if (result == -EAGAIN) {
+		/* It has come to say hello, mostly: that may take a moment. */
+		control->last_change_ns = torsh_ticks_monotonic_ns();
 		return;
-	pidfd = fd >= 0 ? torsh_process_of_peer(watch->fd, pid) : -1;
+	}
+	if (result || watch->job) {
+		if (!result && message.channel_fd >= 0)
+			close(message.channel_fd);
+		drop_watch(control, &control->callers, watch);
+		return;
+	}
+	if (message.kind == CALLER_REQUEST) {
+		watch->job = torsh_job_create(&message.request, watch);
+		torsh_drain_ask(control->drain, watch->job);
+		return;
+	}
+	pidfd = torsh_process_of_peer(watch->fd, message.pid);
 	drop_watch(control, &control->callers, watch);
-	if (fd >= 0)
-		attach(control, fd, pid, pidfd);
+	attach(control, message.channel_fd, message.pid, pidfd);
+}
+
+/* Who went away meanwhile is answered no more. */
+static void send_answers(struct control *control)
+{
+	struct job *job;
+
+	clear_event(control, control->options->answer_fd);
+	while ((job = torsh_drain_answered(control->drain))) {
+		struct watch *watch = job->asker;
+
+		if (watch) {
+			torsh_caller_answer(watch->fd, &job->answer, job->fds, 2);
+			drop_watch(control, &control->callers, watch);
+		}
+		torsh_job_destroy(job);
+	}
 }
 
 static void drop_oldest_caller(struct control *control)
@@ -230,19 +211,10 @@ static void accept_callers(struct control *control)
 	}
 }
 
-static void clear_done(struct control *control)
-{
-	uint64_t n;
-
-	if (read(control->options->done_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
-		control->must_end = 1;
-}
-
 static void handle(struct control *control, struct watch *watch)
 {
 	if (watch->fd < 0)
 		return;
-	control->last_change_ns = torsh_ticks_monotonic_ns();
 	switch (watch->kind) {
 	case WATCH_SOCKET:
 		accept_callers(control);
@@ -251,7 +223,11 @@ static void handle(struct control *control, struct watch *watch)
 		control->must_end = 1;
 		break;
 	case WATCH_DONE:
-		clear_done(control);
+		control->last_change_ns = torsh_ticks_monotonic_ns();
+		clear_event(control, control->options->done_fd);
+		break;
+	case WATCH_ANSWER:
+		send_answers(control);
 		break;
 	case WATCH_CALLER:
 		hear_caller(control, watch);
@@ -307,7 +283,7 @@ static void wait_for_drain(struct control *control)
 
 	while (torsh_drain_finished(control->drain) < control->n_targets) {
 		poll(&done, 1, -1);
-		clear_done(control);
+		clear_event(control, control->options->done_fd);
 	}
 }
 
@@ -349,6 +325,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		.socket = {.kind = WATCH_SOCKET, .fd = options->socket_fd},
 		.signal = {.kind = WATCH_SIGNAL, .fd = options->signal_fd},
 		.done = {.kind = WATCH_DONE, .fd = options->done_fd},
+		.answer = {.kind = WATCH_ANSWER, .fd = options->answer_fd},
 		.start_ns = torsh_ticks_monotonic_ns(),
 	};
 	int result;
@@ -360,6 +337,8 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		result = watch_fd(&control, &control.signal);
 	if (!result)
 		result = watch_fd(&control, &control.done);
+	if (!result)
+		result = watch_fd(&control, &control.answer);
 	if (!result)
 		result = serve(&control);
 	/* From here on who joins is told so at once; who came in between is served to the end. */

@@ -10,13 +10,16 @@
 #include <stdint.h>
 
 #include "tools/store/recording_write.h"
+#include "tools/writer/jobs.h"
 #include "tools/writer/target.h"
 
 struct drain_options {
 	int recording_fd; /* stays the caller's */
+	const char *recording_path; /* said to who asks */
 	struct recording_limits limits;
 	int is_full; /* keep every event */
 	int done_fd; /* an eventfd: written to whenever a target is finished and gone */
+	int answer_fd; /* the same whenever a job is answered */
 };
 
 /* What is said of a finished process on stderr. */
@@ -47,6 +50,10 @@ int torsh_drain_had_children(struct drain *drain);
 
 /* Is a child that a finished process forked perhaps still on its way to say hello? */
 int torsh_drain_awaits_child(struct drain *drain);
+
+/* Hand a job over; the next one that was answered, or NULL: those that were asked are answered in their order. */
+void torsh_drain_ask(struct drain *drain, struct job *job);
+struct job *torsh_drain_answered(struct drain *drain);
 
 /* All targets are finished: write the end and stop the thread. */
 void torsh_drain_stop(struct drain *drain, int is_complete);

@@ -120,13 +120,31 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 	count_alloc(heap, flow, alloc);
 }
 
+static void count_unknown(struct heap *heap)
+{
+	if (heap->was_paused)
+		heap->pause_frees++;
+	else
+		heap->unknown_frees++;
+}
+
+void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
+{
+	struct live_block *block = torsh_live_find(&heap->live, address);
+
+	if (!block)
+		return;
+	end_unseen(heap, block, stamp);
+	torsh_live_remove(&heap->live, block);
+}
+
 void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
 {
 	struct live_block *block = torsh_live_find(&heap->live, address);
 
 	flow->frees++;
 	if (__builtin_expect(!block, 0)) {
-		heap->unknown_frees++;
+		count_unknown(heap);
 		return;
 	}
 	heap->frees++;
@@ -150,7 +168,7 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_
 		torsh_heap_realloc_failed(heap, flow, stamp);
 	block = torsh_live_find(&heap->live, address);
 	if (!block) {
-		heap->unknown_frees++;
+		count_unknown(heap);
 		return;
 	}
 	flow->old = *block;

@@ -4,7 +4,7 @@
  * temporaries, sizes. Owned by the drain thread.
  *
  * What the program did wrong, or the agent could not see, is counted and never fatal:
- *	a free of an address where nothing lives	unknown_frees
+ *	a free of an address where nothing lives	unknown_frees; pause_frees once recording was paused
  *	a block where one lives already			implicit_frees: the old one ends, its free was not seen
  *	a realloc of an address where nothing lives	unknown_frees, and an ordinary allocation
  * A realloc is one change from the old block to the new. Between its two events the old block still counts, though
@@ -35,6 +35,7 @@ struct heap_flow {
 	uint32_t is_reallocating;
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
+	uint32_t n_turned; /* the tally's, at its latest event */
 };
 
 struct joint_member;
@@ -50,6 +51,8 @@ struct heap {
 	uint64_t n_usable_unknown; /* live blocks without */
 	uint64_t allocs, alloc_bytes, frees, reallocs, temporary;
 	uint64_t unknown_frees, implicit_frees;
+	uint64_t pause_frees; /* of addresses where nothing lives, since recording was first paused */
+	int was_paused;
 	uint64_t size_blocks[HEAP_SIZE_CLASSES];
 };
 
@@ -78,6 +81,9 @@ struct heap_alloc {
 void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc);
 void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
 void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address);
+
+/* A block that is not to be recorded was allocated there: one that lived ends, its free was not seen. */
+void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address);
 
 /* The realloc under way did not happen, or its end will never be known: the old block lives on. */
 void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/rows.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	Torsh__Session row = TORSH__SESSION__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	char host[256] = "", version[] = TORSH_VERSION, full[] = "full", folded[] = "folded";
+	char *recording = session->recording ? torsh_memory_text(session->recording) : NULL;
 
 	gethostname(host, sizeof(host) - 1);
 	ROWS_SET(&row, format, RECORDING_FORMAT);
@@ -38,8 +40,16 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	row.agent_version = version;
 	row.host = host;
 	row.record = session->is_full ? full : folded;
+	row.n_paused_ns = session->n_paused;
+	row.paused_ns = session->paused_ns;
+	row.n_resumed_ns = session->n_resumed;
+	row.resumed_ns = session->resumed_ns;
+	row.recording = recording;
+	if (recording)
+		ROWS_SET(&row, taken_ns, session->taken_ns);
 	chunk.session = &row;
 	torsh_recording_append(file, &chunk, RECORDING_LAST);
+	free(recording);
 }
 
 void torsh_rows_process(struct recording_file *file, const struct target *target)
@@ -78,6 +88,12 @@ static void mark_all_changed(struct heap *heap)
 {
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
+}
+
+static void mark_all_written(struct heap *heap)
+{
+	for (uint32_t i = 0; i < heap->n_sites; i++)
+		heap->sites[i].is_changed = 0;
 }
 
 static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
@@ -125,6 +141,20 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
 	torsh_rows_append_tables(file, target, worth);
 	append_totals(file, target, worth);
+	mark_all_written(&target->tally.heap);
+}
+
+int torsh_rows_target_aside(struct recording_file *file, struct target *target)
+{
+	struct rows_state *written = target->rows, state = {0};
+
+	if (written)
+		state = *written;
+	target->rows = &state;
+	torsh_rows_append_tables(file, target, RECORDING_LAST);
+	append_totals(file, target, RECORDING_LAST);
+	target->rows = written;
+	return state.has_missed || state.n_stacks < target->tally.stacks.n_rows ? -EIO : 0;
 }
 
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least)

@@ -19,8 +19,13 @@ struct rows_state {
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
 	int is_full;
+	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
+	uint32_t n_paused, n_resumed;
+	const char *recording; /* NULL; in a snapshot the path of the recording that goes on */
+	uint64_t taken_ns; /* there: its moment */
 };
 
+/* The session's row; again whenever it has changed. */
 void torsh_rows_session(struct recording_file *file, const struct rows_session *session);
 
 /* The process's row alone, as soon as it is known. */
@@ -28,6 +33,18 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 
 /* Everything that changed since the last time; worth RECORDING_LAST: for good. */
 void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth);
+
+/*
+ * Into another file, which will be read behind the target's recording: what that one lacks so far. Returns 0, or -EIO
+ * when not all could be written.
+ */
+int torsh_rows_target_aside(struct recording_file *file, struct target *target);
+
+/*
+ * Into a file of its own: the process with its heap, and n_most stacks at most, those whose live blocks have most bytes.
+ * Numbers of stacks, addresses, modules and functions mean something in this file only. Returns 0 or -errno.
+ */
+int torsh_rows_holders(struct recording_file *file, struct target *target, uint32_t n_most);
 
 /* The kept events, if there are at least n_least of them. Returns how many could not be written. */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);

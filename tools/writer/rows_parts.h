@@ -32,8 +32,12 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 /* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
 
+/* The columns of n rows, and one of these. */
+void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
+void torsh_rows_put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site);
+
 /* Sites that changed, at most ROWS_BATCH of them from *site on; returns 0 when there is none. */
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, struct target *target,
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
 				uint32_t *site);
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target);

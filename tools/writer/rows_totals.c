@@ -11,7 +11,21 @@ static uint64_t ns_of(const struct target *target, uint64_t stamp)
 	return torsh_ticks_to_ns(&target->tally.clock, stamp);
 }
 
-static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
+void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n)
+{
+	ROWS_COLUMN(memory, row, stack, n);
+	ROWS_COLUMN(memory, row, allocs, n);
+	ROWS_COLUMN(memory, row, alloc_bytes, n);
+	ROWS_COLUMN(memory, row, temporary, n);
+	ROWS_COLUMN(memory, row, temporary_bytes, n);
+	ROWS_COLUMN(memory, row, seen, n);
+	ROWS_COLUMN(memory, row, base_blocks, n);
+	ROWS_COLUMN(memory, row, base_bytes, n);
+	ROWS_COLUMN(memory, row, delta_blocks, n);
+	ROWS_COLUMN(memory, row, delta_bytes, n);
+}
+
+void torsh_rows_put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
 {
 	row->stack[i] = site->stack;
 	row->allocs[i] = site->allocs;
@@ -34,28 +48,17 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 	return n;
 }
 
-int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, struct target *target,
+int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
 				uint32_t *site)
 {
-	struct heap *heap = &target->tally.heap;
+	const struct heap *heap = &target->tally.heap;
 	uint32_t n = count_changed(heap, *site), i = 0;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_COLUMN(memory, row, stack, n);
-	ROWS_COLUMN(memory, row, allocs, n);
-	ROWS_COLUMN(memory, row, alloc_bytes, n);
-	ROWS_COLUMN(memory, row, temporary, n);
-	ROWS_COLUMN(memory, row, temporary_bytes, n);
-	ROWS_COLUMN(memory, row, seen, n);
-	ROWS_COLUMN(memory, row, base_blocks, n);
-	ROWS_COLUMN(memory, row, base_bytes, n);
-	ROWS_COLUMN(memory, row, delta_blocks, n);
-	ROWS_COLUMN(memory, row, delta_bytes, n);
+	torsh_rows_make_totals(row, memory, n);
 	for (; i < n; (*site)++) {
-		if (!heap->sites[*site].is_changed)
-			continue;
-		put_site(row, i++, &heap->sites[*site]);
-		heap->sites[*site].is_changed = 0;
+		if (heap->sites[*site].is_changed)
+			torsh_rows_put_site(row, i++, &heap->sites[*site]);
 	}
 	if (!count_changed(heap, *site))
 		*site = heap->n_sites;
@@ -67,6 +70,7 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
 	int is_forked = target->start.forked_from != 0;
 
+	ROWS_SET(row, pause_frees, target->tally.heap.pause_frees);
 	ROWS_SET(row, unknown_frees, is_forked ? 0 : target->tally.heap.unknown_frees);
 	ROWS_SET(row, inherited_frees, is_forked ? target->tally.heap.unknown_frees : 0);
 	ROWS_SET(row, inherited_blocks, target->inherited_blocks);

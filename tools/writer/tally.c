@@ -14,7 +14,7 @@ void torsh_tally_create(struct tally *tally, const struct channel_view *view, co
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	*tally = (struct tally){.view = view, .clock = *clock};
+	*tally = (struct tally){.view = view, .clock = *clock, .next_turn = UINT64_MAX};
 	torsh_code_create(&tally->code, view);
 	torsh_stacks_create(&tally->stacks);
 	torsh_heap_create(&tally->heap, start);
@@ -33,6 +33,7 @@ void torsh_tally_destroy(struct tally *tally)
 		free(tally->notes[i]);
 	free(tally->threads);
 	free(tally->forks);
+	free(tally->turns);
 	*tally = (struct tally){0};
 }
 
@@ -56,6 +57,13 @@ void torsh_tally_note(struct tally *tally, const char *format, ...)
 	}
 	if (tally->n_notes < TALLY_NOTES_MAX)
 		tally->notes[tally->n_notes++] = torsh_memory_text(text);
+}
+
+void torsh_tally_turn(struct tally *tally, uint64_t stamp)
+{
+	tally->turns = torsh_memory_grow(tally->turns, &tally->turn_capacity, tally->n_turns, sizeof(*tally->turns));
+	tally->turns[tally->n_turns++] = stamp;
+	tally->next_turn = tally->turns[tally->n_turned];
 }
 
 uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt)
@@ -145,6 +153,14 @@ static void keep_event(struct tally *tally, const struct intake *intake, uint32_
 		tally->columns_failed = result;
 }
 
+static void pass_turns(struct tally *tally, uint64_t stamp)
+{
+	while (tally->n_turned < tally->n_turns && tally->turns[tally->n_turned] <= stamp)
+		tally->n_turned++;
+	tally->next_turn = tally->n_turned < tally->n_turns ? tally->turns[tally->n_turned] : UINT64_MAX;
+	tally->heap.was_paused = 1;
+}
+
 static uint64_t take_stamp(struct tally *tally, uint64_t stamp)
 {
 	if (__builtin_expect(stamp < tally->last_stamp, 0)) {
@@ -154,7 +170,31 @@ static uint64_t take_stamp(struct tally *tally, uint64_t stamp)
 	tally->last_stamp = stamp;
 	if (__builtin_expect(stamp >= tally->series.next_stamp, 0))
 		add_point(tally, stamp);
+	if (__builtin_expect(stamp >= tally->next_turn, 0))
+		pass_turns(tally, stamp);
 	return stamp;
+}
+
+/*
+ * What a pause changes: a new block is not recorded, a known one that a realloc moves stays that of its stack.
+ * Returns 0 where nothing of the event is left.
+ */
+static int take_pause(struct tally *tally, struct intake *intake, uint32_t i, uint64_t stamp)
+{
+	struct intake_event *event = &intake->events[i];
+
+	/* What a thread allocated in between was not seen: its next free is of no temporary block. */
+	if (intake->heap.n_turned != tally->n_turned)
+		intake->heap.last_alloc = 0;
+	intake->heap.n_turned = tally->n_turned;
+	if (!(tally->n_turned & 1) || event->id != EVENT_ALLOC)
+		return 1;
+	if (event->entry == ALLOC_REALLOC && intake->heap.is_reallocating) {
+		event->place = intake->heap.old.site;
+		return 1;
+	}
+	torsh_heap_forget(&tally->heap, stamp, event->address);
+	return 0;
 }
 
 void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
@@ -163,6 +203,8 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	uint64_t stamp = take_stamp(tally, event->stamp);
 
 	tally->n_folded++;
+	if (__builtin_expect(tally->n_turned, 0) && !take_pause(tally, intake, i, stamp))
+		return;
 	if (tally->columns)
 		keep_event(tally, intake, i, stamp);
 	switch (event->id) {

@@ -48,6 +48,11 @@ struct tally {
 	char *notes[TALLY_NOTES_MAX];
 	uint32_t n_notes;
 
+	uint64_t *turns; /* stamps in which a pause began, ended, began, ... */
+	uint32_t n_turns, turn_capacity;
+	uint32_t n_turned; /* that lie behind what was folded; odd: in a pause */
+	uint64_t next_turn; /* the first one that doesn't */
+
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;
 	uint64_t lost_allocs, lost_frees, lost_others;
@@ -71,6 +76,9 @@ void torsh_tally_join(struct tally *tally);
 
 /* A sentence for the report; each is kept once. */
 void torsh_tally_note(struct tally *tally, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* From this stamp on, which is not below that of any turn before, a pause lasts, or the one that lasted has ended. */
+void torsh_tally_turn(struct tally *tally, uint64_t stamp);
 
 /* The row of a new thread. */
 uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt);

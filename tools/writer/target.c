@@ -26,6 +26,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->pid = pid;
 	target->wait_status = -1;
 	target->pidfd = pidfd;
+	target->fold_until = ORDER_NO_BOUND;
 	/* Where there is no pidfd the pid may be another process's by now. */
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
@@ -256,15 +257,17 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 			target->intakes[i]->bound = ORDER_NO_BOUND;
 	}
 	target->limit = limit;
-	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes, limit, budget);
+	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes,
+					 limit < target->fold_until ? limit : target->fold_until, budget);
 	if (!over)
 		end_closed_slots(target, closed);
-	else if (!pass.n_copied && !pass.n_folded)
+	else if (!pass.n_copied && !pass.n_folded && target->fold_until == ORDER_NO_BOUND)
 		end_all(target);
 	return pass;
 }
 
-uint64_t torsh_target_bound(const struct target *target)
+/* ORDER_NO_BOUND: nothing can come any more, or nothing is known of when it does. */
+static uint64_t bound_of_all(const struct target *target)
 {
 	uint64_t bound = target->limit;
 
@@ -275,8 +278,33 @@ uint64_t torsh_target_bound(const struct target *target)
 
 		bound = own < bound ? own : bound;
 	}
+	return bound;
+}
+
+uint64_t torsh_target_bound(const struct target *target)
+{
+	uint64_t bound = bound_of_all(target);
+
 	/* Of one that has ended but not yet been drained only this is sure. */
 	return bound == ORDER_NO_BOUND ? target->tally.last_stamp : bound;
+}
+
+void torsh_target_hold(struct target *target, const struct ticks_moment *moment)
+{
+	if (!target->is_clock_foreign)
+		target->fold_until = torsh_ticks_stamp(&target->tally.clock, moment);
+}
+
+void torsh_target_let_go(struct target *target)
+{
+	target->fold_until = ORDER_NO_BOUND;
+}
+
+int torsh_target_is_at_hold(const struct target *target)
+{
+	if (target->fold_until == ORDER_NO_BOUND)
+		return 1;
+	return bound_of_all(target) > target->fold_until;
 }
 
 int torsh_target_has_bytes(const struct target *target)

@@ -50,6 +50,7 @@ struct target {
 	uint64_t rss_peak_bytes; /* 0: never read */
 	uint64_t last_rss_ns;
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
+	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
 	int is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
@@ -80,6 +81,16 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 
 /* Up to where its events were folded: no other comes with a stamp below this, but for those of Heap.late_events. */
 uint64_t torsh_target_bound(const struct target *target);
+
+/*
+ * Let it be folded up to the moment and no further, though rings are emptied: until torsh_target_let_go, which every
+ * hold needs, as a target that is held doesn't end.
+ */
+void torsh_target_hold(struct target *target, const struct ticks_moment *moment);
+void torsh_target_let_go(struct target *target);
+
+/* Is everything folded that was stamped up to the moment of the hold? */
+int torsh_target_is_at_hold(const struct target *target);
 
 /* Is anything on the rings? For the moment before a deep sleep. */
 int torsh_target_has_bytes(const struct target *target);

@@ -44,6 +44,22 @@ struct ticks_clock {
 	uint64_t start_ns; /* of start_ticks, on the session's axis */
 };
 
+/* One moment by both clocks that targets may have. */
+struct ticks_moment {
+	uint64_t ticks, ns;
+};
+
+static inline struct ticks_moment torsh_ticks_moment(void)
+{
+	return (struct ticks_moment){.ticks = torsh_ticks_counter(), .ns = torsh_ticks_monotonic_ns()};
+}
+
+/* The moment in the target's stamps. */
+static inline uint64_t torsh_ticks_stamp(const struct ticks_clock *clock, const struct ticks_moment *moment)
+{
+	return (clock->rate ? moment->ticks : moment->ns) >> CHANNEL_STAMP_SHIFT;
+}
+
 /* Now in the target's stamps. */
 static inline uint64_t torsh_ticks_now(const struct ticks_clock *clock)
 {

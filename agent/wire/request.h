@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Requests to a writer that is at work, over the socket that its session's processes say hello at: one
+ * SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
+ */
+#ifndef TORSH_WIRE_REQUEST_H
+#define TORSH_WIRE_REQUEST_H
+
+#include <stdint.h>
+
+#define REQUEST_MAGIC "torshrq1"
+#define REQUEST_VERSION 1u
+#define REQUEST_HOLDERS_MAX 4096u
+
+enum request_verb {
+	REQUEST_STATUS = 1, /* who runs, and what each process's largest stacks hold */
+	REQUEST_SNAPSHOT = 2, /* all that the recording lacks so far */
+	REQUEST_PAUSE = 3,
+	REQUEST_RESUME = 4,
+};
+
+struct request {
+	char magic[8];
+	uint32_t version;
+	uint32_t verb; /* enum request_verb */
+	uint32_t n_holders; /* STATUS: stacks of each process at most, <= REQUEST_HOLDERS_MAX; else 0 */
+	uint32_t reserved; /* 0 */
+};
+
+_Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
+
+/*
+ * Its descriptors, by SCM_RIGHTS, where result is 0: for STATUS and SNAPSHOT a memfd with a recording, for SNAPSHOT
+ * also the session's recording, to read, of which the first recording_bytes belong before it.
+ */
+struct request_answer {
+	char magic[8];
+	uint32_t version;
+	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY when it was so before */
+	uint64_t recording_bytes;
+	uint32_t n_processes; /* that are recorded now */
+	uint32_t reserved; /* 0 */
+};
+
+_Static_assert(sizeof(struct request_answer) == 32, "request_answer is part of the protocol");
+
+#endif

@@ -11,6 +11,10 @@
 	COMMAND(peak, "who held memory when most was in use")                 \
 	COMMAND(export, "write stacks for flame graphs, speedscope or pprof") \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
+	COMMAND(list, "sessions that are being recorded on this machine")     \
+	COMMAND(snapshot, "what a running session holds now, as a recording") \
+	COMMAND(stop, "pause the recording of a running session")             \
+	COMMAND(start, "resume it")                                           \
 	COMMAND(dump, "everything in a recording, a JSON object a line")
 
 #define COMMAND(name, text) int torsh_command_##name(int argc, char **argv);

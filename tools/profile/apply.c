@@ -69,6 +69,25 @@ static struct profile_process *find_process(struct profile *profile, uint32_t nu
 	return process;
 }
 
+static void apply_pauses(struct profile *profile, const Torsh__Session *row)
+{
+	if (row->n_resumed_ns > row->n_paused_ns) {
+		profile->n_bad_rows++;
+		return;
+	}
+	profile->pauses = torsh_need_items(profile->pauses, profile->n_pauses, row->n_paused_ns, sizeof(*profile->pauses));
+	profile->n_pauses = row->n_paused_ns;
+	for (size_t i = 0; i < profile->n_pauses; i++) {
+		bool has_end = i < row->n_resumed_ns;
+
+		profile->pauses[i] = (struct profile_pause){
+			.from_ns = row->paused_ns[i],
+			.until_ns = has_end ? row->resumed_ns[i] : 0,
+			.lasts = !has_end,
+		};
+	}
+}
+
 static int apply_session(struct profile *profile, const Torsh__Session *row)
 {
 	if (row->has_format && (row->format < RECORDING_FORMAT_OLDEST || row->format > RECORDING_FORMAT))
@@ -80,6 +99,9 @@ static int apply_session(struct profile *profile, const Torsh__Session *row)
 	set_text(&profile->record, row->record);
 	profile->start_realtime_ns = row->start_realtime_ns;
 	profile->writer_pid = row->writer_pid;
+	set_text(&profile->snapshot_of, row->recording);
+	profile->snapshot_ns = row->taken_ns;
+	apply_pauses(profile, row);
 	return 0;
 }
 
@@ -348,6 +370,7 @@ static void apply_heap(struct profile *profile, const Torsh__Heap *row)
 		.reallocs = row->reallocs,
 		.temporary = row->temporary,
 		.unknown_frees = row->unknown_frees,
+		.pause_frees = row->pause_frees,
 		.implicit_frees = row->implicit_frees,
 		.late_events = row->late_events,
 		.inherited_blocks = row->inherited_blocks,

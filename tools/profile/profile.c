@@ -80,6 +80,8 @@ void torsh_profile_destroy(struct profile *profile)
 	free(profile->agent_version);
 	free(profile->host);
 	free(profile->record);
+	free(profile->snapshot_of);
+	free(profile->pauses);
 	free(profile->path);
 	free(profile);
 }

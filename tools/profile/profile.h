@@ -92,7 +92,7 @@ struct profile_heap {
 	uint64_t peak_bytes, peak_blocks, peak_ns;
 	uint64_t current_bytes, current_blocks, current_usable_bytes;
 	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
-	uint64_t unknown_frees, implicit_frees, late_events;
+	uint64_t unknown_frees, pause_frees, implicit_frees, late_events;
 	uint64_t inherited_blocks, inherited_bytes;
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 };
@@ -176,6 +176,12 @@ struct profile_process {
 	size_t n_series, series_room;
 };
 
+/* A time in which new blocks were not recorded. */
+struct profile_pause {
+	uint64_t from_ns, until_ns;
+	bool lasts; /* it had no end yet */
+};
+
 struct profile {
 	char *path; /* of the recording */
 	bool has_session;
@@ -183,6 +189,10 @@ struct profile {
 	char *agent_version, *host, *record;
 	uint64_t start_realtime_ns;
 	uint32_t writer_pid;
+	struct profile_pause *pauses;
+	size_t n_pauses;
+	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
+	uint64_t snapshot_ns; /* there: its moment */
 
 	struct profile_process **processes; /* in the order of their numbers */
 	size_t n_processes;

@@ -62,6 +62,7 @@ cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
 {
 	uint64_t produced = 0, delivered = 0, dropped = 0, uncommitted = 0, unknown = 0, implicit = 0, late = 0;
+	uint64_t pause_frees = 0;
 	uint64_t ring_bytes = 0;
 	cJSON *object = torsh_json_object();
 
@@ -72,6 +73,7 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
 		uncommitted += processes[i]->uncommitted;
 		ring_bytes += processes[i]->ring_bytes_read;
 		unknown += processes[i]->heap.unknown_frees;
+		pause_frees += processes[i]->heap.pause_frees;
 		implicit += processes[i]->heap.implicit_frees;
 		late += processes[i]->heap.late_events;
 	}
@@ -80,6 +82,7 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
 	torsh_json_set(object, "dropped", torsh_json_u64(dropped));
 	torsh_json_set(object, "uncommitted", torsh_json_u64(uncommitted));
 	torsh_json_set(object, "unknown_frees", torsh_json_u64(unknown));
+	torsh_json_set(object, "pause_frees", torsh_json_u64(pause_frees));
 	torsh_json_set(object, "implicit_frees", torsh_json_u64(implicit));
 	torsh_json_set(object, "late", torsh_json_u64(late));
 	torsh_json_set(object, "ring_bytes", torsh_json_u64(ring_bytes));
@@ -123,6 +126,22 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	return object;
 }
 
+cJSON *torsh_parts_pauses(const struct profile *profile)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < profile->n_pauses; i++) {
+		const struct profile_pause *pause = &profile->pauses[i];
+		cJSON *object = torsh_json_object();
+
+		torsh_json_set(object, "from_ns", torsh_json_u64(pause->from_ns));
+		torsh_json_set(object, "until_ns",
+			       pause->lasts ? torsh_json_text(NULL) : torsh_json_u64(pause->until_ns));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
 cJSON *torsh_parts_recording(const struct profile *profile)
 {
 	cJSON *object = torsh_json_object();
@@ -137,6 +156,10 @@ cJSON *torsh_parts_recording(const struct profile *profile)
 	torsh_json_set(object, "start_realtime_ns",
 		       profile->has_session ? torsh_json_u64(profile->start_realtime_ns) : torsh_json_text(NULL));
 	torsh_json_set(object, "agent_version", torsh_json_text(profile->agent_version));
+	torsh_json_set(object, "pauses", torsh_parts_pauses(profile));
+	torsh_json_set(object, "snapshot_of", torsh_json_text(profile->snapshot_of));
+	torsh_json_set(object, "snapshot_ns",
+		       profile->snapshot_of ? torsh_json_u64(profile->snapshot_ns) : torsh_json_text(NULL));
 	return object;
 }
 

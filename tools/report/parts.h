@@ -18,6 +18,9 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n);
 /* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
 cJSON *torsh_parts_process(const struct profile_process *process);
 
+/* [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
+cJSON *torsh_parts_pauses(const struct profile *profile);
+
 /* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
 cJSON *torsh_parts_recording(const struct profile *profile);
 

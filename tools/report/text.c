@@ -150,9 +150,30 @@ static bool was_said(struct profile_process *const *processes, size_t process, c
 	return false;
 }
 
+static void print_pauses(FILE *out, const struct profile *profile)
+{
+	char from[SIZE_TEXT_BYTES], until[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < profile->n_pauses; i++) {
+		const struct profile_pause *pause = &profile->pauses[i];
+
+		fprintf(out, "note: recording was paused %s after the start", torsh_size_duration(pause->from_ns, from));
+		if (pause->lasts)
+			fputs(" until the end", out);
+		else
+			fprintf(out, ", for %s", torsh_size_duration(pause->until_ns - pause->from_ns, until));
+		fputs(": blocks that were allocated meanwhile are not in here\n", out);
+	}
+}
+
 void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n)
 {
-	if (profile->is_being_written)
+	char at[SIZE_TEXT_BYTES];
+
+	if (profile->snapshot_of)
+		fprintf(out, "note: a snapshot, %s after the start; the recording went on in %s\n",
+			torsh_size_duration(profile->snapshot_ns, at), profile->snapshot_of);
+	else if (profile->is_being_written)
 		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n", out);
 	else if (!profile->is_complete)
 		fputs("note: the recording isn't complete: its writer ended before all processes had\n", out);
@@ -161,6 +182,7 @@ void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_p
 	if (profile->n_bad_rows)
 		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n",
 			profile->n_bad_rows);
+	print_pauses(out, profile);
 	for (size_t i = 0; i < profile->n_reasons; i++)
 		fprintf(out, "note: %s\n", profile->reasons[i]);
 	for (size_t i = 0; i < n; i++) {

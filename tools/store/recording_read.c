@@ -169,6 +169,12 @@ void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds)
 	reader->skip = kinds;
 }
 
+void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes)
+{
+	if (reader->n_bytes > n_bytes && n_bytes >= reader->at)
+		reader->n_bytes = n_bytes;
+}
+
 uint64_t torsh_recording_size(const struct recording_reader *reader)
 {
 	return reader->n_bytes;

@@ -32,6 +32,9 @@ void torsh_recording_close(struct recording_reader *reader);
 /* Leave out chunks that hold nothing but these kinds (enum chunk_kind), e.g. CHUNK_EVENTS: they cost nothing then. */
 void torsh_recording_skip(struct recording_reader *reader, uint32_t kinds);
 
+/* Read as if the file ended after n_bytes, where it is longer. */
+void torsh_recording_end_at(struct recording_reader *reader, uint64_t n_bytes);
+
 /*
  * The next whole chunk. Returns 1 with *chunk the caller's (torsh__chunk__free_unpacked(chunk, NULL)), 0 at the end,
  * or -ENOMEM. Damage is stepped over: ask torsh_recording_problem afterwards.

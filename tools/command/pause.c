@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh stop and torsh start: pause the recording of a session, and resume it. */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "tools/command/command.h"
+#include "tools/die.h"
+#include "tools/live/live.h"
+
+static const char doc_stop[] =
+	"Pause the recording of the session that PID belongs to, for all its processes and those that they start, until "
+	"`torsh start PID`. The program runs on.\v"
+	"From the moment in which this has ended no block that is allocated is recorded: none is in a report, as a leak "
+	"or otherwise. Frees are recorded all the while: a block from before that is freed in the pause is no leak. One "
+	"that is resized in it stays with the stack that allocated it. Frees of blocks from the pause are counted apart "
+	"(pause_frees). Address space (mmap, brk) is recorded on. Reports say when recording was paused.";
+
+static const char doc_start[] = "Resume the recording of the session that PID belongs to, after `torsh stop PID`. From "
+				"the moment in which this has ended every block that is allocated is recorded.";
+
+static error_t parse_pid(int key, char *argument, struct argp_state *state)
+{
+	uint32_t *pid = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*pid)
+			argp_error(state, "one process at a time: \"%s\" is too much", argument);
+		*pid = torsh_live_pid(argument);
+		return 0;
+	case ARGP_KEY_END:
+		if (!*pid)
+			argp_error(state, "which process? `torsh list` shows them");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int set_pause(int argc, char **argv, enum request_verb verb, const char *doc)
+{
+	const struct argp argp = {.parser = parse_pid, .args_doc = "PID", .doc = doc};
+	struct live_sessions sessions;
+	const struct live_session *session;
+	struct live_answer answer;
+	uint32_t pid = 0;
+	int result;
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, 0, NULL, &pid);
+	torsh_live_look(&sessions, 0);
+	session = torsh_live_need(&sessions, pid);
+	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
+	if (result && result != -EALREADY)
+		torsh_die("the writer of process %u didn't do it: %s", pid, torsh_live_reason(result));
+	printf("%s%s: %u %s, writer %d\n", result ? "was " : "",
+	       verb == REQUEST_PAUSE ? (result ? "paused before" : "paused") : (result ? "not paused" : "resumed"),
+	       answer.said.n_processes, answer.said.n_processes == 1 ? "process" : "processes",
+	       (int)answer.writer_pid);
+	torsh_live_free(&sessions);
+	return TORSH_EXIT_DONE;
+}
+
+int torsh_command_stop(int argc, char **argv)
+{
+	return set_pause(argc, argv, REQUEST_PAUSE, doc_stop);
+}
+
+int torsh_command_start(int argc, char **argv)
+{
+	return set_pause(argc, argv, REQUEST_RESUME, doc_start);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * torsh snapshot: a recording of what a session has held until now, while it goes on. The writer hands out what its
+ * recording lacks; it is copied behind what the recording has, here, where it can take its time.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/command/command.h"
+#include "tools/die.h"
+#include "tools/live/live.h"
+#include "tools/store/recording_read.h"
+#include "tools/store/recording_write.h"
+
+static const char doc[] =
+	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "
+	"ordinary recording, which every reading command takes. Processes that are alive are \"running\" in it.\v"
+	"The moment of the snapshot is when the session's writer takes the request, for all its processes the same: all "
+	"that was allocated or freed before is in it, nothing that came after. Single events are not: of a recording "
+	"with TORSH_PROFILER_RECORD=full only the totals are copied.";
+
+static const struct argp_option options_snapshot[] = {
+	{"output", 'o', "FILE", 0, "where to (snapshot-PROGRAM-PID-TIME.torsh)", 0},
+	{0},
+};
+
+struct options {
+	uint32_t pid;
+	const char *output;
+};
+
+static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'o':
+		options->output = argument;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->pid)
+			argp_error(state, "one process at a time: \"%s\" is too much", argument);
+		options->pid = torsh_live_pid(argument);
+		return 0;
+	case ARGP_KEY_END:
+		if (!options->pid)
+			argp_error(state, "which process? `torsh list` shows them");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Copy what is not an event out of the recording behind fd, up to n_bytes. Returns 0 or -errno. */
+static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to)
+{
+	char *path = torsh_need_text("/proc/self/fd/%d", fd);
+	struct recording_reader *from;
+	Torsh__Chunk *chunk;
+	int result = torsh_recording_open(&from, path, NULL, 0);
+
+	free(path);
+	if (result)
+		return result;
+	torsh_recording_end_at(from, n_bytes);
+	torsh_recording_skip(from, CHUNK_EVENTS);
+	while ((result = torsh_recording_next(from, &chunk)) == 1) {
+		result = torsh_recording_append(to, chunk, RECORDING_LAST);
+		torsh__chunk__free_unpacked(chunk, NULL);
+		if (result)
+			break;
+	}
+	torsh_recording_close(from);
+	return result;
+}
+
+static int write_snapshot(const struct live_answer *answer, const struct profile *profile, int fd)
+{
+	const struct recording_limits none = {0};
+	struct recording_file *file = torsh_recording_create(fd, &none, profile->start_realtime_ns);
+	int result;
+
+	if (!file)
+		return -ENOMEM;
+	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file);
+	if (!result)
+		result = copy_chunks(answer->fds[0], UINT64_MAX, file);
+	torsh_recording_finish(file);
+	return result;
+}
+
+static const struct profile_process *process_of(const struct live_session *session, uint32_t pid)
+{
+	const struct profile *profile = session->profile;
+
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		if (profile->processes[i]->pid == pid)
+			return profile->processes[i];
+	}
+	return profile->n_processes ? profile->processes[0] : NULL;
+}
+
+static char *choose_name(const struct live_session *session, uint32_t pid)
+{
+	const struct profile_process *process = process_of(session, pid);
+
+	return torsh_need_text("snapshot-%s-%" PRIu32 "-%.1fs.torsh",
+			       process ? torsh_profile_program_name(process) : "session", pid,
+			       (double)session->profile->snapshot_ns / 1e9);
+}
+
+/* Into the file at path, which is removed again when that fails. */
+static void save(const struct live_answer *answer, const struct profile *profile, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), result;
+	struct stat status;
+
+	if (fd < 0)
+		torsh_die("can't write %s: %s", path, strerror(errno));
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+		torsh_die("can't write %s: it is not a file", path);
+	result = write_snapshot(answer, profile, fd);
+	if (!result && close(fd))
+		result = -errno;
+	if (result) {
+		unlink(path);
+		torsh_die("can't write %s: %s", path, strerror(-result));
+	}
+}
+
+int torsh_command_snapshot(int argc, char **argv)
+{
+	const struct argp argp = {
+		.options = options_snapshot, .parser = parse_snapshot, .args_doc = "PID", .doc = doc};
+	struct options options = {0};
+	struct live_sessions sessions;
+	const struct live_session *session;
+	struct live_answer answer;
+	char *path;
+	int result;
+
+	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	torsh_live_look(&sessions, 0);
+	session = torsh_live_need(&sessions, options.pid);
+	result = torsh_live_ask(session->socket_path, REQUEST_SNAPSHOT, 0, &answer);
+	if (result)
+		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
+			  torsh_live_reason(result));
+	path = options.output ? torsh_need(strdup(options.output)) : choose_name(session, options.pid);
+	save(&answer, session->profile, path);
+	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
+	       answer.said.n_processes == 1 ? "process" : "processes", path);
+	torsh_live_close(&answer);
+	torsh_live_free(&sessions);
+	free(path);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* One question to one writer. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/live/live.h"
+
+/* A writer answers within milliseconds; a second more where a thread was stopped in the middle of an event. */
+#define PATIENCE_S 20
+
+#define N_FDS 2u
+
+/* Returns the connection, or -errno. */
+static int connect_to(const char *path, pid_t *writer_pid)
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t n_peer = sizeof(peer);
+	int fd, error;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n_peer)) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	if (peer.uid != geteuid()) {
+		close(fd);
+		return -EACCES;
+	}
+	*writer_pid = peer.pid;
+	return fd;
+}
+
+static void take_descriptors(struct msghdr *message, int *fds)
+{
+	size_t n_taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		for (size_t i = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (n_taken < N_FDS)
+				fds[n_taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+static int receive(int fd, struct live_answer *answer)
+{
+	struct iovec data = {.iov_base = &answer->said, .iov_len = sizeof(answer->said)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(N_FDS * sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? -ETIMEDOUT : -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	take_descriptors(&message, answer->fds);
+	if (n != (ssize_t)sizeof(answer->said) || (message.msg_flags & MSG_TRUNC) ||
+	    memcmp(answer->said.magic, REQUEST_MAGIC, sizeof(answer->said.magic)) ||
+	    answer->said.version != REQUEST_VERSION || answer->said.result > 0)
+		return -EPROTO;
+	return answer->said.result;
+}
+
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_holders, struct live_answer *answer)
+{
+	const struct request request = {
+		.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = verb, .n_holders = n_holders};
+	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
+
+	*answer = (struct live_answer){.fds = {-1, -1}};
+	fd = connect_to(socket_path, &answer->writer_pid);
+	if (fd < 0)
+		return fd;
+	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : receive(fd, answer);
+	close(fd);
+	if (result == -EPIPE)
+		result = -ECONNRESET;
+	if (!result && n_wanted && answer->fds[n_wanted - 1] < 0)
+		result = -EPROTO;
+	if (result)
+		torsh_live_close(answer);
+	return result;
+}
+
+void torsh_live_close(struct live_answer *answer)
+{
+	for (size_t i = 0; i < N_FDS; i++) {
+		if (answer->fds[i] >= 0)
+			close(answer->fds[i]);
+		answer->fds[i] = -1;
+	}
+}
+
+const char *torsh_live_reason(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+		return "it is another user's";
+	case -ECONNRESET:
+		return "it ended, or refused to answer";
+	case -ETIMEDOUT:
+		return "it didn't answer in time";
+	case -EPROTO:
+		return "it is of another version of torsh";
+	case -ECONNREFUSED:
+	case -ENOENT:
+		return "it has ended";
+	default:
+		return strerror(-error);
+	}
+}

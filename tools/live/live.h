@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Sessions of this user that are alive on this machine, as their writers tell of them. What other users record can't
+ * be found here, nor asked: their sockets lie in directories that only they can enter, and a writer answers only its
+ * own user. A socket that somebody else has put in our place is not spoken to.
+ */
+#ifndef TORSH_LIVE_LIVE_H
+#define TORSH_LIVE_LIVE_H
+
+#include <sys/types.h>
+
+#include "agent/wire/request.h"
+#include "tools/profile/profile.h"
+
+/* One that has answered. */
+struct live_session {
+	char *socket_path;
+	pid_t writer_pid;
+	struct profile *profile; /* its processes as of now, each with its largest stacks */
+};
+
+struct live_sessions {
+	struct live_session *items; /* the oldest first */
+	size_t n, n_room;
+};
+
+/* Ask all of them, for n_holders stacks of each process. Who doesn't answer is left out, with a sentence on stderr. */
+void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders);
+void torsh_live_free(struct live_sessions *sessions);
+
+/* The session of a process, or of the writer with that pid; dies with a sentence where there is none. */
+const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid);
+
+/* A pid as a command's argument, or the end with a sentence. */
+uint32_t torsh_live_pid(const char *text);
+
+struct live_answer {
+	struct request_answer said;
+	pid_t writer_pid;
+	int fds[2]; /* -1: none */
+};
+
+/*
+ * Ask the writer at a socket and wait for the answer. Returns 0 with descriptors that torsh_live_close closes, what
+ * the writer answered, or -errno: -ECONNREFUSED and -ENOENT where nobody is there, -EACCES another user's, -ETIMEDOUT,
+ * -ECONNRESET when it ended meanwhile, -EPROTO when it speaks another version.
+ */
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_holders, struct live_answer *answer);
+void torsh_live_close(struct live_answer *answer);
+
+/* The sentence for such an error. */
+const char *torsh_live_reason(int error);
+
+#endif

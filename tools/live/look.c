@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Finds the sessions: the sockets that the kernel says are listened at, and those in the places where agents put them,
+ * for who can't see the former.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/die.h"
+#include "tools/live/live.h"
+#include "tools/profile/read.h"
+
+#define SOCKETS "/proc/net/unix"
+#define SOCKET_NAME "/socket" /* in a directory of the session's own, torsh-UID-PID-NUMBER */
+#define DIRECTORY_START "torsh-"
+#define LISTENING 0x10000u /* __SO_ACCEPTCON, in the flags of /proc/net/unix */
+
+struct paths {
+	char **items;
+	size_t n, n_room;
+};
+
+static void add_path(struct paths *paths, char *path)
+{
+	for (size_t i = 0; i < paths->n; i++) {
+		if (strcmp(paths->items[i], path) == 0) {
+			free(path);
+			return;
+		}
+	}
+	paths->items = torsh_need_room(paths->items, paths->n, &paths->n_room, sizeof(*paths->items));
+	paths->items[paths->n++] = path;
+}
+
+static bool is_session(const char *path)
+{
+	size_t n = strlen(path), n_name = strlen(SOCKET_NAME);
+	const char *directory = path;
+
+	if (*path != '/' || n <= n_name || strcmp(path + n - n_name, SOCKET_NAME) != 0)
+		return false;
+	for (const char *at = path; at < path + n - n_name; at++) {
+		if (*at == '/')
+			directory = at + 1;
+	}
+	return strncmp(directory, DIRECTORY_START, strlen(DIRECTORY_START)) == 0;
+}
+
+static void find_listening(struct paths *paths)
+{
+	FILE *file = fopen(SOCKETS, "re");
+	char *line = NULL;
+	size_t n_room = 0;
+
+	while (file && getline(&line, &n_room, file) > 0) {
+		unsigned flags;
+		int at = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %n", &flags, &at) == 1 && at && (flags & LISTENING) &&
+		    is_session(line + at))
+			add_path(paths, torsh_need(strdup(line + at)));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+static void find_below(struct paths *paths, const char *base)
+{
+	char *start = torsh_need_text(DIRECTORY_START "%u-", (unsigned)geteuid());
+	DIR *directory = base && *base == '/' ? opendir(base) : NULL;
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		if (strncmp(entry->d_name, start, strlen(start)) == 0)
+			add_path(paths, torsh_need_text("%s/%s" SOCKET_NAME, base, entry->d_name));
+	}
+	if (directory)
+		closedir(directory);
+	free(start);
+}
+
+static void find_paths(struct paths *paths)
+{
+	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
+
+	find_listening(paths);
+	for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++)
+		find_below(paths, bases[i]);
+}
+
+static void ask_session(struct live_sessions *sessions, const char *path, uint32_t n_holders)
+{
+	struct live_answer answer;
+	struct profile *profile;
+	char *file, error[256] = "";
+	int result = torsh_live_ask(path, REQUEST_STATUS, n_holders, &answer);
+
+	/* Stale ones and other users' are no one's business here. */
+	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES || result == -ECONNRESET)
+		return;
+	if (result) {
+		torsh_warn("the session at %s is left out: %s", path, torsh_live_reason(result));
+		return;
+	}
+	file = torsh_need_text("/proc/self/fd/%d", answer.fds[0]);
+	profile = torsh_profile_read(file, 0, error, sizeof(error));
+	free(file);
+	if (profile) {
+		sessions->items =
+			torsh_need_room(sessions->items, sessions->n, &sessions->n_room, sizeof(*sessions->items));
+		sessions->items[sessions->n++] = (struct live_session){
+			.socket_path = torsh_need(strdup(path)),
+			.writer_pid = answer.writer_pid,
+			.profile = profile,
+		};
+	} else {
+		torsh_warn("the session at %s is left out: %s", path, error);
+	}
+	torsh_live_close(&answer);
+}
+
+static int compare_sessions(const void *a, const void *b)
+{
+	const struct live_session *one = a, *other = b;
+	uint64_t x = one->profile->start_realtime_ns, y = other->profile->start_realtime_ns;
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	return (one->writer_pid > other->writer_pid) - (one->writer_pid < other->writer_pid);
+}
+
+void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders)
+{
+	struct paths paths = {0};
+
+	*sessions = (struct live_sessions){0};
+	find_paths(&paths);
+	for (size_t i = 0; i < paths.n; i++) {
+		ask_session(sessions, paths.items[i], n_holders);
+		free(paths.items[i]);
+	}
+	free(paths.items);
+	if (sessions->n)
+		qsort(sessions->items, sessions->n, sizeof(*sessions->items), compare_sessions);
+}
+
+void torsh_live_free(struct live_sessions *sessions)
+{
+	for (size_t i = 0; i < sessions->n; i++) {
+		free(sessions->items[i].socket_path);
+		torsh_profile_destroy(sessions->items[i].profile);
+	}
+	free(sessions->items);
+	*sessions = (struct live_sessions){0};
+}
+
+static bool has_process(const struct live_session *session, uint32_t pid)
+{
+	if ((uint32_t)session->writer_pid == pid)
+		return true;
+	for (size_t i = 0; i < session->profile->n_processes; i++) {
+		if (session->profile->processes[i]->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid)
+{
+	for (size_t i = 0; i < sessions->n; i++) {
+		if (has_process(&sessions->items[i], pid))
+			return &sessions->items[i];
+	}
+	torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
+}
+
+uint32_t torsh_live_pid(const char *text)
+{
+	unsigned long long pid;
+	char *end;
+
+	errno = 0;
+	pid = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || !pid || pid > INT32_MAX)
+		torsh_die("\"%s\" is no pid", text);
+	return (uint32_t)pid;
+}

@@ -14,6 +14,7 @@
 #include "agent/config.h"
 #include "agent/counter.h"
 #include "agent/environment.h"
+#include "agent/pause.h"
 #include "agent/process.h"
 #include "agent/registry.h"
 #include "agent/session.h"
@@ -29,6 +30,9 @@ struct process *torsh_process;
 
 static _Atomic uint64_t spare_counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = spare_counters;
+
+static const _Atomic uint32_t never_paused, always_paused = 1;
+const _Atomic uint32_t *torsh_pause = &never_paused;
 
 /* Not wiped by fork: where the child finds the tables to copy. */
 static struct channel last_channel;
@@ -208,6 +212,7 @@ static int open_channel(const struct channel *parent)
 	}
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
+	torsh_pause = torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused : &always_paused;
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
 	last_channel = process->channel;
@@ -295,6 +300,7 @@ void torsh_agent_restart_in_child(void)
 
 	torsh_flow_self = &torsh_flow_quiet;
 	torsh_counters = spare_counters;
+	torsh_pause = &never_paused;
 	if (torsh_config.follow)
 		result = open_channel(&parent);
 	if (result) {

@@ -4,6 +4,8 @@
  */
 #include "agent/config.h"
 #include "agent/flow.h"
+#include "agent/pause.h"
+#include "agent/process.h"
 #include "shim/hooks.h"
 #include "shim/next.h"
 
@@ -12,13 +14,27 @@ static int is_off(void)
 	return !(torsh_config.activities & ACTIVITY_HEAP);
 }
 
+/*
+ * In a pause only what a realloc made is sent, without its stack: the block may be one from before. A forked child that
+ * has no channel yet looks at its parent's word: it gets its own first, whose pause will end.
+ */
+static int is_sent_in_pause(enum alloc_entry entry)
+{
+	return entry == ALLOC_REALLOC || !torsh_process->pid;
+}
+
 static inline void record_alloc(void *block, size_t size, enum alloc_entry entry, const void *frame, int may_ask)
 {
 	struct event_alloc alloc = {.address = (uintptr_t)block, .size = size, .entry = entry};
 	struct flow *flow;
 
-	if (__builtin_expect(!block || is_off(), 0))
+	if (__builtin_expect(!block, 0))
 		return;
+	if (__builtin_expect(torsh_pause_lasts(), 0)) {
+		if (is_off() || !is_sent_in_pause(entry))
+			return;
+		frame = NULL;
+	}
 	flow = torsh_flow_enter();
 	if (!flow)
 		return;

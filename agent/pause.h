@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The writer's word that new blocks need not be sent. It knows from their stamps which blocks belong to a pause; here only
+ * work is saved, so that no event has to say where a pause began.
+ */
+#ifndef TORSH_AGENT_PAUSE_H
+#define TORSH_AGENT_PAUSE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*
+ * Into the channel's header, to a line that only pauses write to. Without a channel to a word that stays 0; where no heap
+ * is recorded to one that stays 1, so that a hook asks once.
+ */
+extern const _Atomic uint32_t *torsh_pause;
+
+static inline int torsh_pause_lasts(void)
+{
+	return atomic_load_explicit(torsh_pause, memory_order_relaxed) != 0;
+}
+
+#endif

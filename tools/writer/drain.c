@@ -523,24 +523,32 @@ static int reopen_recording(const struct drain *drain)
 static int make_answer(struct drain *drain, struct job *job)
 {
 	int is_whole = job->request.verb == REQUEST_SNAPSHOT;
-	struct rows_session session = {
-		.start_realtime_ns = drain->session_realtime_ns,
-		.is_full = drain->options.is_full,
-		.recording = drain->options.recording_path,
-		.taken_ns = drain->has_session ? session_ns(drain, drain->job_moment.ns) : 0,
+	struct snapshot snapshot = {
+		.session = {
+			.start_realtime_ns = drain->session_realtime_ns,
+			.is_full = drain->options.is_full,
+			.recording = drain->options.recording_path,
+			.taken_ns = drain->has_session ? session_ns(drain, drain->job_moment.ns) : 0,
+		},
+		.targets = drain->targets,
+		.n_targets = drain->n_targets,
+		.joint = drain->n_processes > 1 ? &drain->joint : NULL,
+		.joint_clock = &drain->joint_clock,
+		.n_holders = is_whole ? SNAPSHOT_ALL : job->request.n_holders,
 	};
 
-	torsh_pauses_put(&drain->pauses, drain->session_monotonic_ns, &session);
+	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
+	if (snapshot.joint)
+		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, &drain->job_moment) + 1);
+	torsh_pauses_put(&drain->pauses, drain->session_monotonic_ns, &snapshot.session);
 	job->answer.n_processes = drain->n_targets;
 	job->answer.recording_bytes = torsh_recording_written(drain->file);
-	job->fds[0] = torsh_snapshot_make(&session, drain->targets, drain->n_targets,
-					  is_whole ? SNAPSHOT_ALL : job->request.n_holders);
-	if (is_whole && job->fds[0] >= 0)
-		job->fds[1] = reopen_recording(drain);
-	torsh_pauses_release(&session);
-	if (job->fds[0] < 0)
-		return job->fds[0];
-	return is_whole && job->fds[1] < 0 ? job->fds[1] : 0;
+	job->fds[0] = torsh_snapshot_make(&snapshot);
+	torsh_pauses_release(&snapshot.session);
+	if (job->fds[0] < 0 || !is_whole)
+		return job->fds[0] < 0 ? job->fds[0] : 0;
+	job->fds[1] = reopen_recording(drain);
+	return job->fds[1] < 0 ? job->fds[1] : 0;
 }
 
 /* If all targets are at its moment. */

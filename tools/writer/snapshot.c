@@ -5,8 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int torsh_snapshot_make(const struct rows_session *session, struct target *const *targets, uint32_t n_targets,
-			uint32_t n_holders)
+static int put_target(struct recording_file *file, struct target *target, uint32_t n_holders)
+{
+	return n_holders == SNAPSHOT_ALL ? torsh_rows_target_aside(file, target)
+					 : torsh_rows_holders(file, target, n_holders);
+}
+
+int torsh_snapshot_make(const struct snapshot *snapshot)
 {
 	const struct recording_limits none = {0};
 	struct recording_file *file;
@@ -14,15 +19,16 @@ int torsh_snapshot_make(const struct rows_session *session, struct target *const
 
 	if (fd < 0)
 		return -errno;
-	file = torsh_recording_create(fd, &none, session->start_realtime_ns);
+	file = torsh_recording_create(fd, &none, snapshot->session.start_realtime_ns);
 	if (!file) {
 		close(fd);
 		return -ENOMEM;
 	}
-	torsh_rows_session(file, session);
-	for (uint32_t i = 0; i < n_targets && !result; i++)
-		result = n_holders == SNAPSHOT_ALL ? torsh_rows_target_aside(file, targets[i])
-						   : torsh_rows_holders(file, targets[i], n_holders);
+	torsh_rows_session(file, &snapshot->session);
+	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
+		result = put_target(file, snapshot->targets[i], snapshot->n_holders);
+	if (snapshot->joint)
+		torsh_rows_joint(file, snapshot->joint, snapshot->joint_clock, RECORDING_LAST);
 	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
 		result = -EIO;
 	torsh_recording_finish(file);

@@ -10,11 +10,21 @@
 
 #define SNAPSHOT_ALL UINT32_MAX
 
-/*
- * The session, and each target for itself with its n_holders largest stacks; SNAPSHOT_ALL: what the targets' recording
- * lacks so far, to be read behind that. Returns a memfd that is the caller's, or -errno.
- */
-int torsh_snapshot_make(const struct rows_session *session, struct target *const *targets, uint32_t n_targets,
-			uint32_t n_holders);
+struct snapshot {
+	struct rows_session session;
+	struct target *const *targets;
+	uint32_t n_targets;
+	struct joint *joint; /* their sum, settled; NULL: there is none */
+	const struct ticks_clock *joint_clock;
+
+	/*
+	 * So many stacks of each target, for itself; SNAPSHOT_ALL: what the targets' recording lacks so far, to be read
+	 * behind that.
+	 */
+	uint32_t n_holders;
+};
+
+/* Returns a memfd that is the caller's, or -errno. */
+int torsh_snapshot_make(const struct snapshot *snapshot);
 
 #endif

@@ -68,10 +68,11 @@ TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
 TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
-TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib
+TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncursesw
 TOOL_FLAGS := -std=c11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
-TOOL_LIBS = $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -pthread
+# Not all of them need all of these: the writer draws nothing.
+TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -pthread
 
 # A command is shown in short; V=1 shows it whole.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )

@@ -13,6 +13,7 @@
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \
+	COMMAND(top, "what running sessions hold, as it changes")             \
 	COMMAND(stop, "pause the recording of a running session")             \
 	COMMAND(start, "resume it")                                           \
 	COMMAND(dump, "everything in a recording, a JSON object a line")

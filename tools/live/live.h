@@ -28,7 +28,11 @@ struct live_sessions {
 void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders);
 void torsh_live_free(struct live_sessions *sessions);
 
-/* The session of a process, or of the writer with that pid; dies with a sentence where there is none. */
+/* Leave out the session number i. */
+void torsh_live_drop(struct live_sessions *sessions, size_t i);
+
+/* The session of a process, or of the writer with that pid: NULL where there is none, or the end with a sentence. */
+const struct live_session *torsh_live_find(const struct live_sessions *sessions, uint32_t pid);
 const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid);
 
 /* A pid as a command's argument, or the end with a sentence. */

@@ -151,14 +151,26 @@ void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders)
 		qsort(sessions->items, sessions->n, sizeof(*sessions->items), compare_sessions);
 }
 
+static void free_session(struct live_session *session)
+{
+	free(session->socket_path);
+	torsh_profile_destroy(session->profile);
+}
+
 void torsh_live_free(struct live_sessions *sessions)
 {
-	for (size_t i = 0; i < sessions->n; i++) {
-		free(sessions->items[i].socket_path);
-		torsh_profile_destroy(sessions->items[i].profile);
-	}
+	for (size_t i = 0; i < sessions->n; i++)
+		free_session(&sessions->items[i]);
 	free(sessions->items);
 	*sessions = (struct live_sessions){0};
+}
+
+void torsh_live_drop(struct live_sessions *sessions, size_t i)
+{
+	free_session(&sessions->items[i]);
+	sessions->n--;
+	for (; i < sessions->n; i++)
+		sessions->items[i] = sessions->items[i + 1];
 }
 
 static bool has_process(const struct live_session *session, uint32_t pid)
@@ -172,13 +184,22 @@ static bool has_process(const struct live_session *session, uint32_t pid)
 	return false;
 }
 
-const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid)
+const struct live_session *torsh_live_find(const struct live_sessions *sessions, uint32_t pid)
 {
 	for (size_t i = 0; i < sessions->n; i++) {
 		if (has_process(&sessions->items[i], pid))
 			return &sessions->items[i];
 	}
-	torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
+	return NULL;
+}
+
+const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid)
+{
+	const struct live_session *session = torsh_live_find(sessions, pid);
+
+	if (!session)
+		torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
+	return session;
 }
 
 uint32_t torsh_live_pid(const char *text)

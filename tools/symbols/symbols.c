@@ -51,10 +51,8 @@ struct symbols *torsh_symbols_create(bool with_lines)
 	return symbols;
 }
 
-void torsh_symbols_destroy(struct symbols *symbols)
+void torsh_symbols_forget(struct symbols *symbols)
 {
-	if (!symbols)
-		return;
 	for (size_t i = 0; i < symbols->n_processes; i++) {
 		struct known_process *known = &symbols->processes[i];
 
@@ -63,6 +61,14 @@ void torsh_symbols_destroy(struct symbols *symbols)
 		free(known->frames);
 		free(known->files);
 	}
+	symbols->n_processes = 0;
+}
+
+void torsh_symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	torsh_symbols_forget(symbols);
 	free(symbols->processes);
 	for (size_t i = 0; i < symbols->n_files; i++) {
 		torsh_object_close(&symbols->files[i]->object);

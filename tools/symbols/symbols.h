@@ -39,6 +39,9 @@ struct frames {
 struct symbols *torsh_symbols_create(bool with_lines);
 void torsh_symbols_destroy(struct symbols *symbols);
 
+/* Processes that were asked about are about to go, and others may come in their place. Files and texts stay. */
+void torsh_symbols_forget(struct symbols *symbols);
+
 /* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
 const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct profile_process *process,
 					  uint32_t address);

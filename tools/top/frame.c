@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/top/frame.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/size.h"
+#include "tools/top/holders.h"
+
+/* One process's row. */
+struct row {
+	const struct profile_process *process;
+	uint64_t rate; /* events a second since it was looked at before */
+	bool has_rate;
+};
+
+struct rows {
+	struct row *items;
+	size_t n, n_room;
+};
+
+static void keep_past(struct top *top)
+{
+	size_t n = 0, n_room = 0;
+
+	free(top->past);
+	top->past = NULL;
+	for (size_t i = 0; i < top->sessions.n; i++) {
+		const struct live_session *session = &top->sessions.items[i];
+
+		for (size_t k = 0; k < session->profile->n_processes; k++) {
+			top->past = torsh_need_room(top->past, n, &n_room, sizeof(*top->past));
+			top->past[n++] = (struct top_past){
+				.writer_pid = session->writer_pid,
+				.process = session->profile->processes[k]->number,
+				.produced = session->profile->processes[k]->produced,
+				.at_ns = session->profile->snapshot_ns,
+			};
+		}
+	}
+	top->n_past = n;
+}
+
+/* Only the session that was asked for. */
+static bool choose_session(struct top *top)
+{
+	struct live_sessions *sessions = &top->sessions;
+	const struct live_session *chosen = torsh_live_find(sessions, top->pid);
+
+	if (!chosen) {
+		torsh_live_free(sessions);
+		return false;
+	}
+	/* Its processes come and go: from now on it is known by its writer. */
+	top->pid = (uint32_t)chosen->writer_pid;
+	for (size_t i = sessions->n; i-- > 0;) {
+		if ((uint32_t)sessions->items[i].writer_pid != top->pid)
+			torsh_live_drop(sessions, i);
+	}
+	return true;
+}
+
+bool torsh_top_look(struct top *top)
+{
+	keep_past(top);
+	torsh_symbols_forget(top->symbols);
+	torsh_live_free(&top->sessions);
+	torsh_live_look(&top->sessions, TOP_HOLDERS);
+	return !top->pid || choose_session(top);
+}
+
+void torsh_top_free(struct top *top)
+{
+	torsh_live_free(&top->sessions);
+	torsh_symbols_destroy(top->symbols);
+	free(top->past);
+	*top = (struct top){0};
+}
+
+__attribute__((format(printf, 3, 4))) static void put_line(struct top_frame *frame, bool is_heading, const char *format,
+							   ...)
+{
+	va_list arguments;
+	char *text = NULL;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	torsh_need(text);
+	/* What names of programs and files hold is not for the terminal. */
+	for (char *at = text; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	}
+	frame->lines = torsh_need_room(frame->lines, frame->n, &frame->n_room, sizeof(*frame->lines));
+	frame->lines[frame->n++] = (struct top_line){.text = text, .is_heading = is_heading};
+}
+
+static const struct top_past *find_past(const struct top *top, pid_t writer_pid, uint32_t process)
+{
+	for (size_t i = 0; i < top->n_past; i++) {
+		if (top->past[i].writer_pid == writer_pid && top->past[i].process == process)
+			return &top->past[i];
+	}
+	return NULL;
+}
+
+static struct row make_row(const struct top *top, const struct live_session *session,
+			   const struct profile_process *process)
+{
+	const struct top_past *past = find_past(top, session->writer_pid, process->number);
+	uint64_t now_ns = session->profile->snapshot_ns;
+	struct row row = {.process = process};
+
+	if (!past || now_ns <= past->at_ns || process->produced < past->produced)
+		return row;
+	row.has_rate = true;
+	row.rate = (uint64_t)((double)(process->produced - past->produced) * 1e9 / (double)(now_ns - past->at_ns));
+	return row;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : -(a > b);
+}
+
+static int compare_rows(const void *a, const void *b, void *order)
+{
+	const struct row *one = a, *other = b;
+	int rc = 0;
+
+	switch (*(enum top_order *)order) {
+	case TOP_BY_LIVE:
+		rc = compare_numbers(one->process->heap.current_bytes, other->process->heap.current_bytes);
+		break;
+	case TOP_BY_PEAK:
+		rc = compare_numbers(one->process->heap.peak_bytes, other->process->heap.peak_bytes);
+		break;
+	case TOP_BY_RATE:
+		rc = compare_numbers(one->rate, other->rate);
+		break;
+	default:
+		break;
+	}
+	return rc ? rc : -compare_numbers(one->process->pid, other->process->pid);
+}
+
+static void collect_rows(struct rows *rows, const struct top *top)
+{
+	enum top_order order = top->order;
+
+	for (size_t i = 0; i < top->sessions.n; i++) {
+		const struct live_session *session = &top->sessions.items[i];
+
+		for (size_t k = 0; k < session->profile->n_processes; k++) {
+			rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, sizeof(*rows->items));
+			rows->items[rows->n++] = make_row(top, session, session->profile->processes[k]);
+		}
+	}
+	if (rows->n)
+		qsort_r(rows->items, rows->n, sizeof(*rows->items), compare_rows, &order);
+}
+
+static bool is_paused(const struct live_sessions *sessions)
+{
+	for (size_t i = 0; i < sessions->n; i++) {
+		const struct profile *profile = sessions->items[i].profile;
+
+		if (profile->n_pauses && profile->pauses[profile->n_pauses - 1].lasts)
+			return true;
+	}
+	return false;
+}
+
+static void put_sums(struct top_frame *frame, const struct top *top, const struct rows *rows, uint64_t *live_bytes)
+{
+	uint64_t blocks = 0, produced = 0, dropped = 0, rate = 0;
+	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES], d[SIZE_TEXT_BYTES];
+	const char *order[] = {[TOP_BY_LIVE] = "live", [TOP_BY_PEAK] = "peak", [TOP_BY_RATE] = "rate", [TOP_BY_PID] = "pid"};
+	bool has_rate = false;
+
+	*live_bytes = 0;
+	for (size_t i = 0; i < rows->n; i++) {
+		*live_bytes += rows->items[i].process->heap.current_bytes;
+		blocks += rows->items[i].process->heap.current_blocks;
+		produced += rows->items[i].process->produced;
+		dropped += rows->items[i].process->dropped;
+		rate += rows->items[i].rate;
+		has_rate = has_rate || rows->items[i].has_rate;
+	}
+	put_line(frame, true, "torsh top: %zu session%s, %zu process%s, sorted by %s%s%s", top->sessions.n,
+		 top->sessions.n == 1 ? "" : "s", rows->n, rows->n == 1 ? "" : "es", order[top->order],
+		 is_paused(&top->sessions) ? "; recording is paused" : "", top->is_held ? "; view is held" : "");
+	put_line(frame, false, "live %s in %s blocks; events %s, %s dropped%s%s", torsh_size_human(*live_bytes, a),
+		 torsh_size_grouped(blocks, b), torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
+		 has_rate ? ", a second " : "", has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : "");
+}
+
+static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n)
+{
+	put_line(frame, false, "%s", "");
+	put_line(frame, true, "%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE", "BLOCKS", "PEAK", "EVENTS/S",
+		 "DROPPED", "PROGRAM");
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_process *process = rows->items[i].process;
+		char live[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], rate[SIZE_TEXT_BYTES] = "-";
+		char dropped[SIZE_TEXT_BYTES];
+
+		if (rows->items[i].has_rate)
+			torsh_size_grouped(rows->items[i].rate, rate);
+		put_line(frame, false, "%8" PRIu32 " %5s %11s %12s %11s %12s %9s  %s", process->pid,
+			 process->rank ? process->rank : "-", torsh_size_human(process->heap.current_bytes, live),
+			 torsh_size_grouped(process->heap.current_blocks, blocks),
+			 torsh_size_human(process->heap.peak_bytes, peak), rate,
+			 torsh_size_grouped(process->dropped, dropped), torsh_profile_program_name(process));
+	}
+	if (n < rows->n)
+		put_line(frame, false, "%8s and %zu more", "", rows->n - n);
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+static void put_holder(struct top_frame *frame, const struct top_holder *holder, uint64_t live_bytes)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
+	const char *function = holder->function ? holder->function : "(unknown)";
+	double share = live_bytes ? 100.0 * (double)holder->bytes / (double)live_bytes : 0;
+	char *place = NULL;
+
+	if (holder->line)
+		place = torsh_need_text("%s:%d", holder->file, holder->line);
+	else
+		place = torsh_need_text("%s", holder->module ? last_component(holder->module) : "");
+	put_line(frame, false, "%11s %12s %6.1f %%  %s  %s", torsh_size_human(holder->bytes, bytes),
+		 torsh_size_grouped(holder->blocks, blocks), share, function, place);
+	free(place);
+}
+
+static void put_holders(struct top_frame *frame, const struct top *top, uint64_t live_bytes, size_t n_most)
+{
+	struct top_holders holders = {0};
+
+	for (size_t i = 0; i < top->sessions.n; i++) {
+		const struct profile *profile = top->sessions.items[i].profile;
+
+		for (size_t k = 0; k < profile->n_processes; k++)
+			torsh_top_holders_add(&holders, profile->processes[k], top->symbols);
+	}
+	torsh_top_holders_settle(&holders);
+	put_line(frame, false, "%s", "");
+	put_line(frame, true, "%11s %12s %8s  HELD BY, in the %u largest stacks of each process", "BYTES", "BLOCKS", "SHARE",
+		 TOP_HOLDERS);
+	for (size_t i = 0; i < holders.n && (!n_most || i < n_most); i++)
+		put_holder(frame, &holders.items[i], live_bytes);
+	torsh_top_holders_free(&holders);
+}
+
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_holders)
+{
+	struct rows rows = {0};
+	uint64_t live_bytes;
+
+	*frame = (struct top_frame){0};
+	if (!top->sessions.n) {
+		put_line(frame, true, "torsh top: nothing is being recorded");
+		return;
+	}
+	collect_rows(&rows, top);
+	put_sums(frame, top, &rows, &live_bytes);
+	put_processes(frame, &rows, n_processes && n_processes < rows.n ? n_processes : rows.n);
+	put_holders(frame, top, live_bytes, n_holders);
+	free(rows.items);
+}
+
+void torsh_top_frame_free(struct top_frame *frame)
+{
+	for (size_t i = 0; i < frame->n; i++)
+		free(frame->lines[i].text);
+	free(frame->lines);
+	*frame = (struct top_frame){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * One frame of `torsh top` as lines of text: the sessions that were asked, their processes, and the lines of source
+ * that hold most. What draws it knows nothing of sessions.
+ */
+#ifndef TORSH_TOP_FRAME_H
+#define TORSH_TOP_FRAME_H
+
+#include "tools/live/live.h"
+#include "tools/symbols/symbols.h"
+
+#define TOP_HOLDERS 256u /* stacks of each process that are asked for */
+
+enum top_order { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_RATE, TOP_BY_PID, N_TOP_ORDERS };
+
+/* What a process had done when it was last looked at. */
+struct top_past {
+	pid_t writer_pid;
+	uint32_t process;
+	uint64_t produced, at_ns;
+};
+
+struct top {
+	struct symbols *symbols; /* freed with it */
+	struct live_sessions sessions;
+	uint32_t pid; /* of a process or writer: only its session; 0: all */
+	enum top_order order;
+	bool is_held; /* nobody is asked any more */
+	struct top_past *past;
+	size_t n_past;
+};
+
+/* Ask once more. Returns false when there is no such session (any more). */
+bool torsh_top_look(struct top *top);
+void torsh_top_free(struct top *top);
+
+struct top_line {
+	char *text;
+	bool is_heading;
+};
+
+struct top_frame {
+	struct top_line *lines;
+	size_t n, n_room;
+};
+
+/* At most so many processes and holders; 0: all. */
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_holders);
+void torsh_top_frame_free(struct top_frame *frame);
+
+#endif

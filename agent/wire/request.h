@@ -39,7 +39,7 @@ struct request_answer {
 	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY when it was so before */
 	uint64_t recording_bytes;
 	uint32_t n_processes; /* that are recorded now */
-	uint32_t reserved; /* 0 */
+	uint32_t writer_pid; /* as the writer knows it */
 };
 
 _Static_assert(sizeof(struct request_answer) == 32, "request_answer is part of the protocol");

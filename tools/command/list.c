@@ -65,7 +65,7 @@ static cJSON *make_session(const struct live_session *session)
 	const struct profile *profile = session->profile;
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "writer_pid", torsh_json_u64((uint64_t)session->writer_pid));
+	torsh_json_set(object, "writer_pid", torsh_json_u64(session->writer_pid));
 	torsh_json_set(object, "start_realtime_ns",
 		       profile->start_realtime_ns ? torsh_json_u64(profile->start_realtime_ns) : torsh_json_text(NULL));
 	torsh_json_set(object, "recording", torsh_json_text(profile->snapshot_of));
@@ -108,7 +108,7 @@ static void print_text(const struct live_sessions *sessions)
 			strftime(start, sizeof(start), "%F %T", &local);
 		if (first)
 			snprintf(pid, sizeof(pid), "%" PRIu32, first->pid);
-		printf("%10d %10s  %-20s %-19s %9zu  %s%s\n", (int)sessions->items[i].writer_pid, pid,
+		printf("%10" PRIu32 " %10s  %-20s %-19s %9zu  %s%s\n", sessions->items[i].writer_pid, pid,
 		       first ? torsh_profile_program_name(first) : "-", start, profile->n_processes,
 		       profile->snapshot_of ? profile->snapshot_of : "-", is_paused(profile) ? "  (paused)" : "");
 	}

@@ -54,10 +54,10 @@ static int set_pause(int argc, char **argv, enum request_verb verb, const char *
 	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)
 		torsh_die("the writer of process %u didn't do it: %s", pid, torsh_live_reason(result));
-	printf("%s%s: %u %s, writer %d\n", result ? "was " : "",
+	printf("%s%s: %u %s, writer %u\n", result ? "was " : "",
 	       verb == REQUEST_PAUSE ? (result ? "paused before" : "paused") : (result ? "not paused" : "resumed"),
 	       answer.said.n_processes, answer.said.n_processes == 1 ? "process" : "processes",
-	       (int)answer.writer_pid);
+	       answer.said.writer_pid);
 	torsh_live_free(&sessions);
 	return TORSH_EXIT_DONE;
 }

@@ -14,7 +14,7 @@
 #define N_FDS 2u
 
 /* Returns the connection, or -errno. */
-static int connect_to(const char *path, pid_t *writer_pid)
+static int connect_to(const char *path)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -36,11 +36,11 @@ static int connect_to(const char *path, pid_t *writer_pid)
 		close(fd);
 		return -error;
 	}
+	/* Who began to listen there: of that process only the user still says something. */
 	if (peer.uid != geteuid()) {
 		close(fd);
 		return -EACCES;
 	}
-	*writer_pid = peer.pid;
 	return fd;
 }
 
@@ -100,7 +100,7 @@ int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_h
 	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
 
 	*answer = (struct live_answer){.fds = {-1, -1}};
-	fd = connect_to(socket_path, &answer->writer_pid);
+	fd = connect_to(socket_path);
 	if (fd < 0)
 		return fd;
 	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : receive(fd, answer);

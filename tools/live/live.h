@@ -7,15 +7,13 @@
 #ifndef TORSH_LIVE_LIVE_H
 #define TORSH_LIVE_LIVE_H
 
-#include <sys/types.h>
-
 #include "agent/wire/request.h"
 #include "tools/profile/profile.h"
 
 /* One that has answered. */
 struct live_session {
 	char *socket_path;
-	pid_t writer_pid;
+	uint32_t writer_pid;
 	struct profile *profile; /* its processes as of now, each with its largest stacks */
 };
 
@@ -40,7 +38,6 @@ uint32_t torsh_live_pid(const char *text);
 
 struct live_answer {
 	struct request_answer said;
-	pid_t writer_pid;
 	int fds[2]; /* -1: none */
 };
 

@@ -117,7 +117,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 			torsh_need_room(sessions->items, sessions->n, &sessions->n_room, sizeof(*sessions->items));
 		sessions->items[sessions->n++] = (struct live_session){
 			.socket_path = torsh_need(strdup(path)),
-			.writer_pid = answer.writer_pid,
+			.writer_pid = answer.said.writer_pid,
 			.profile = profile,
 		};
 	} else {
@@ -175,7 +175,7 @@ void torsh_live_drop(struct live_sessions *sessions, size_t i)
 
 static bool has_process(const struct live_session *session, uint32_t pid)
 {
-	if ((uint32_t)session->writer_pid == pid)
+	if (session->writer_pid == pid)
 		return true;
 	for (size_t i = 0; i < session->profile->n_processes; i++) {
 		if (session->profile->processes[i]->pid == pid)

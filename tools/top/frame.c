@@ -56,9 +56,9 @@ static bool choose_session(struct top *top)
 		return false;
 	}
 	/* Its processes come and go: from now on it is known by its writer. */
-	top->pid = (uint32_t)chosen->writer_pid;
+	top->pid = chosen->writer_pid;
 	for (size_t i = sessions->n; i-- > 0;) {
-		if ((uint32_t)sessions->items[i].writer_pid != top->pid)
+		if (sessions->items[i].writer_pid != top->pid)
 			torsh_live_drop(sessions, i);
 	}
 	return true;
@@ -101,7 +101,7 @@ __attribute__((format(printf, 3, 4))) static void put_line(struct top_frame *fra
 	frame->lines[frame->n++] = (struct top_line){.text = text, .is_heading = is_heading};
 }
 
-static const struct top_past *find_past(const struct top *top, pid_t writer_pid, uint32_t process)
+static const struct top_past *find_past(const struct top *top, uint32_t writer_pid, uint32_t process)
 {
 	for (size_t i = 0; i < top->n_past; i++) {
 		if (top->past[i].writer_pid == writer_pid && top->past[i].process == process)

@@ -15,8 +15,7 @@ enum top_order { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_RATE, TOP_BY_PID, N_TOP_ORDERS
 
 /* What a process had done when it was last looked at. */
 struct top_past {
-	pid_t writer_pid;
-	uint32_t process;
+	uint32_t writer_pid, process;
 	uint64_t produced, at_ns;
 };
 

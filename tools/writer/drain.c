@@ -493,19 +493,25 @@ static void set_pause(struct drain *drain, struct job *job)
 }
 
 /* Everything is to be as it was in the moment of the request: what was stamped before it, nothing that came after. */
-static void take_job(struct drain *drain)
+static void begin_job(struct drain *drain, struct job *job)
+{
+	drain->job = job;
+	drain->job_moment = torsh_ticks_moment();
+	for (uint32_t i = 0; i < drain->n_targets; i++)
+		torsh_target_hold(drain->targets[i], &drain->job_moment);
+}
+
+static void take_jobs(struct drain *drain)
 {
 	struct job *job;
 
 	while (!drain->job && (job = torsh_jobs_take(&drain->jobs))) {
-		if (job->request.verb == REQUEST_PAUSE || job->request.verb == REQUEST_RESUME) {
+		/* Who said hello before somebody asked is there. */
+		take_incoming(drain);
+		if (job->request.verb == REQUEST_PAUSE || job->request.verb == REQUEST_RESUME)
 			set_pause(drain, job);
-			continue;
-		}
-		drain->job = job;
-		drain->job_moment = torsh_ticks_moment();
-		for (uint32_t i = 0; i < drain->n_targets; i++)
-			torsh_target_hold(drain->targets[i], &drain->job_moment);
+		else
+			begin_job(drain, job);
 	}
 }
 
@@ -564,6 +570,8 @@ static void answer_job(struct drain *drain)
 	torsh_jobs_answer(&drain->jobs, job, make_answer(drain, job));
 	for (uint32_t i = 0; i < drain->n_targets; i++)
 		torsh_target_let_go(drain->targets[i]);
+	/* The next one may be there already. */
+	torsh_sleep_wake(&drain->mail);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
@@ -700,7 +708,7 @@ static void *run(void *argument)
 
 		must_stop = atomic_load_explicit(&drain->must_stop, memory_order_acquire);
 		take_incoming(drain);
-		take_job(drain);
+		take_jobs(drain);
 		if (now - drain->last_measure_ns > MEASURE_EVERY_NS) {
 			torsh_ticks_measure(&drain->rate);
 			drain->last_measure_ns = now;

@@ -40,6 +40,7 @@ struct job *torsh_job_create(const struct request *request, void *asker)
 	*job = (struct job){.request = *request, .fds = {-1, -1}, .asker = asker};
 	memcpy(job->answer.magic, REQUEST_MAGIC, sizeof(job->answer.magic));
 	job->answer.version = REQUEST_VERSION;
+	job->answer.writer_pid = (uint32_t)getpid();
 	return job;
 }
 

@@ -10,10 +10,11 @@
 #include "tools/live/live.h"
 #include "tools/report/parts.h"
 
-static const char doc[] = "List the sessions that are being recorded on this machine: for each its writer, its oldest "
-			  "process that is alive, when it began, how many processes it has, and its recording.\v"
-			  "Only your own are there: what other users record can't be seen. `torsh top`, `torsh snapshot`, "
-			  "`torsh stop` and `torsh start` take the pid of any process of a session, or of its writer.";
+static const char doc[] =
+	"List the sessions that are being recorded on this machine: for each its writer, its oldest "
+	"process that is alive, when it began, how many processes it has, and its recording.\v"
+	"Only your own are there: what other users record can't be seen. `torsh top`, `torsh snapshot`, "
+	"`torsh stop` and `torsh start` take the pid of any process of a session, or of its writer.";
 
 enum { KEY_JSON = 1 };
 
@@ -122,11 +123,11 @@ int torsh_command_list(int argc, char **argv)
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &is_json);
-	torsh_live_look(&sessions, 0);
+	torsh_live_sessions_look(&sessions, 0);
 	if (is_json)
 		print_json(&sessions);
 	else
 		print_text(&sessions);
-	torsh_live_free(&sessions);
+	torsh_live_sessions_free(&sessions);
 	return TORSH_EXIT_DONE;
 }

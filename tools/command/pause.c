@@ -49,16 +49,15 @@ static int set_pause(int argc, char **argv, enum request_verb verb, const char *
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &pid);
-	torsh_live_look(&sessions, 0);
-	session = torsh_live_need(&sessions, pid);
+	torsh_live_sessions_look(&sessions, 0);
+	session = torsh_live_sessions_need(&sessions, pid);
 	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)
 		torsh_die("the writer of process %u didn't do it: %s", pid, torsh_live_reason(result));
 	printf("%s%s: %u %s, writer %u\n", result ? "was " : "",
 	       verb == REQUEST_PAUSE ? (result ? "paused before" : "paused") : (result ? "not paused" : "resumed"),
-	       answer.said.n_processes, answer.said.n_processes == 1 ? "process" : "processes",
-	       answer.said.writer_pid);
-	torsh_live_free(&sessions);
+	       answer.said.n_processes, answer.said.n_processes == 1 ? "process" : "processes", answer.said.writer_pid);
+	torsh_live_sessions_free(&sessions);
 	return TORSH_EXIT_DONE;
 }
 

@@ -137,8 +137,7 @@ static void save(const struct live_answer *answer, const struct profile *profile
 
 int torsh_command_snapshot(int argc, char **argv)
 {
-	const struct argp argp = {
-		.options = options_snapshot, .parser = parse_snapshot, .args_doc = "PID", .doc = doc};
+	const struct argp argp = {.options = options_snapshot, .parser = parse_snapshot, .args_doc = "PID", .doc = doc};
 	struct options options = {0};
 	struct live_sessions sessions;
 	const struct live_session *session;
@@ -148,8 +147,8 @@ int torsh_command_snapshot(int argc, char **argv)
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	torsh_live_look(&sessions, 0);
-	session = torsh_live_need(&sessions, options.pid);
+	torsh_live_sessions_look(&sessions, 0);
+	session = torsh_live_sessions_need(&sessions, options.pid);
 	result = torsh_live_ask(session->socket_path, REQUEST_SNAPSHOT, 0, &answer);
 	if (result)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
@@ -159,7 +158,7 @@ int torsh_command_snapshot(int argc, char **argv)
 	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
 	       answer.said.n_processes == 1 ? "process" : "processes", path);
 	torsh_live_close(&answer);
-	torsh_live_free(&sessions);
+	torsh_live_sessions_free(&sessions);
 	free(path);
 	return TORSH_EXIT_DONE;
 }

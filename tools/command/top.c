@@ -88,7 +88,7 @@ int torsh_command_top(int argc, char **argv)
 	top.symbols = torsh_symbols_create(true);
 	top.pid = options.pid;
 	if (!torsh_top_look(&top))
-		torsh_live_need(&top.sessions, options.pid);
+		torsh_live_sessions_need(&top.sessions, options.pid);
 	if (options.is_once)
 		print_once(&top, options.interval_ms);
 	else if (!torsh_top_show(&top, (int)options.interval_ms))

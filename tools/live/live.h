@@ -23,15 +23,15 @@ struct live_sessions {
 };
 
 /* Ask all of them, for n_holders stacks of each process. Who doesn't answer is left out, with a sentence on stderr. */
-void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders);
-void torsh_live_free(struct live_sessions *sessions);
+void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders);
+void torsh_live_sessions_free(struct live_sessions *sessions);
 
 /* Leave out the session number i. */
-void torsh_live_drop(struct live_sessions *sessions, size_t i);
+void torsh_live_sessions_drop(struct live_sessions *sessions, size_t i);
 
 /* The session of a process, or of the writer with that pid: NULL where there is none, or the end with a sentence. */
-const struct live_session *torsh_live_find(const struct live_sessions *sessions, uint32_t pid);
-const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid);
+const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid);
+const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions, uint32_t pid);
 
 /* A pid as a command's argument, or the end with a sentence. */
 uint32_t torsh_live_pid(const char *text);

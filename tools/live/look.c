@@ -136,7 +136,7 @@ static int compare_sessions(const void *a, const void *b)
 	return (one->writer_pid > other->writer_pid) - (one->writer_pid < other->writer_pid);
 }
 
-void torsh_live_look(struct live_sessions *sessions, uint32_t n_holders)
+void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders)
 {
 	struct paths paths = {0};
 
@@ -157,7 +157,7 @@ static void free_session(struct live_session *session)
 	torsh_profile_destroy(session->profile);
 }
 
-void torsh_live_free(struct live_sessions *sessions)
+void torsh_live_sessions_free(struct live_sessions *sessions)
 {
 	for (size_t i = 0; i < sessions->n; i++)
 		free_session(&sessions->items[i]);
@@ -165,7 +165,7 @@ void torsh_live_free(struct live_sessions *sessions)
 	*sessions = (struct live_sessions){0};
 }
 
-void torsh_live_drop(struct live_sessions *sessions, size_t i)
+void torsh_live_sessions_drop(struct live_sessions *sessions, size_t i)
 {
 	free_session(&sessions->items[i]);
 	sessions->n--;
@@ -184,7 +184,7 @@ static bool has_process(const struct live_session *session, uint32_t pid)
 	return false;
 }
 
-const struct live_session *torsh_live_find(const struct live_sessions *sessions, uint32_t pid)
+const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid)
 {
 	for (size_t i = 0; i < sessions->n; i++) {
 		if (has_process(&sessions->items[i], pid))
@@ -193,9 +193,9 @@ const struct live_session *torsh_live_find(const struct live_sessions *sessions,
 	return NULL;
 }
 
-const struct live_session *torsh_live_need(const struct live_sessions *sessions, uint32_t pid)
+const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions, uint32_t pid)
 {
-	const struct live_session *session = torsh_live_find(sessions, pid);
+	const struct live_session *session = torsh_live_sessions_find(sessions, pid);
 
 	if (!session)
 		torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);

@@ -75,7 +75,8 @@ static void apply_pauses(struct profile *profile, const Torsh__Session *row)
 		profile->n_bad_rows++;
 		return;
 	}
-	profile->pauses = torsh_need_items(profile->pauses, profile->n_pauses, row->n_paused_ns, sizeof(*profile->pauses));
+	profile->pauses =
+		torsh_need_items(profile->pauses, profile->n_pauses, row->n_paused_ns, sizeof(*profile->pauses));
 	profile->n_pauses = row->n_paused_ns;
 	for (size_t i = 0; i < profile->n_pauses; i++) {
 		bool has_end = i < row->n_resumed_ns;

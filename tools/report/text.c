@@ -157,7 +157,8 @@ static void print_pauses(FILE *out, const struct profile *profile)
 	for (size_t i = 0; i < profile->n_pauses; i++) {
 		const struct profile_pause *pause = &profile->pauses[i];
 
-		fprintf(out, "note: recording was paused %s after the start", torsh_size_duration(pause->from_ns, from));
+		fprintf(out, "note: recording was paused %s after the start",
+			torsh_size_duration(pause->from_ns, from));
 		if (pause->lasts)
 			fputs(" until the end", out);
 		else

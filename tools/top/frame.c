@@ -2,7 +2,6 @@
 #include "tools/top/frame.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +48,17 @@ static void keep_past(struct top *top)
 static bool choose_session(struct top *top)
 {
 	struct live_sessions *sessions = &top->sessions;
-	const struct live_session *chosen = torsh_live_find(sessions, top->pid);
+	const struct live_session *chosen = torsh_live_sessions_find(sessions, top->pid);
 
 	if (!chosen) {
-		torsh_live_free(sessions);
+		torsh_live_sessions_free(sessions);
 		return false;
 	}
 	/* Its processes come and go: from now on it is known by its writer. */
 	top->pid = chosen->writer_pid;
 	for (size_t i = sessions->n; i-- > 0;) {
 		if (sessions->items[i].writer_pid != top->pid)
-			torsh_live_drop(sessions, i);
+			torsh_live_sessions_drop(sessions, i);
 	}
 	return true;
 }
@@ -68,30 +67,22 @@ bool torsh_top_look(struct top *top)
 {
 	keep_past(top);
 	torsh_symbols_forget(top->symbols);
-	torsh_live_free(&top->sessions);
-	torsh_live_look(&top->sessions, TOP_HOLDERS);
+	torsh_live_sessions_free(&top->sessions);
+	torsh_live_sessions_look(&top->sessions, TOP_HOLDERS);
 	return !top->pid || choose_session(top);
 }
 
 void torsh_top_free(struct top *top)
 {
-	torsh_live_free(&top->sessions);
+	torsh_live_sessions_free(&top->sessions);
 	torsh_symbols_destroy(top->symbols);
 	free(top->past);
 	*top = (struct top){0};
 }
 
-__attribute__((format(printf, 3, 4))) static void put_line(struct top_frame *frame, bool is_heading, const char *format,
-							   ...)
+/* Takes the text. */
+static void put_line(struct top_frame *frame, bool is_heading, char *text)
 {
-	va_list arguments;
-	char *text = NULL;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	torsh_need(text);
 	/* What names of programs and files hold is not for the terminal. */
 	for (char *at = text; *at; at++) {
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
@@ -181,7 +172,8 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 {
 	uint64_t blocks = 0, produced = 0, dropped = 0, rate = 0;
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES], d[SIZE_TEXT_BYTES];
-	const char *order[] = {[TOP_BY_LIVE] = "live", [TOP_BY_PEAK] = "peak", [TOP_BY_RATE] = "rate", [TOP_BY_PID] = "pid"};
+	const char *order[] = {
+		[TOP_BY_LIVE] = "live", [TOP_BY_PEAK] = "peak", [TOP_BY_RATE] = "rate", [TOP_BY_PID] = "pid"};
 	bool has_rate = false;
 
 	*live_bytes = 0;
@@ -193,19 +185,24 @@ static void put_sums(struct top_frame *frame, const struct top *top, const struc
 		rate += rows->items[i].rate;
 		has_rate = has_rate || rows->items[i].has_rate;
 	}
-	put_line(frame, true, "torsh top: %zu session%s, %zu process%s, sorted by %s%s%s", top->sessions.n,
-		 top->sessions.n == 1 ? "" : "s", rows->n, rows->n == 1 ? "" : "es", order[top->order],
-		 is_paused(&top->sessions) ? "; recording is paused" : "", top->is_held ? "; view is held" : "");
-	put_line(frame, false, "live %s in %s blocks; events %s, %s dropped%s%s", torsh_size_human(*live_bytes, a),
-		 torsh_size_grouped(blocks, b), torsh_size_grouped(produced, c), torsh_size_grouped(dropped, d),
-		 has_rate ? ", a second " : "", has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : "");
+	put_line(frame, true,
+		 torsh_need_text("torsh top: %zu session%s, %zu process%s, sorted by %s%s%s", top->sessions.n,
+				 top->sessions.n == 1 ? "" : "s", rows->n, rows->n == 1 ? "" : "es", order[top->order],
+				 is_paused(&top->sessions) ? "; recording is paused" : "",
+				 top->is_held ? "; view is held" : ""));
+	put_line(frame, false,
+		 torsh_need_text("live %s in %s blocks; events %s, %s dropped%s%s", torsh_size_human(*live_bytes, a),
+				 torsh_size_grouped(blocks, b), torsh_size_grouped(produced, c),
+				 torsh_size_grouped(dropped, d), has_rate ? ", a second " : "",
+				 has_rate ? torsh_size_grouped(rate, (char[SIZE_TEXT_BYTES]){0}) : ""));
 }
 
 static void put_processes(struct top_frame *frame, const struct rows *rows, size_t n)
 {
-	put_line(frame, false, "%s", "");
-	put_line(frame, true, "%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE", "BLOCKS", "PEAK", "EVENTS/S",
-		 "DROPPED", "PROGRAM");
+	put_line(frame, false, torsh_need_text("%s", ""));
+	put_line(frame, true,
+		 torsh_need_text("%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE", "BLOCKS", "PEAK",
+				 "EVENTS/S", "DROPPED", "PROGRAM"));
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_process *process = rows->items[i].process;
 		char live[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], rate[SIZE_TEXT_BYTES] = "-";
@@ -213,14 +210,17 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 
 		if (rows->items[i].has_rate)
 			torsh_size_grouped(rows->items[i].rate, rate);
-		put_line(frame, false, "%8" PRIu32 " %5s %11s %12s %11s %12s %9s  %s", process->pid,
-			 process->rank ? process->rank : "-", torsh_size_human(process->heap.current_bytes, live),
-			 torsh_size_grouped(process->heap.current_blocks, blocks),
-			 torsh_size_human(process->heap.peak_bytes, peak), rate,
-			 torsh_size_grouped(process->dropped, dropped), torsh_profile_program_name(process));
+		put_line(frame, false,
+			 torsh_need_text("%8" PRIu32 " %5s %11s %12s %11s %12s %9s  %s", process->pid,
+					 process->rank ? process->rank : "-",
+					 torsh_size_human(process->heap.current_bytes, live),
+					 torsh_size_grouped(process->heap.current_blocks, blocks),
+					 torsh_size_human(process->heap.peak_bytes, peak), rate,
+					 torsh_size_grouped(process->dropped, dropped),
+					 torsh_profile_program_name(process)));
 	}
 	if (n < rows->n)
-		put_line(frame, false, "%8s and %zu more", "", rows->n - n);
+		put_line(frame, false, torsh_need_text("%8s and %zu more", "", rows->n - n));
 }
 
 static const char *last_component(const char *path)
@@ -241,8 +241,9 @@ static void put_holder(struct top_frame *frame, const struct top_holder *holder,
 		place = torsh_need_text("%s:%d", holder->file, holder->line);
 	else
 		place = torsh_need_text("%s", holder->module ? last_component(holder->module) : "");
-	put_line(frame, false, "%11s %12s %6.1f %%  %s  %s", torsh_size_human(holder->bytes, bytes),
-		 torsh_size_grouped(holder->blocks, blocks), share, function, place);
+	put_line(frame, false,
+		 torsh_need_text("%11s %12s %6.1f %%  %s  %s", torsh_size_human(holder->bytes, bytes),
+				 torsh_size_grouped(holder->blocks, blocks), share, function, place));
 	free(place);
 }
 
@@ -257,9 +258,10 @@ static void put_holders(struct top_frame *frame, const struct top *top, uint64_t
 			torsh_top_holders_add(&holders, profile->processes[k], top->symbols);
 	}
 	torsh_top_holders_settle(&holders);
-	put_line(frame, false, "%s", "");
-	put_line(frame, true, "%11s %12s %8s  HELD BY, in the %u largest stacks of each process", "BYTES", "BLOCKS", "SHARE",
-		 TOP_HOLDERS);
+	put_line(frame, false, torsh_need_text("%s", ""));
+	put_line(frame, true,
+		 torsh_need_text("%11s %12s %8s  HELD BY, in the %u largest stacks of each process", "BYTES", "BLOCKS",
+				 "SHARE", TOP_HOLDERS));
 	for (size_t i = 0; i < holders.n && (!n_most || i < n_most); i++)
 		put_holder(frame, &holders.items[i], live_bytes);
 	torsh_top_holders_free(&holders);
@@ -272,7 +274,7 @@ void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_pr
 
 	*frame = (struct top_frame){0};
 	if (!top->sessions.n) {
-		put_line(frame, true, "torsh top: nothing is being recorded");
+		put_line(frame, true, torsh_need_text("torsh top: nothing is being recorded"));
 		return;
 	}
 	collect_rows(&rows, top);

@@ -36,8 +36,7 @@ void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uin
 	/* The stores are seen everywhere before the counter is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 	now = torsh_ticks_moment();
-	pauses->turns =
-		torsh_memory_grow(pauses->turns, &pauses->capacity, pauses->n_turns, sizeof(*pauses->turns));
+	pauses->turns = torsh_memory_grow(pauses->turns, &pauses->capacity, pauses->n_turns, sizeof(*pauses->turns));
 	pauses->turns[pauses->n_turns++] = now;
 	for (uint32_t i = 0; i < n_targets; i++)
 		add_turn(targets[i], &now);

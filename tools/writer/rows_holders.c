@@ -48,8 +48,7 @@ static void settle_picks(struct picks *picks)
 /* The place of a number that was picked. */
 static uint32_t place_of(const struct picks *picks, uint32_t number)
 {
-	const uint32_t *found =
-		bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers), compare_numbers);
+	const uint32_t *found = bsearch(&number, picks->numbers, picks->n, sizeof(*picks->numbers), compare_numbers);
 
 	return (uint32_t)(found - picks->numbers);
 }

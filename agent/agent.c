@@ -32,7 +32,7 @@ static _Atomic uint64_t spare_counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = spare_counters;
 
 static const _Atomic uint32_t never_paused, always_paused = 1;
-const _Atomic uint32_t *torsh_pause = &never_paused;
+const _Atomic uint32_t *_Atomic torsh_pause = &never_paused;
 
 /* Not wiped by fork: where the child finds the tables to copy. */
 static struct channel last_channel;
@@ -212,7 +212,10 @@ static int open_channel(const struct channel *parent)
 	}
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
-	torsh_pause = torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused : &always_paused;
+	/* Other threads are in hooks already: whichever word they read, it is there. */
+	atomic_store_explicit(&torsh_pause,
+			      torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused : &always_paused,
+			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
 	last_channel = process->channel;
@@ -300,7 +303,7 @@ void torsh_agent_restart_in_child(void)
 
 	torsh_flow_self = &torsh_flow_quiet;
 	torsh_counters = spare_counters;
-	torsh_pause = &never_paused;
+	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = open_channel(&parent);
 	if (result) {

@@ -13,11 +13,13 @@
  * Into the channel's header, to a line that only pauses write to. Without a channel to a word that stays 0; where no heap
  * is recorded to one that stays 1, so that a hook asks once.
  */
-extern const _Atomic uint32_t *torsh_pause;
+extern const _Atomic uint32_t *_Atomic torsh_pause;
 
 static inline int torsh_pause_lasts(void)
 {
-	return atomic_load_explicit(torsh_pause, memory_order_relaxed) != 0;
+	const _Atomic uint32_t *word = atomic_load_explicit(&torsh_pause, memory_order_relaxed);
+
+	return atomic_load_explicit(word, memory_order_relaxed) != 0;
 }
 
 #endif

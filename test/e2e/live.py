@@ -184,6 +184,18 @@ def a_full_recording_gives_snapshots_without_events():
         target.end()
 
 
+@case
+def names_are_in_a_snapshot():
+    program = scratch("program") / "obeys"
+    shutil.copy(OBEYS, program)
+    with Target([program]) as target:
+        target.tell("ab")
+        path = snapshot(target.pid)
+        target.end()
+    program.unlink()
+    expect_equal(kept(path), {"keep_first": (10, 10 * FIRST), "keep_second": (10, 10 * SECOND)}, "live blocks")
+
+
 PYTHON_TARGET = """
 import sys
 kept = []

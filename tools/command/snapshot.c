@@ -16,6 +16,7 @@
 #include "tools/command/command.h"
 #include "tools/die.h"
 #include "tools/live/live.h"
+#include "tools/live/names.h"
 #include "tools/store/recording_read.h"
 #include "tools/store/recording_write.h"
 
@@ -58,8 +59,8 @@ static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
 	}
 }
 
-/* Copy what is not an event out of the recording behind fd, up to n_bytes. Returns 0 or -errno. */
-static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to)
+/* Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it. Returns 0 or -errno. */
+static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, struct profile *profile)
 {
 	char *path = torsh_need_text("/proc/self/fd/%d", fd);
 	struct recording_reader *from;
@@ -73,6 +74,8 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to)
 	torsh_recording_skip(from, CHUNK_EVENTS);
 	while ((result = torsh_recording_next(from, &chunk)) == 1) {
 		result = torsh_recording_append(to, chunk, RECORDING_LAST);
+		if (!result)
+			result = torsh_profile_apply(profile, chunk);
 		torsh__chunk__free_unpacked(chunk, NULL);
 		if (result)
 			break;
@@ -81,17 +84,22 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to)
 	return result;
 }
 
-static int write_snapshot(const struct live_answer *answer, const struct profile *profile, int fd)
+static int write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd)
 {
 	const struct recording_limits none = {0};
-	struct recording_file *file = torsh_recording_create(fd, &none, profile->start_realtime_ns);
+	struct recording_file *file = torsh_recording_create(fd, &none, start_realtime_ns);
+	struct profile *profile;
 	int result;
 
 	if (!file)
 		return -ENOMEM;
-	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file);
+	profile = torsh_profile_create("");
+	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file, profile);
 	if (!result)
-		result = copy_chunks(answer->fds[0], UINT64_MAX, file);
+		result = copy_chunks(answer->fds[0], UINT64_MAX, file, profile);
+	if (!result)
+		result = torsh_live_append_names(file, profile);
+	torsh_profile_destroy(profile);
 	torsh_recording_finish(file);
 	return result;
 }
@@ -117,7 +125,7 @@ static char *choose_name(const struct live_session *session, uint32_t pid)
 }
 
 /* Into the file at path, which is removed again when that fails. */
-static void save(const struct live_answer *answer, const struct profile *profile, const char *path)
+static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), result;
 	struct stat status;
@@ -126,7 +134,7 @@ static void save(const struct live_answer *answer, const struct profile *profile
 		torsh_die("can't write %s: %s", path, strerror(errno));
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		torsh_die("can't write %s: it is not a file", path);
-	result = write_snapshot(answer, profile, fd);
+	result = write_snapshot(answer, start_realtime_ns, fd);
 	if (!result && close(fd))
 		result = -errno;
 	if (result) {
@@ -154,7 +162,7 @@ int torsh_command_snapshot(int argc, char **argv)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
 			  torsh_live_reason(result));
 	path = options.output ? torsh_need(strdup(options.output)) : choose_name(session, options.pid);
-	save(&answer, session->profile, path);
+	save(&answer, session->profile->start_realtime_ns, path);
 	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
 	       answer.said.n_processes == 1 ? "process" : "processes", path);
 	torsh_live_close(&answer);

@@ -86,9 +86,9 @@ int torsh_command_top(int argc, char **argv)
 	if (!options.is_once && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
 		torsh_die("there is no terminal to draw on; --once prints one frame");
 	top.symbols = torsh_symbols_create(true);
-	top.pid = options.pid;
-	if (!torsh_top_look(&top))
-		torsh_live_sessions_need(&top.sessions, options.pid);
+	if (options.pid && !torsh_top_choose(&top, options.pid))
+		torsh_live_no_process(options.pid);
+	torsh_top_look(&top);
 	if (options.is_once)
 		print_once(&top, options.interval_ms);
 	else if (!torsh_top_show(&top, (int)options.interval_ms))

@@ -9,7 +9,7 @@
 #include "tools/live/live.h"
 
 /* A writer answers within milliseconds; a second more where a thread was stopped in the middle of an event. */
-#define PATIENCE_S 20
+#define PATIENCE_S 10
 
 #define N_FDS 2u
 

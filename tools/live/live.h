@@ -26,12 +26,15 @@ struct live_sessions {
 void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders);
 void torsh_live_sessions_free(struct live_sessions *sessions);
 
-/* Leave out the session number i. */
-void torsh_live_sessions_drop(struct live_sessions *sessions, size_t i);
+/* The same of the one at a socket only. */
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_holders);
 
 /* The session of a process, or of the writer with that pid: NULL where there is none, or the end with a sentence. */
 const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid);
 const struct live_session *torsh_live_sessions_need(const struct live_sessions *sessions, uint32_t pid);
+
+/* That sentence. */
+_Noreturn void torsh_live_no_process(uint32_t pid);
 
 /* A pid as a command's argument, or the end with a sentence. */
 uint32_t torsh_live_pid(const char *text);

@@ -151,26 +151,20 @@ void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders
 		qsort(sessions->items, sessions->n, sizeof(*sessions->items), compare_sessions);
 }
 
-static void free_session(struct live_session *session)
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_holders)
 {
-	free(session->socket_path);
-	torsh_profile_destroy(session->profile);
+	*sessions = (struct live_sessions){0};
+	ask_session(sessions, socket_path, n_holders);
 }
 
 void torsh_live_sessions_free(struct live_sessions *sessions)
 {
-	for (size_t i = 0; i < sessions->n; i++)
-		free_session(&sessions->items[i]);
+	for (size_t i = 0; i < sessions->n; i++) {
+		free(sessions->items[i].socket_path);
+		torsh_profile_destroy(sessions->items[i].profile);
+	}
 	free(sessions->items);
 	*sessions = (struct live_sessions){0};
-}
-
-void torsh_live_sessions_drop(struct live_sessions *sessions, size_t i)
-{
-	free_session(&sessions->items[i]);
-	sessions->n--;
-	for (; i < sessions->n; i++)
-		sessions->items[i] = sessions->items[i + 1];
 }
 
 static bool has_process(const struct live_session *session, uint32_t pid)
@@ -198,8 +192,13 @@ const struct live_session *torsh_live_sessions_need(const struct live_sessions *
 	const struct live_session *session = torsh_live_sessions_find(sessions, pid);
 
 	if (!session)
-		torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
+		torsh_live_no_process(pid);
 	return session;
+}
+
+void torsh_live_no_process(uint32_t pid)
+{
+	torsh_die("no process %" PRIu32 " is being recorded for this user; `torsh list` shows which are", pid);
 }
 
 uint32_t torsh_live_pid(const char *text)

@@ -44,23 +44,17 @@ static void keep_past(struct top *top)
 	top->n_past = n;
 }
 
-/* Only the session that was asked for. */
-static bool choose_session(struct top *top)
+bool torsh_top_choose(struct top *top, uint32_t pid)
 {
-	struct live_sessions *sessions = &top->sessions;
-	const struct live_session *chosen = torsh_live_sessions_find(sessions, top->pid);
+	struct live_sessions sessions;
+	const struct live_session *chosen;
 
-	if (!chosen) {
-		torsh_live_sessions_free(sessions);
-		return false;
-	}
-	/* Its processes come and go: from now on it is known by its writer. */
-	top->pid = chosen->writer_pid;
-	for (size_t i = sessions->n; i-- > 0;) {
-		if (sessions->items[i].writer_pid != top->pid)
-			torsh_live_sessions_drop(sessions, i);
-	}
-	return true;
+	torsh_live_sessions_look(&sessions, 0);
+	chosen = torsh_live_sessions_find(&sessions, pid);
+	if (chosen)
+		top->socket_path = torsh_need(strdup(chosen->socket_path));
+	torsh_live_sessions_free(&sessions);
+	return chosen;
 }
 
 bool torsh_top_look(struct top *top)
@@ -68,8 +62,12 @@ bool torsh_top_look(struct top *top)
 	keep_past(top);
 	torsh_symbols_forget(top->symbols);
 	torsh_live_sessions_free(&top->sessions);
-	torsh_live_sessions_look(&top->sessions, TOP_HOLDERS);
-	return !top->pid || choose_session(top);
+	if (!top->socket_path) {
+		torsh_live_sessions_look(&top->sessions, TOP_HOLDERS);
+		return true;
+	}
+	torsh_live_sessions_look_at(&top->sessions, top->socket_path, TOP_HOLDERS);
+	return top->sessions.n;
 }
 
 void torsh_top_free(struct top *top)
@@ -77,6 +75,7 @@ void torsh_top_free(struct top *top)
 	torsh_live_sessions_free(&top->sessions);
 	torsh_symbols_destroy(top->symbols);
 	free(top->past);
+	free(top->socket_path);
 	*top = (struct top){0};
 }
 

@@ -22,14 +22,17 @@ struct top_past {
 struct top {
 	struct symbols *symbols; /* freed with it */
 	struct live_sessions sessions;
-	uint32_t pid; /* of a process or writer: only its session; 0: all */
+	char *socket_path; /* of the one session that is looked at; NULL: all */
 	enum top_order order;
 	bool is_held; /* nobody is asked any more */
 	struct top_past *past;
 	size_t n_past;
 };
 
-/* Ask once more. Returns false when there is no such session (any more). */
+/* Look at one session only, that of a process or of a writer. Returns false when there is none. */
+bool torsh_top_choose(struct top *top, uint32_t pid);
+
+/* Ask once more. Returns false when that session is there no more. */
 bool torsh_top_look(struct top *top);
 void torsh_top_free(struct top *top);
 

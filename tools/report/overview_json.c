@@ -43,8 +43,7 @@ static cJSON *make_processes(const struct overview *overview)
 		const struct profile_process *process = overview->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
-		torsh_json_set(object, "leaked_bytes", torsh_json_u64(overview->leaks.processes[i].bytes));
-		torsh_json_set(object, "leaked_blocks", torsh_json_u64(overview->leaks.processes[i].blocks));
+		torsh_parts_set_leaks(object, &overview->leaks.processes[i]);
 		torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
 		torsh_json_set(object, "rss_peak_bytes",
 			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
@@ -113,6 +112,8 @@ static cJSON *make_leaks(const struct overview *overview)
 	torsh_json_set(object, "bookkeeping_blocks", torsh_json_u64(leaks->bookkeeping_blocks));
 	torsh_json_set(object, "suppressed_bytes", torsh_json_u64(leaks->suppressed_bytes));
 	torsh_json_set(object, "suppressed_blocks", torsh_json_u64(leaks->suppressed_blocks));
+	torsh_json_set(object, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
+	torsh_json_set(object, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
 	torsh_json_set(object, "leaks", make_holders(&leaks->found, overview->n_leaks));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
 	return object;

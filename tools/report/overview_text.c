@@ -58,6 +58,9 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->suppressed_blocks)
 		printf("suppressed: %s in %s\n", torsh_size_exact(leaks->suppressed_bytes, bytes),
 		       torsh_text_blocks(leaks->suppressed_blocks, blocks));
+	if (leaks->exec_blocks)
+		printf("no leaks: %s in %s, alive when a process became another program\n",
+		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
 	print_holders(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
 }
 

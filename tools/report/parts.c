@@ -123,6 +123,14 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	return object;
 }
 
+void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks)
+{
+	torsh_json_set(process, "leaked_bytes", torsh_json_u64(leaks->bytes));
+	torsh_json_set(process, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_set(process, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
+	torsh_json_set(process, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
+}
+
 cJSON *torsh_parts_recording(const struct profile *profile)
 {
 	cJSON *object = torsh_json_object();

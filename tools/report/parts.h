@@ -18,6 +18,9 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n);
 /* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
 cJSON *torsh_parts_process(const struct profile_process *process);
 
+/* What the process leaked, and what it had when it became another program, into its object. */
+void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks);
+
 /* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
 cJSON *torsh_parts_recording(const struct profile *profile);
 

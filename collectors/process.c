@@ -26,6 +26,15 @@ void torsh_process_forked(pid_t child)
 	errno = saved;
 }
 
+/* It says hello at once: who is killed before it allocates anything was there too. */
+void torsh_process_born(void)
+{
+	struct flow *flow = torsh_flow_enter();
+
+	if (flow)
+		torsh_flow_leave(flow);
+}
+
 static void set_state(enum channel_state state)
 {
 	atomic_store_explicit(&torsh_process->channel.header->state, state, memory_order_release);

@@ -39,7 +39,8 @@ void *torsh_vm_move_break(intptr_t by, const void *frame);
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /* Process: collectors/process.c. */
-void torsh_process_forked(pid_t child);
+void torsh_process_forked(pid_t child); /* in the parent */
+void torsh_process_born(void); /* in the child */
 void torsh_process_starting(const char *program); /* NULL: only a descriptor is known */
 int torsh_process_executing(void); /* 1: tell torsh_process_not_executed when it failed */
 void torsh_process_not_executed(void);

@@ -23,6 +23,8 @@ EXPORT pid_t fork(void)
 
 	if (child > 0)
 		torsh_process_forked(child);
+	else if (!child)
+		torsh_process_born();
 	return child;
 }
 

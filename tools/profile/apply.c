@@ -14,7 +14,6 @@
 #define STACKS_MAX (1u << 27)
 #define PROCESSES_MAX (1u << 20)
 
-
 static void set_text(char **text, const char *value)
 {
 	if (!value)
@@ -104,6 +103,7 @@ static void apply_process(struct profile *profile, const Torsh__Process *row)
 	process->pid = row->pid;
 	process->parent_pid = row->parent_pid;
 	process->forked_from = row->forked_from;
+	process->executed_from = row->executed_from;
 	set_text(&process->program, row->program);
 	set_texts(&process->arguments, &process->n_arguments, row->arguments, row->n_arguments);
 	process->start_ns = row->start_ns;
@@ -350,8 +350,11 @@ static void apply_heap(struct profile *profile, const Torsh__Heap *row)
 		.unknown_frees = row->unknown_frees,
 		.implicit_frees = row->implicit_frees,
 		.late_events = row->late_events,
+		.has_inherited_blocks = row->has_inherited_blocks,
+		.has_inherited_bytes = row->has_inherited_bytes,
 		.inherited_blocks = row->inherited_blocks,
 		.inherited_bytes = row->inherited_bytes,
+		.inherited_frees = row->inherited_frees,
 	};
 	for (size_t i = 0; i < row->n_size_blocks && i < PROFILE_SIZE_CLASSES; i++)
 		heap->size_blocks[i] = row->size_blocks[i];

@@ -93,7 +93,9 @@ struct profile_heap {
 	uint64_t current_bytes, current_blocks, current_usable_bytes;
 	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
 	uint64_t unknown_frees, implicit_frees, late_events;
+	bool has_inherited_blocks, has_inherited_bytes; /* of a fork, where its parent could say */
 	uint64_t inherited_blocks, inherited_bytes;
+	uint64_t inherited_frees; /* ends of such blocks in the fork */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 };
 
@@ -129,7 +131,8 @@ struct profile_rows {
 struct stack_views;
 
 struct profile_process {
-	uint32_t number, pid, parent_pid, forked_from;
+	uint32_t number, pid, parent_pid;
+	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
 	char *program;
 	char **arguments;
 	size_t n_arguments;

@@ -103,6 +103,26 @@ static cJSON *make_rank(const char *rank)
 	return torsh_profile_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+/* What a fork had of its parent's, or null: it is none. */
+static cJSON *make_inherited(const struct profile_process *process)
+{
+	const struct profile_heap *heap = &process->heap;
+	cJSON *object;
+
+	if (!process->forked_from)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "bytes", known_or_null(heap->has_inherited_bytes, heap->inherited_bytes));
+	torsh_json_set(object, "blocks", known_or_null(heap->has_inherited_blocks, heap->inherited_blocks));
+	torsh_json_set(object, "freed_blocks", known_or_null(heap->is_there, heap->inherited_frees));
+	return object;
+}
+
 cJSON *torsh_parts_process(const struct profile_process *process)
 {
 	cJSON *object = torsh_json_object();
@@ -120,6 +140,7 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 									 : torsh_json_u64(process->end_ns));
 	torsh_json_set(object, "end", torsh_json_text(end));
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
+	torsh_json_set(object, "inherited", make_inherited(process));
 	return object;
 }
 

@@ -23,16 +23,20 @@ struct tree {
 size_t torsh_tree_parent(struct profile_process *const *processes, size_t n, size_t i)
 {
 	const struct profile_process *child = processes[i];
+	uint32_t number = child->executed_from ? child->executed_from : child->forked_from;
 	size_t parent = n;
 
-	/* Pids come back: the latest that had it is meant. What the process was before an exec comes before all. */
-	for (size_t k = 0; k < i; k++) {
-		if (processes[k]->pid == child->pid && processes[k]->end == TORSH__PROCESS__END_KIND__EXECUTED)
+	for (size_t k = 0; number && parent == n && k < i; k++) {
+		if (processes[k]->number == number)
 			parent = k;
 	}
-	for (size_t k = 0; parent == n && k < i; k++) {
-		if (child->forked_from && processes[k]->number == child->forked_from)
+	/* Recordings of older versions tell an exec by the pid. Pids come back: the latest that had it is meant. */
+	for (size_t k = i; parent == n && k-- > 0;) {
+		if (processes[k]->pid != child->pid)
+			continue;
+		if (processes[k]->end == TORSH__PROCESS__END_KIND__EXECUTED)
 			parent = k;
+		break;
 	}
 	for (size_t k = i; parent == n && k-- > 0;) {
 		if (processes[k]->pid == child->parent_pid)

@@ -85,16 +85,25 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 	torsh_drain_tell(control->drain, target, fate);
 }
 
-/* A process that says hello again has become another image; if it ended, another one got its pid. */
-static void end_former_image(struct control *control, pid_t pid)
+/*
+ * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid.
+ */
+static void end_former_image(struct control *control, struct target *target)
 {
 	struct watch *next;
 
 	for (struct watch *watch = control->targets; watch; watch = next) {
+		enum target_fate fate = TARGET_DIED;
+
 		next = watch->next;
-		if (watch->target->pid == pid)
-			tell_fate(control, watch,
-				  torsh_process_has_ended(watch->target->pidfd) ? TARGET_DIED : TARGET_EXECUTED);
+		if (watch->target->pid != target->pid)
+			continue;
+		if (!torsh_process_has_ended(watch->target->pidfd)) {
+			fate = TARGET_EXECUTED;
+			target->former_number = watch->target->number;
+			target->parent_pid = watch->target->parent_pid;
+		}
+		tell_fate(control, watch, fate);
 	}
 }
 
@@ -111,12 +120,12 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 			close(pidfd);
 		return;
 	}
-	end_former_image(control, pid);
+	target->number = (uint32_t)++control->n_targets;
+	end_former_image(control, target);
 	watch = torsh_memory_new(1, sizeof(*watch));
 	*watch = (struct watch){.kind = WATCH_TARGET, .fd = target->pidfd, .target = target};
 	watch->next = control->targets;
 	control->targets = watch;
-	control->n_targets++;
 	torsh_drain_add(control->drain, target);
 	if (pidfd < 0)
 		tell_fate(control, watch, TARGET_DIED);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
 #include "tools/writer/process_info.h"
@@ -63,7 +64,7 @@ struct drain {
 	struct ticks_rate rate;
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	int has_session;
-	uint32_t n_processes;
+	struct lineage lineage;
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock joint_clock;
 	struct target **targets;
@@ -214,7 +215,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
-	if (drain->n_processes > 1)
+	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
@@ -291,20 +292,16 @@ static void begin_target(struct drain *drain, struct target *target)
 		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
 		.start_ticks = target->start.start_ticks,
 	};
-	const struct target *parent = NULL;
 
 	if (!drain->has_session)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
 	torsh_ticks_measure(&drain->rate);
-	target->number = ++drain->n_processes;
+	torsh_lineage_begin(&drain->lineage, target);
 	torsh_target_begin(target, &clock);
 	if (target->is_clock_foreign)
 		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
-	if (target->start.forked_from)
-		parent = find_process(drain, target->start.forked_from, target);
-	target->parent_number = parent ? parent->number : 0;
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
 	join_processes(drain, target);
@@ -333,24 +330,6 @@ static void take_incoming(struct drain *drain)
 	if (n)
 		drain->last_active_ns = now_ns();
 	free(incoming);
-}
-
-/* What the parent had at the fork, once it was folded that far: asked until it answers. */
-static void look_at_parent(struct drain *drain, struct target *target)
-{
-	const struct target *parent;
-	const struct tally_fork *fork;
-
-	if (!target->parent_number || target->inherited_blocks)
-		return;
-	parent = find_process(drain, target->start.forked_from, target);
-	if (!parent || parent->number != target->parent_number)
-		return;
-	fork = torsh_tally_find_fork(&parent->tally, target->start.pid);
-	if (!fork)
-		return;
-	target->inherited_blocks = fork->blocks;
-	target->inherited_bytes = fork->bytes;
 }
 
 static int has_children(const struct target *target)
@@ -426,7 +405,6 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
-	look_at_parent(drain, target);
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
@@ -438,12 +416,19 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
 	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
+	torsh_lineage_end(&drain->lineage, target);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */
 	atomic_fetch_add_explicit(&drain->n_finished, 1, memory_order_release);
 	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
 		fprintf(stderr, "torsh: the writer can't tell itself that a process ended: %s\n", strerror(errno));
+}
+
+/* A parent says a little later than its child began that it forked: not for long, it may be stopped. */
+static int awaits_parent(const struct target *target, uint64_t now)
+{
+	return torsh_lineage_is_awaited(target) && now < target->end_monotonic_ns + FORK_PATIENCE_NS;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------------------ */
@@ -459,14 +444,14 @@ static struct target_pass drain_all(struct drain *drain)
 
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		torsh_target_watch_memory(target, now);
-		look_at_parent(drain, target);
-		pass = torsh_target_drain(target, now, BUDGET);
+		torsh_lineage_inherit(&drain->lineage, target);
+		pass = target->is_drained ? (struct target_pass){0} : torsh_target_drain(target, now, BUDGET);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		write_events(drain, target, EVENTS_CHUNK);
-		if (target->is_drained)
+		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
 	return sum;
@@ -556,7 +541,7 @@ static void end_recording(struct drain *drain, int is_complete)
 	};
 
 	torsh_joint_settle(&drain->joint, UINT64_MAX);
-	if (drain->n_processes > 1)
+	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
 	torsh_rows_end(drain->file, &end);
 	torsh_recording_finish(drain->file);
@@ -639,6 +624,7 @@ void torsh_drain_destroy(struct drain *drain)
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->joint);
+	torsh_lineage_destroy(&drain->lineage);
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->children);

@@ -93,6 +93,15 @@ static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct 
 	site->alloc_bytes += alloc->size;
 }
 
+/* Of the block that a realloc moved nothing was known: it has ended now, and not before. */
+static void end_unknown(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
+{
+	if (!alloc->is_realloc || !flow->is_reallocating_unknown)
+		return;
+	flow->is_reallocating_unknown = 0;
+	heap->unknown_frees++;
+}
+
 void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
 {
 	int is_there, is_move = alloc->is_realloc && flow->is_reallocating;
@@ -115,6 +124,7 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 		heap->reallocs++;
 	} else {
 		torsh_axis_change(&heap->axis, alloc->stamp, 1, (int64_t)alloc->size);
+		end_unknown(heap, flow, alloc);
 	}
 	change_site(heap, alloc->site, 1, (int64_t)alloc->size);
 	count_alloc(heap, flow, alloc);
@@ -149,10 +159,9 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_
 	if (flow->is_reallocating)
 		torsh_heap_realloc_failed(heap, flow, stamp);
 	block = torsh_live_find(&heap->live, address);
-	if (!block) {
-		heap->unknown_frees++;
+	flow->is_reallocating_unknown = !block;
+	if (!block)
 		return;
-	}
 	flow->old = *block;
 	flow->is_reallocating = 1;
 	torsh_live_remove(&heap->live, block);
@@ -163,6 +172,7 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64
 	struct live_block *block;
 	int is_there;
 
+	flow->is_reallocating_unknown = 0;
 	if (!flow->is_reallocating)
 		return;
 	flow->is_reallocating = 0;

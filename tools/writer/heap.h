@@ -33,6 +33,7 @@ struct heap_flow {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
 	uint32_t number; /* of its slot: what live_block.flow says */
 	uint32_t is_reallocating;
+	uint32_t is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
 };

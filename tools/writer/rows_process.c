@@ -78,7 +78,9 @@ static void put_end(Torsh__Process *row, const struct target *target)
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
 	if (!target->is_drained || fate == TARGET_LEFT)
 		return;
-	ROWS_SET(row, end_ns, target->end_ns);
+	/* After its exec nothing was its own any more: not how the process ended, and not when. */
+	ROWS_SET(row, end_ns,
+		 tally->is_executing ? torsh_ticks_to_ns(&tally->clock, tally->exec_stamp) : target->end_ns);
 	if (fate == TARGET_EXECUTED || tally->is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	} else if (status >= 0 && WIFSIGNALED(status)) {
@@ -125,8 +127,9 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, pid, target->start.pid);
-	ROWS_SET(row, parent_pid, target->start.parent_pid);
+	ROWS_SET(row, parent_pid, target->parent_pid);
 	ROWS_SET(row, forked_from, target->parent_number);
+	ROWS_SET(row, executed_from, target->former_number);
 	ROWS_SET(row, start_ns, target->tally.clock.start_ns);
 	row->clock = target->tally.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);

@@ -87,10 +87,12 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 			.child = event->fork.child,
 			.blocks = tally->heap.axis.n,
 			.bytes = tally->heap.axis.bytes,
+			.n_unknown_frees = tally->heap.unknown_frees,
 		};
 		break;
 	case EVENT_EXEC:
 		tally->is_executing = !event->exec.failed;
+		tally->exec_stamp = event->stamp;
 		break;
 	case EVENT_EXIT:
 		tally->has_exited = 1;
@@ -203,13 +205,4 @@ void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
 	thread->allocs = intake->heap.allocs;
 	thread->alloc_bytes = intake->heap.alloc_bytes;
 	thread->frees = intake->heap.frees;
-}
-
-const struct tally_fork *torsh_tally_find_fork(const struct tally *tally, uint32_t child)
-{
-	for (uint32_t i = tally->n_forks; i-- > 0;) {
-		if (tally->forks[i].child == child)
-			return &tally->forks[i];
-	}
-	return NULL;
 }

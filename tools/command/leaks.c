@@ -12,6 +12,7 @@
 #include "tools/size.h"
 
 #define TEXT_LIMIT 20
+#define PROCESSES_SHOWN 10
 
 static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
 			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
@@ -100,6 +101,8 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 
 static cJSON *make_processes(const struct view *view)
 {
+	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks",
+					       NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
@@ -108,6 +111,7 @@ static cJSON *make_processes(const struct view *view)
 		torsh_parts_set_leaks(process, &view->leaks.processes[i]);
 		torsh_json_add(list, process);
 	}
+	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
 	return list;
 }
 
@@ -202,7 +206,8 @@ static void print_text(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
 	size_t n_left = leaks->found.n - view->n_shown;
 
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, 10);
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
 	if (leaks->at_exec)
 		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
 				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));

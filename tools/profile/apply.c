@@ -46,26 +46,36 @@ static void *grow_table(void *items, size_t n, size_t *n_room, size_t item_bytes
 	return items;
 }
 
-/* The process with that number; made when it is new, because its tables may come before its own row. */
-static struct profile_process *find_process(struct profile *profile, uint32_t number)
+/* The one with that number in a list in their order; made when it is new. */
+static struct profile_process *find_in(struct profile *profile, struct profile_process ***list, size_t *n,
+				       uint32_t number)
 {
-	struct profile_process *process = torsh_profile_process(profile, number);
-	size_t i = profile->n_processes;
+	struct profile_process *process;
+	size_t i = *n;
 
-	if (process)
-		return process;
-	if (i >= PROCESSES_MAX) {
+	while (i > 0 && (*list)[i - 1]->number > number)
+		i--;
+	if (i > 0 && (*list)[i - 1]->number == number)
+		return (*list)[i - 1];
+	if (*n >= PROCESSES_MAX) {
 		profile->n_bad_rows++;
 		return NULL;
 	}
 	process = torsh_need(calloc(1, sizeof(*process)));
 	process->number = number;
-	profile->processes = torsh_need_items(profile->processes, i, i + 1, sizeof(process));
-	for (; i > 0 && profile->processes[i - 1]->number > number; i--)
-		profile->processes[i] = profile->processes[i - 1];
-	profile->processes[i] = process;
-	profile->n_processes++;
+	*list = torsh_need_items(*list, *n, *n + 1, sizeof(process));
+	memmove(*list + i + 1, *list + i, (*n - i) * sizeof(process));
+	(*list)[i] = process;
+	++*n;
 	return process;
+}
+
+/* Its tables may come before its own row. */
+static struct profile_process *find_process(struct profile *profile, uint32_t number)
+{
+	struct profile_process *process = torsh_profile_process(profile, number);
+
+	return process ? process : find_in(profile, &profile->processes, &profile->n_processes, number);
 }
 
 static int apply_session(struct profile *profile, const Torsh__Session *row)
@@ -94,12 +104,8 @@ static void apply_counters(struct profile_process *process, Torsh__Counter **cou
 	process->n_counters = n;
 }
 
-static void apply_process(struct profile *profile, const Torsh__Process *row)
+static void take_process(struct profile_process *process, const Torsh__Process *row)
 {
-	struct profile_process *process = find_process(profile, row->process);
-
-	if (!process)
-		return;
 	process->pid = row->pid;
 	process->parent_pid = row->parent_pid;
 	process->forked_from = row->forked_from;
@@ -107,6 +113,7 @@ static void apply_process(struct profile *profile, const Torsh__Process *row)
 	set_text(&process->program, row->program);
 	set_texts(&process->arguments, &process->n_arguments, row->arguments, row->n_arguments);
 	process->start_ns = row->start_ns;
+	process->has_end_ns = row->has_end_ns;
 	process->end_ns = row->end_ns;
 	process->end = row->end;
 	process->has_end_code = row->has_end_code;
@@ -125,6 +132,29 @@ static void apply_process(struct profile *profile, const Torsh__Process *row)
 	set_text(&process->rss_peak_source, row->rss_peak_source);
 	process->ring_bytes_read = row->ring_bytes_read;
 	process->waited_ns = row->waited_ns;
+}
+
+static void apply_process(struct profile *profile, const Torsh__Process *row)
+{
+	struct profile_process *process = find_process(profile, row->process);
+
+	if (process)
+		take_process(process, row);
+}
+
+static void apply_unfollowed(struct profile *profile, const Torsh__Unfollowed *row)
+{
+	struct profile_process *process;
+
+	if (!row->process) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process = find_in(profile, &profile->unfollowed, &profile->n_unfollowed, row->process->process);
+	if (!process)
+		return;
+	take_process(process, row->process);
+	set_text(&process->not_followed, row->reason ? row->reason : "");
 }
 
 static void apply_modules(struct profile *profile, const Torsh__Modules *row)
@@ -565,6 +595,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	for (size_t i = 0; i < chunk->n_##field; i++) \
 		function(profile, chunk->field[i]);
 	APPLY_ALL(process, apply_process)
+	APPLY_ALL(unfollowed, apply_unfollowed)
 	APPLY_ALL(modules, apply_modules)
 	APPLY_ALL(functions, apply_functions)
 	APPLY_ALL(addresses, apply_addresses)

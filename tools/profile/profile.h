@@ -138,10 +138,11 @@ struct profile_process {
 	size_t n_arguments;
 	uint64_t start_ns, end_ns;
 	Torsh__Process__EndKind end;
-	bool has_end_code;
+	bool has_end_ns, has_end_code;
 	int32_t end_code;
 	char *allocator, *clock;
 	char *rank; /* NULL: no launcher gave it one */
+	char *not_followed; /* NULL, or why it was not recorded: then nothing is known but who it was, when, and its end */
 	char **notes;
 	size_t n_notes;
 	struct profile_counter *counters;
@@ -190,6 +191,8 @@ struct profile {
 	struct profile_process **processes; /* in the order of their numbers */
 	size_t n_processes;
 	struct profile_joint joint;
+	struct profile_process **unfollowed; /* likewise; programs that could not be followed */
+	size_t n_unfollowed;
 
 	bool has_end, is_complete;
 	uint64_t end_ns;

@@ -37,6 +37,13 @@ static cJSON *make_holders(const struct holders *holders, size_t n)
 
 static cJSON *make_processes(const struct overview *overview)
 {
+	static const char *const measured[] = {"leaked_bytes",
+					       "leaked_blocks",
+					       "at_exec_bytes",
+					       "at_exec_blocks",
+					       "peak_bytes",
+					       "rss_peak_bytes",
+					       NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
@@ -49,6 +56,7 @@ static cJSON *make_processes(const struct overview *overview)
 			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
+	torsh_parts_add_unfollowed(list, overview->unfollowed, overview->n_unfollowed, measured);
 	return list;
 }
 

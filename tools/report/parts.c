@@ -136,12 +136,26 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "rank", make_rank(process->rank));
 	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
 	torsh_json_set(object, "end_ns",
-		       process->end == TORSH__PROCESS__END_KIND__RUNNING ? torsh_json_text(NULL)
-									 : torsh_json_u64(process->end_ns));
+		       known_or_null(process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING,
+				     process->end_ns));
 	torsh_json_set(object, "end", torsh_json_text(end));
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
 	torsh_json_set(object, "inherited", make_inherited(process));
+	torsh_json_set(object, "followed", torsh_json_bool(!process->not_followed));
+	torsh_json_set(object, "reason", torsh_json_text(process->not_followed));
 	return object;
+}
+
+void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
+				const char *const *measured)
+{
+	for (size_t i = 0; i < n; i++) {
+		cJSON *object = torsh_parts_process(unfollowed[i]);
+
+		for (const char *const *name = measured; *name; name++)
+			torsh_json_set(object, *name, torsh_json_text(NULL));
+		torsh_json_add(list, object);
+	}
 }
 
 void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks)

@@ -18,6 +18,10 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n);
 /* {pid, ppid, program, arguments, start_ns, end_ns, end, ...}. */
 cJSON *torsh_parts_process(const struct profile_process *process);
 
+/* The same of programs that were not followed, into the list; measured members, up to a NULL, are null there. */
+void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
+				const char *const *measured);
+
 /* What the process leaked, and what it had when it became another program, into its object. */
 void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks);
 

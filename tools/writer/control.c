@@ -19,14 +19,15 @@
 #define CHILD_STEP_MS 10
 #define CALLERS_MAX 64u /* connections without a hello; the oldest has to go for one more */
 
-enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_CALLER, WATCH_TARGET };
+enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_CALLER, WATCH_TARGET, WATCH_STRANGER };
 
 /* What epoll tells of: a descriptor and what it is. */
 struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
-	struct watch *next; /* of callers or targets */
+	struct stranger *stranger;
+	struct watch *next; /* of callers, targets or strangers */
 };
 
 struct control {
@@ -36,7 +37,7 @@ struct control {
 	struct watch socket, signal, done;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
-	struct watch *targets; /* that live */
+	struct watch *targets, *strangers; /* that live */
 	struct watch *gone; /* freed when no event of this round can name them */
 	uint64_t n_targets; /* ever handed over */
 	uint64_t start_ns, last_change_ns;
@@ -50,7 +51,7 @@ static int watch_fd(struct control *control, struct watch *watch)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
-/* The descriptor of a target's watch is the target's; a caller's is its own. */
+/* The descriptor of a target's or a stranger's watch is theirs; a caller's is its own. */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
 	while (*list != watch)
@@ -85,6 +86,29 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 	torsh_drain_tell(control->drain, target, fate);
 }
 
+static void tell_stranger(struct control *control, struct watch *watch, enum target_fate fate)
+{
+	struct stranger *stranger = watch->stranger;
+
+	drop_watch(control, &control->strangers, watch);
+	torsh_drain_tell_stranger(control->drain, stranger, fate);
+}
+
+static void take_strangers(struct control *control)
+{
+	struct stranger *stranger;
+
+	while ((stranger = torsh_drain_take_stranger(control->drain))) {
+		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
+
+		*watch = (struct watch){.kind = WATCH_STRANGER, .fd = stranger->pidfd, .stranger = stranger};
+		watch->next = control->strangers;
+		control->strangers = watch;
+		if (watch_fd(control, watch))
+			tell_stranger(control, watch, TARGET_LEFT);
+	}
+}
+
 /*
  * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid.
  */
@@ -104,6 +128,11 @@ static void end_former_image(struct control *control, struct target *target)
 			target->parent_pid = watch->target->parent_pid;
 		}
 		tell_fate(control, watch, fate);
+	}
+	for (struct watch *watch = control->strangers; watch; watch = next) {
+		next = watch->next;
+		if (watch->stranger->pid == (uint32_t)target->pid && !torsh_process_has_ended(watch->fd))
+			tell_stranger(control, watch, TARGET_EXECUTED);
 	}
 }
 
@@ -261,12 +290,16 @@ static void handle(struct control *control, struct watch *watch)
 		break;
 	case WATCH_DONE:
 		clear_done(control);
+		take_strangers(control);
 		break;
 	case WATCH_CALLER:
 		hear_caller(control, watch);
 		break;
 	case WATCH_TARGET:
 		tell_fate(control, watch, TARGET_DIED);
+		break;
+	case WATCH_STRANGER:
+		tell_stranger(control, watch, TARGET_DIED);
 		break;
 	}
 }
@@ -306,6 +339,8 @@ static void leave_all(struct control *control)
 		tell_fate(control, control->targets, TARGET_LEFT);
 	while (control->callers)
 		drop_watch(control, &control->callers, control->callers);
+	while (control->strangers)
+		drop_watch(control, &control->strangers, control->strangers);
 	free_gone(control);
 }
 

@@ -57,6 +57,8 @@ struct drain {
 	uint32_t n_incoming, incoming_capacity;
 	struct awaited_child *children;
 	uint32_t n_children, child_capacity;
+	struct stranger **unwatched; /* for the control thread to take */
+	uint32_t n_unwatched, unwatched_capacity;
 
 	/* The thread's own. */
 	struct recording_file *file;
@@ -67,6 +69,7 @@ struct drain {
 	struct lineage lineage;
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock joint_clock;
+	struct strangers strangers;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
@@ -105,6 +108,29 @@ void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fa
 	target->end_monotonic_ns = now_ns();
 	/* Pairs with the acquire in torsh_target_drain: from then on its rings stand still. */
 	atomic_store_explicit(&target->fate, fate, memory_order_release);
+	torsh_sleep_wake(&drain->mail);
+}
+
+struct stranger *torsh_drain_take_stranger(struct drain *drain)
+{
+	struct stranger *stranger = NULL;
+
+	pthread_mutex_lock(&drain->lock);
+	if (drain->n_unwatched)
+		stranger = drain->unwatched[--drain->n_unwatched];
+	pthread_mutex_unlock(&drain->lock);
+	return stranger;
+}
+
+void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, enum target_fate fate)
+{
+	int status;
+
+	stranger->end_monotonic_ns = now_ns();
+	if (fate == TARGET_DIED && !torsh_process_wait_status(stranger->pidfd, stranger->stat_fd, &status))
+		stranger->wait_status = status;
+	/* Pairs with the acquire in torsh_strangers_write. */
+	atomic_store_explicit(&stranger->fate, fate, memory_order_release);
 	torsh_sleep_wake(&drain->mail);
 }
 
@@ -217,6 +243,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	}
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
+	torsh_strangers_write(&drain->strangers, drain->file, RECORDING_CHECKPOINT);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -238,6 +265,7 @@ static void begin_session(struct drain *drain, const struct target *target)
 							(now - drain->session_monotonic_ns),
 				   .is_full = drain->options.is_full,
 			   });
+	drain->strangers.zero_ns = drain->session_monotonic_ns;
 	drain->has_session = 1;
 }
 
@@ -396,6 +424,25 @@ static void leave_joint(struct target *target)
 	tally->heap.joint = NULL;
 }
 
+static void ring_done(struct drain *drain)
+{
+	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n", strerror(errno));
+}
+
+/* Called by torsh_strangers_take. */
+static void hand_out(void *context, struct stranger *stranger)
+{
+	struct drain *drain = context;
+
+	pthread_mutex_lock(&drain->lock);
+	drain->unwatched = torsh_memory_grow(drain->unwatched, &drain->unwatched_capacity, drain->n_unwatched,
+					     sizeof(*drain->unwatched));
+	drain->unwatched[drain->n_unwatched++] = stranger;
+	pthread_mutex_unlock(&drain->lock);
+	ring_done(drain);
+}
+
 /* All is folded: its rows for good. */
 static void finish_target(struct drain *drain, uint32_t i)
 {
@@ -405,6 +452,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
+	torsh_strangers_leave(&drain->strangers, target);
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
@@ -421,8 +469,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */
 	atomic_fetch_add_explicit(&drain->n_finished, 1, memory_order_release);
-	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself that a process ended: %s\n", strerror(errno));
+	ring_done(drain);
 }
 
 /* A parent says a little later than its child began that it forked: not for long, it may be stopped. */
@@ -451,9 +498,11 @@ static struct target_pass drain_all(struct drain *drain)
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		write_events(drain, target, EVENTS_CHUNK);
+		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
+	torsh_strangers_write(&drain->strangers, drain->file, RECORDING_LAST);
 	return sum;
 }
 
@@ -543,6 +592,7 @@ static void end_recording(struct drain *drain, int is_complete)
 	torsh_joint_settle(&drain->joint, UINT64_MAX);
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
+	torsh_strangers_end(&drain->strangers, drain->file);
 	torsh_rows_end(drain->file, &end);
 	torsh_recording_finish(drain->file);
 	drain->file = NULL;
@@ -628,6 +678,7 @@ void torsh_drain_destroy(struct drain *drain)
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->children);
+	free(drain->unwatched);
 	free(drain->incoming);
 	free(drain);
 }

@@ -104,18 +104,34 @@ static int ask_pidfd(int pidfd, int *status)
 	return 0;
 }
 
-/* The last number of a zombie's stat; the program's name, in parentheses, may hold anything. */
-static int ask_stat(int stat_fd, int *status)
+/* What stands behind the program's name, which is in parentheses and may hold anything: " S 1234 ..."; or NULL. */
+static char *read_stat(int stat_fd, char *stat, size_t n_stat)
 {
-	char stat[2048], *state, *last;
-	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, sizeof(stat) - 1, 0);
+	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, n_stat - 1, 0);
+	char *name_end;
 
 	if (n <= 0)
-		return -ENODATA;
+		return NULL;
 	stat[n] = '\0';
-	state = strrchr(stat, ')');
-	last = strrchr(stat, ' ');
-	if (!state || !last || last < state || strncmp(state, ") Z", 3))
+	name_end = strrchr(stat, ')');
+	return name_end ? name_end + 1 : NULL;
+}
+
+pid_t torsh_process_parent(int stat_fd)
+{
+	char stat[2048];
+	const char *state = read_stat(stat_fd, stat, sizeof(stat));
+
+	return state && strlen(state) > 3 ? (pid_t)atoi(state + 3) : -ENODATA;
+}
+
+/* The last number of a zombie's stat. */
+static int ask_stat(int stat_fd, int *status)
+{
+	char stat[2048];
+	const char *state = read_stat(stat_fd, stat, sizeof(stat)), *last = state ? strrchr(state, ' ') : NULL;
+
+	if (!last || strncmp(state, " Z", 2))
 		return -ENODATA;
 	*status = atoi(last);
 	return 0;

@@ -24,6 +24,9 @@ int torsh_process_has_ended(int pidfd);
 int torsh_process_open_status(pid_t pid);
 int torsh_process_open_stat(pid_t pid);
 
+/* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
+pid_t torsh_process_parent(int stat_fd);
+
 /* VmRSS and VmHWM in bytes; returns 0, or -errno when there are none (any more). */
 int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes);
 

@@ -68,11 +68,20 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 		row->notes[row->n_notes++] = target->tally.notes[i];
 }
 
+int torsh_rows_put_wait_status(Torsh__Process *row, int status)
+{
+	if (status < 0)
+		return 0;
+	row->end = WIFSIGNALED(status) ? TORSH__PROCESS__END_KIND__SIGNALED : TORSH__PROCESS__END_KIND__EXITED;
+	ROWS_SET(row, end_code, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return 1;
+}
+
 /* The kernel's word, else what the process said before. */
 static void put_end(Torsh__Process *row, const struct target *target)
 {
 	const struct tally *tally = &target->tally;
-	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed), status = target->wait_status;
+	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed);
 
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
@@ -83,12 +92,8 @@ static void put_end(Torsh__Process *row, const struct target *target)
 		 tally->is_executing ? torsh_ticks_to_ns(&tally->clock, tally->exec_stamp) : target->end_ns);
 	if (fate == TARGET_EXECUTED || tally->is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
-	} else if (status >= 0 && WIFSIGNALED(status)) {
-		row->end = TORSH__PROCESS__END_KIND__SIGNALED;
-		ROWS_SET(row, end_code, WTERMSIG(status));
-	} else if (status >= 0) {
-		row->end = TORSH__PROCESS__END_KIND__EXITED;
-		ROWS_SET(row, end_code, WEXITSTATUS(status));
+	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
+		return;
 	} else if (tally->has_exited) {
 		row->end = TORSH__PROCESS__END_KIND__EXITED;
 		ROWS_SET(row, end_code, tally->exit_status & 0xff);

@@ -33,6 +33,7 @@ void torsh_tally_destroy(struct tally *tally)
 		free(tally->notes[i]);
 	free(tally->threads);
 	free(tally->forks);
+	free(tally->programs);
 	*tally = (struct tally){0};
 }
 
@@ -93,6 +94,17 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 	case EVENT_EXEC:
 		tally->is_executing = !event->exec.failed;
 		tally->exec_stamp = event->stamp;
+		break;
+	case EVENT_PROGRAM:
+		tally->programs = torsh_memory_grow(tally->programs, &tally->program_capacity, tally->n_programs,
+						    sizeof(*tally->programs));
+		tally->programs[tally->n_programs++] = (struct tally_program){
+			.stamp = event->stamp,
+			.child = event->program.child,
+			.problem = event->program.problem,
+			.text = event->program.text,
+			.length = event->program.length,
+		};
 		break;
 	case EVENT_EXIT:
 		tally->has_exited = 1;
@@ -165,7 +177,8 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	uint64_t stamp = take_stamp(tally, event->stamp);
 
 	tally->n_folded++;
-	if (tally->columns)
+	/* The writer makes rows of program events: what they say is the channel's. */
+	if (tally->columns && event->id != EVENT_PROGRAM)
 		keep_event(tally, intake, i, stamp);
 	switch (event->id) {
 	case EVENT_ALLOC:

@@ -34,6 +34,12 @@ struct tally_fork {
 	uint64_t n_unknown_frees; /* so far: in a fork, of blocks that it had inherited */
 };
 
+/* A program event, until it is taken. */
+struct tally_program {
+	uint64_t stamp;
+	uint32_t child, problem, text, length;
+};
+
 struct tally {
 	const struct channel_view *view;
 	struct ticks_clock clock;
@@ -46,6 +52,8 @@ struct tally {
 	uint32_t n_threads, thread_capacity;
 	struct tally_fork *forks;
 	uint32_t n_forks, fork_capacity;
+	struct tally_program *programs; /* not taken yet, in order */
+	uint32_t n_programs, program_capacity;
 	char *notes[TALLY_NOTES_MAX];
 	uint32_t n_notes;
 

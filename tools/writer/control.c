@@ -110,6 +110,27 @@ static void take_strangers(struct control *control)
 }
 
 /*
+ * A pid comes back when its process has ended; one that has called exec may have ended by now too. Where the kernel can't
+ * tell these apart, is_executing says what is more likely.
+ */
+static int is_same_process(int pidfd, const struct target *target, int is_executing)
+{
+	int is_same;
+
+	if (!torsh_process_has_ended(pidfd))
+		return 1;
+	is_same = torsh_process_is_same(pidfd, target->pidfd);
+	return is_same < 0 ? is_executing : is_same;
+}
+
+static int is_image_of(const struct target *target, const struct target *former)
+{
+	uint32_t state = atomic_load_explicit(&former->view.header->state, memory_order_relaxed);
+
+	return is_same_process(former->pidfd, target, state == CHANNEL_EXECUTING);
+}
+
+/*
  * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid.
  */
 static void end_former_image(struct control *control, struct target *target)
@@ -122,7 +143,7 @@ static void end_former_image(struct control *control, struct target *target)
 		next = watch->next;
 		if (watch->target->pid != target->pid)
 			continue;
-		if (!torsh_process_has_ended(watch->target->pidfd)) {
+		if (is_image_of(target, watch->target)) {
 			fate = TARGET_EXECUTED;
 			target->former_number = watch->target->number;
 			target->parent_pid = watch->target->parent_pid;
@@ -131,8 +152,9 @@ static void end_former_image(struct control *control, struct target *target)
 	}
 	for (struct watch *watch = control->strangers; watch; watch = next) {
 		next = watch->next;
-		if (watch->stranger->pid == (uint32_t)target->pid && !torsh_process_has_ended(watch->fd))
-			tell_stranger(control, watch, TARGET_EXECUTED);
+		if (watch->stranger->pid == (uint32_t)target->pid)
+			tell_stranger(control, watch,
+				      is_same_process(watch->fd, target, 0) ? TARGET_EXECUTED : TARGET_DIED);
 	}
 }
 
@@ -296,10 +318,15 @@ static void handle(struct control *control, struct watch *watch)
 		hear_caller(control, watch);
 		break;
 	case WATCH_TARGET:
-		tell_fate(control, watch, TARGET_DIED);
+		/* It may have said hello once more, as another image, before it ended. */
+		accept_callers(control);
+		if (watch->fd >= 0)
+			tell_fate(control, watch, TARGET_DIED);
 		break;
 	case WATCH_STRANGER:
-		tell_stranger(control, watch, TARGET_DIED);
+		accept_callers(control);
+		if (watch->fd >= 0)
+			tell_stranger(control, watch, TARGET_DIED);
 		break;
 	}
 }

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* From linux/pidfd.h of Linux 6.15, for older headers. */
@@ -49,6 +51,19 @@ int torsh_process_has_ended(int pidfd)
 	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
 	return pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
+}
+
+#define PIDFD_SYSTEM 0x50494446 /* PIDFS_MAGIC: from Linux 6.9 on each process has an inode of its own there */
+
+int torsh_process_is_same(int pidfd, int other)
+{
+	struct statfs system;
+	struct stat one, two;
+
+	if (pidfd < 0 || other < 0 || fstatfs(pidfd, &system) || system.f_type != PIDFD_SYSTEM || fstat(pidfd, &one) ||
+	    fstat(other, &two))
+		return -ENODATA;
+	return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 static int open_proc(pid_t pid, const char *name)

@@ -20,6 +20,9 @@ int torsh_process_of_peer(int socket_fd, pid_t pid);
 /* Has it ended? */
 int torsh_process_has_ended(int pidfd);
 
+/* Are both pidfds of one process? Also of one that is gone. Negative: that can't be told. */
+int torsh_process_is_same(int pidfd, int other);
+
 /* Descriptors of the process's files status and stat in /proc, or -errno. */
 int torsh_process_open_status(pid_t pid);
 int torsh_process_open_stat(pid_t pid);

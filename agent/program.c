@@ -56,7 +56,7 @@ static long search_program(const char *file, struct text *found)
 /* Where nothing can be gained the kernel passes over these bits, and the agent is loaded. */
 static int is_without_effect(long fd)
 {
-	struct statfs system;
+	struct statfs system = {0};
 
 	return TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1 ||
 	       (TORSH_SYS(SYS_fstatfs, fd, &system, 0, 0, 0, 0) == 0 && system.f_flags & MOUNT_NOSUID);
@@ -65,7 +65,7 @@ static int is_without_effect(long fd)
 static int gains_privileges(long fd)
 {
 	long user = TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-	struct stat stat;
+	struct stat stat = {0};
 
 	if (TORSH_SYS(SYS_fstat, fd, &stat, 0, 0, 0, 0) || is_without_effect(fd))
 		return 0;

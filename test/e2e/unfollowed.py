@@ -100,8 +100,9 @@ def a_static_program_is_watched_until_it_is_killed():
 @case
 def what_a_static_program_starts_is_followed():
     """It becomes another program, which can be followed again: all of one session."""
-    program, truth = build("start", "-static"), Truth(scratch("truth"))
+    program = build("start", "-static")
     for way in ("fork", "spawn"):
+        truth = Truth(scratch("truth"))
         report, row, output = start(way, program, truth, "exec", *truth.member(70, STATUS))
         expect_members(report, truth)
         member = truth.members()[-1]
@@ -128,7 +129,6 @@ def a_script_is_listed_with_its_interpreter():
 def a_setuid_program_is_listed():
     need_root()
     program, truth = build("member"), Truth(scratch("truth"))
-    truth.path.chmod(0o666)
     os.chown(program, NOBODY, NOBODY)
     program.chmod(0o4755)
     for folder in (program.parent, truth.path.parent):
@@ -160,7 +160,6 @@ def a_program_with_capabilities_is_listed():
     program, truth = build("member"), Truth(scratch("truth"))
     if run(["setcap", "cap_net_raw+ep", program]).returncode:
         raise Skip("this file system keeps no capabilities")
-    truth.path.chmod(0o666)
     output = scratch("as_nobody")
     output.chmod(0o777)
     nobody = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]

@@ -487,12 +487,13 @@ static struct target_pass drain_all(struct drain *drain)
 
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
-		struct target_pass pass;
+		struct target_pass pass = {0};
 
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		torsh_target_watch_memory(target, now);
 		torsh_lineage_inherit(&drain->lineage, target);
-		pass = target->is_drained ? (struct target_pass){0} : torsh_target_drain(target, now, BUDGET);
+		if (!target->is_drained)
+			pass = torsh_target_drain(target, now, BUDGET);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
 		if (pass.fill_percent > sum.fill_percent)

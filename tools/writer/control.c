@@ -111,23 +111,18 @@ static void take_strangers(struct control *control)
 
 /*
  * A pid comes back when its process has ended; one that has called exec may have ended by now too. Where the kernel can't
- * tell these apart, is_executing says what is more likely.
+ * tell these apart, the former image's last word is taken.
  */
-static int is_same_process(int pidfd, const struct target *target, int is_executing)
+static int is_image_of(const struct target *target, const struct target *former)
 {
 	int is_same;
 
-	if (!torsh_process_has_ended(pidfd))
+	if (!torsh_process_has_ended(former->pidfd))
 		return 1;
-	is_same = torsh_process_is_same(pidfd, target->pidfd);
-	return is_same < 0 ? is_executing : is_same;
-}
-
-static int is_image_of(const struct target *target, const struct target *former)
-{
-	uint32_t state = atomic_load_explicit(&former->view.header->state, memory_order_relaxed);
-
-	return is_same_process(former->pidfd, target, state == CHANNEL_EXECUTING);
+	is_same = torsh_process_is_same(former->pidfd, target->pidfd);
+	if (is_same >= 0)
+		return is_same;
+	return atomic_load_explicit(&former->view.header->state, memory_order_relaxed) == CHANNEL_EXECUTING;
 }
 
 /*
@@ -149,12 +144,6 @@ static void end_former_image(struct control *control, struct target *target)
 			target->parent_pid = watch->target->parent_pid;
 		}
 		tell_fate(control, watch, fate);
-	}
-	for (struct watch *watch = control->strangers; watch; watch = next) {
-		next = watch->next;
-		if (watch->stranger->pid == (uint32_t)target->pid)
-			tell_stranger(control, watch,
-				      is_same_process(watch->fd, target, 0) ? TARGET_EXECUTED : TARGET_DIED);
 	}
 }
 
@@ -324,9 +313,9 @@ static void handle(struct control *control, struct watch *watch)
 			tell_fate(control, watch, TARGET_DIED);
 		break;
 	case WATCH_STRANGER:
+		/* The same: it may have become a program that can be followed. */
 		accept_callers(control);
-		if (watch->fd >= 0)
-			tell_stranger(control, watch, TARGET_DIED);
+		tell_stranger(control, watch, TARGET_DIED);
 		break;
 	}
 }

@@ -243,7 +243,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	}
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
-	torsh_strangers_write(&drain->strangers, drain->file, RECORDING_CHECKPOINT);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_CHECKPOINT);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -325,8 +325,8 @@ static void begin_target(struct drain *drain, struct target *target)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
 	torsh_ticks_measure(&drain->rate);
-	torsh_lineage_begin(&drain->lineage, target);
 	torsh_target_begin(target, &clock);
+	torsh_lineage_begin(&drain->lineage, target);
 	if (target->is_clock_foreign)
 		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
@@ -503,7 +503,7 @@ static struct target_pass drain_all(struct drain *drain)
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
-	torsh_strangers_write(&drain->strangers, drain->file, RECORDING_LAST);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_LAST);
 	return sum;
 }
 
@@ -593,7 +593,7 @@ static void end_recording(struct drain *drain, int is_complete)
 	torsh_joint_settle(&drain->joint, UINT64_MAX);
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
-	torsh_strangers_end(&drain->strangers, drain->file);
+	torsh_strangers_end(&drain->strangers, &drain->lineage, drain->file);
 	torsh_rows_end(drain->file, &end);
 	torsh_recording_finish(drain->file);
 	drain->file = NULL;

@@ -7,8 +7,9 @@
 
 /* A process image of the session, also when it is gone. */
 struct ancestor {
-	uint32_t pid; /* as the process saw it */
-	uint64_t start_ticks;
+	uint32_t pid; /* as we see it */
+	uint32_t own_pid; /* as the process saw it, perhaps in another namespace */
+	uint64_t start_ticks, start_ns;
 	struct target *target; /* NULL: it has ended, and what follows is its own */
 	struct tally_fork *forks;
 	uint32_t n_forks;
@@ -29,7 +30,7 @@ static uint32_t find_parent(const struct lineage *lineage, const struct target *
 	for (uint32_t i = lineage->n; i-- > 0;) {
 		const struct ancestor *ancestor = &lineage->ancestors[i];
 
-		if (ancestor->pid == target->start.forked_from &&
+		if (ancestor->own_pid == target->start.forked_from &&
 		    ancestor->start_ticks == target->start.forked_from_ticks)
 			return i + 1;
 	}
@@ -45,8 +46,10 @@ void torsh_lineage_begin(struct lineage *lineage, struct target *target)
 	lineage->ancestors =
 		torsh_memory_grow(lineage->ancestors, &lineage->capacity, lineage->n, sizeof(*lineage->ancestors));
 	lineage->ancestors[lineage->n++] = (struct ancestor){
-		.pid = target->start.pid,
+		.pid = (uint32_t)target->pid,
+		.own_pid = target->start.pid,
 		.start_ticks = target->start.start_ticks,
+		.start_ns = target->tally.clock.start_ns,
 		.target = target,
 	};
 }
@@ -114,4 +117,18 @@ void torsh_lineage_end(struct lineage *lineage, struct target *target)
 	ancestor->n_forks = target->tally.n_forks;
 	target->tally.forks = NULL;
 	target->tally.n_forks = target->tally.fork_capacity = 0;
+}
+
+int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *start_ns)
+{
+	for (uint32_t i = 0; i < lineage->n; i++) {
+		const struct ancestor *ancestor = &lineage->ancestors[i];
+
+		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
+			continue;
+		*start_ns = ancestor->start_ns;
+		return 1;
+	}
+	return 0;
 }

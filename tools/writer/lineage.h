@@ -21,7 +21,7 @@ struct lineage {
 
 void torsh_lineage_destroy(struct lineage *lineage);
 
-/* A target that said hello, in the order of numbers from 1 on: its parent_number is set. */
+/* A target that has begun, in the order of numbers from 1 on: its parent_number is set. */
 void torsh_lineage_begin(struct lineage *lineage, struct target *target);
 
 /* Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far first. */
@@ -32,5 +32,9 @@ int torsh_lineage_is_awaited(const struct target *target);
 
 /* All of it is folded, and it is about to be destroyed: its forks are taken over from its tally. */
 void torsh_lineage_end(struct lineage *lineage, struct target *target);
+
+/* Did an image of the process pid begin between these times of the session's axis? Then *start_ns says when the first did. */
+int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *start_ns);
 
 #endif

@@ -31,11 +31,11 @@ static void put_end(Torsh__Process *row, const struct stranger *stranger)
 
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
-	if (fate == TARGET_LIVES || fate == TARGET_LEFT)
+	if ((fate == TARGET_LIVES || fate == TARGET_LEFT) && !stranger->has_executed)
 		return;
-	if (stranger->end_monotonic_ns)
+	if (stranger->has_end_ns)
 		ROWS_SET(row, end_ns, stranger->end_ns);
-	if (fate == TARGET_EXECUTED)
+	if (fate == TARGET_EXECUTED || stranger->has_executed)
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	else if (!torsh_rows_put_wait_status(row, stranger->wait_status))
 		row->end = TORSH__PROCESS__END_KIND__VANISHED;

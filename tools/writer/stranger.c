@@ -116,17 +116,32 @@ void torsh_strangers_leave(struct strangers *strangers, const struct target *tar
 	}
 }
 
-static void write_row(const struct strangers *strangers, struct recording_file *file, struct stranger *stranger,
-		      enum recording_worth worth)
+/* While a process lives no other one has its pid: an image that began in this time is its own. */
+static void look_for_end(const struct strangers *strangers, const struct lineage *lineage, struct stranger *stranger)
 {
-	uint64_t end = stranger->end_monotonic_ns;
+	/* Pairs with the release of who watched it. */
+	int has_ended = atomic_load_explicit(&stranger->fate, memory_order_acquire) != TARGET_LIVES;
+	uint64_t end = has_ended ? stranger->end_monotonic_ns : 0;
 
+	stranger->has_end_ns = end != 0;
 	stranger->end_ns = end > strangers->zero_ns ? end - strangers->zero_ns : 0;
+	if (!stranger->is_image && stranger->pidfd >= 0)
+		stranger->has_executed =
+			torsh_lineage_find_image(lineage, stranger->pid, stranger->start_ns,
+						 end ? stranger->end_ns : UINT64_MAX, &stranger->end_ns);
+	stranger->has_end_ns |= stranger->has_executed;
+}
+
+static void write_row(const struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
+		      struct stranger *stranger, enum recording_worth worth)
+{
+	look_for_end(strangers, lineage, stranger);
 	if (!stranger->is_withdrawn)
 		torsh_rows_stranger(file, stranger, worth);
 }
 
-void torsh_strangers_write(struct strangers *strangers, struct recording_file *file, enum recording_worth worth)
+void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
+			   enum recording_worth worth)
 {
 	for (uint32_t i = strangers->n; i-- > 0;) {
 		struct stranger *stranger = strangers->items[i];
@@ -135,7 +150,7 @@ void torsh_strangers_write(struct strangers *strangers, struct recording_file *f
 				(stranger->is_image && stranger->is_withdrawn);
 
 		if (has_ended || worth == RECORDING_CHECKPOINT)
-			write_row(strangers, file, stranger, has_ended ? RECORDING_LAST : worth);
+			write_row(strangers, lineage, file, stranger, has_ended ? RECORDING_LAST : worth);
 		if (!has_ended)
 			continue;
 		destroy(stranger);
@@ -143,10 +158,10 @@ void torsh_strangers_write(struct strangers *strangers, struct recording_file *f
 	}
 }
 
-void torsh_strangers_end(struct strangers *strangers, struct recording_file *file)
+void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file)
 {
 	for (uint32_t i = 0; i < strangers->n; i++) {
-		write_row(strangers, file, strangers->items[i], RECORDING_LAST);
+		write_row(strangers, lineage, file, strangers->items[i], RECORDING_LAST);
 		destroy(strangers->items[i]);
 	}
 	free(strangers->items);

@@ -11,7 +11,7 @@
 #define TORSH_WRITER_STRANGER_H
 
 #include "tools/store/recording_write.h"
-#include "tools/writer/target.h"
+#include "tools/writer/lineage.h"
 
 struct stranger {
 	uint32_t number; /* of strangers in the session: 1, 2, ... */
@@ -28,6 +28,8 @@ struct stranger {
 	_Atomic int fate; /* enum target_fate. Stored by who watches it, behind the two that follow */
 	uint64_t end_monotonic_ns;
 	int wait_status; /* -1: not known */
+	int has_executed; /* it has become a program that can be followed */
+	int has_end_ns;
 	uint64_t end_ns; /* on the session's axis */
 	int is_withdrawn; /* the start failed */
 };
@@ -50,9 +52,10 @@ void torsh_strangers_take(struct strangers *strangers, struct target *target,
 void torsh_strangers_leave(struct strangers *strangers, const struct target *target);
 
 /* Write down those that have ended, and forget them; worth RECORDING_CHECKPOINT: also those that go on. */
-void torsh_strangers_write(struct strangers *strangers, struct recording_file *file, enum recording_worth worth);
+void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
+			   enum recording_worth worth);
 
 /* Write down all, and forget them. Nobody watches them any more. */
-void torsh_strangers_end(struct strangers *strangers, struct recording_file *file);
+void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file);
 
 #endif

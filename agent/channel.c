@@ -113,6 +113,7 @@ static void copy_tables(struct channel *channel, const struct channel *parent)
 	to->arguments = from->arguments;
 	to->allocator = from->allocator;
 	to->forked_from = from->pid;
+	to->forked_from_ticks = from->start_ticks;
 }
 
 int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd)

@@ -8,7 +8,9 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "agent/text.h"
@@ -22,6 +24,7 @@
 
 #define HEAD_BYTES 2048u /* holds the headers of every program that a linker makes */
 #define MAX_INTERPRETERS 4
+#define MOUNT_NOSUID 2 /* ST_NOSUID, as statfs says it */
 
 static long open_program(const char *path)
 {
@@ -50,15 +53,28 @@ static long search_program(const char *file, struct text *found)
 	return fd;
 }
 
-static int gains_privileges(long fd, const struct stat *stat)
+/* Where nothing can be gained the kernel passes over these bits, and the agent is loaded. */
+static int is_without_effect(long fd)
 {
-	if (stat->st_mode & S_ISUID && stat->st_uid != (uid_t)TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0))
+	struct statfs system = {0};
+
+	return TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1 ||
+	       (TORSH_SYS(SYS_fstatfs, fd, &system, 0, 0, 0, 0) == 0 && system.f_flags & MOUNT_NOSUID);
+}
+
+static int gains_privileges(long fd)
+{
+	long user = TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+	struct stat stat = {0};
+
+	if (TORSH_SYS(SYS_fstat, fd, &stat, 0, 0, 0, 0) || is_without_effect(fd))
+		return 0;
+	if (stat.st_mode & S_ISUID && stat.st_uid != (uid_t)user)
 		return 1;
-	if ((stat->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	    stat->st_gid != (gid_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0))
+	if ((stat.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	    stat.st_gid != (gid_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0))
 		return 1;
-	return TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0) != 0 &&
-	       TORSH_SYS(SYS_fgetxattr, fd, "security.capability", NULL, 0, 0, 0) > 0;
+	return user != 0 && TORSH_SYS(SYS_fgetxattr, fd, "security.capability", NULL, 0, 0, 0) > 0;
 }
 
 static int has_loader(const char *head, size_t n_bytes)
@@ -78,15 +94,17 @@ static int has_loader(const char *head, size_t n_bytes)
 	return 0;
 }
 
-static const char *problem_of_elf(const char *head, size_t n_bytes)
+static enum program_problem problem_of_elf(long fd, const char *head, size_t n_bytes)
 {
 	const ElfW(Ehdr) *header = (const void *)head;
 
+	if (n_bytes < sizeof(*header) || memcmp(head, ELFMAG, SELFMAG))
+		return PROGRAM_FINE;
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OWN_MACHINE)
-		return " is of another architecture than the agent and is not recorded";
-	if (!has_loader(head, n_bytes))
-		return " is statically linked: nothing can be preloaded, and it is not recorded";
-	return NULL;
+		return PROGRAM_FOREIGN;
+	if (gains_privileges(fd))
+		return PROGRAM_PRIVILEGED;
+	return has_loader(head, n_bytes) ? PROGRAM_FINE : PROGRAM_STATIC;
 }
 
 /* "#!INTERPRETER": its path into path. 0: this is no script. */
@@ -104,34 +122,61 @@ static int read_interpreter(const char *head, size_t n_bytes, char path[PATH_MAX
 	return n > 0;
 }
 
-void torsh_program_inspect(const char *file, struct text *problem)
+/* The absolute path of an open file; where the kernel can't tell, that by which it was found. */
+static void put_path(long fd, const struct text *found, struct text *out)
 {
-	char path[PATH_MAX], found_bytes[PATH_MAX];
-	struct text found = TEXT_IN(found_bytes), wanted = TEXT_IN(path);
-	_Alignas(ElfW(Ehdr)) char head[HEAD_BYTES] = {0};
+	char link[32];
+	struct text name = TEXT_IN(link);
+	long n;
+
+	torsh_text_put(&name, "/proc/self/fd/");
+	torsh_text_put_number(&name, (uint64_t)fd);
+	n = TORSH_SYS(SYS_readlink, link, out->bytes, out->capacity - 1, 0, 0, 0);
+	out->length = n > 0 ? (size_t)n : 0;
+	out->bytes[out->length] = '\0';
+	if (n <= 0)
+		torsh_text_put(out, found->bytes);
+}
+
+/* Too much for the stack: exec may be called on that of a signal handler. */
+struct inspection {
+	char path[PATH_MAX], found[PATH_MAX];
+	_Alignas(ElfW(Ehdr)) char head[HEAD_BYTES];
+};
+
+static enum program_problem inspect(struct inspection *inspection, struct text *program, struct text *culprit)
+{
+	enum program_problem problem = PROGRAM_FINE;
 	int is_script = 1;
 
-	torsh_text_put(&wanted, file);
 	for (int i = 0; is_script && i < MAX_INTERPRETERS; i++) {
-		const char *what = NULL;
-		struct stat stat = {0};
-		long fd, n;
+		struct text found = TEXT_IN(inspection->found);
+		long fd = search_program(inspection->path, &found), n;
 
-		found.length = 0;
-		fd = search_program(path, &found);
 		if (fd < 0)
-			return;
-		n = TORSH_SYS(SYS_read, fd, head, sizeof(head), 0, 0, 0);
-		is_script = n > 0 && read_interpreter(head, (size_t)n, path);
-		if (!is_script && TORSH_SYS(SYS_fstat, fd, &stat, 0, 0, 0, 0) == 0 && gains_privileges(fd, &stat))
-			what = " gains privileges (setuid, setgid or capabilities): the loader drops the agent, and it is "
-			       "not recorded";
-		else if (n >= (long)sizeof(ElfW(Ehdr)) && !memcmp(head, ELFMAG, SELFMAG))
-			what = problem_of_elf(head, (size_t)n);
+			return PROGRAM_FINE;
+		n = TORSH_SYS(SYS_read, fd, inspection->head, sizeof(inspection->head), 0, 0, 0);
+		put_path(fd, &found, i ? culprit : program);
+		is_script = n > 0 && read_interpreter(inspection->head, (size_t)n, inspection->path);
+		if (n > 0 && !is_script)
+			problem = problem_of_elf(fd, inspection->head, (size_t)n);
 		TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
-		if (what) {
-			torsh_text_put(problem, found.bytes);
-			torsh_text_put(problem, what);
-		}
 	}
+	return problem;
+}
+
+enum program_problem torsh_program_inspect(const char *path, struct text *program, struct text *culprit)
+{
+	struct inspection *inspection = torsh_sys_pages(sizeof(*inspection));
+	enum program_problem problem = PROGRAM_FINE;
+	struct text wanted;
+
+	if (!inspection)
+		return PROGRAM_FINE;
+	wanted = (struct text)TEXT_IN(inspection->path);
+	torsh_text_put(&wanted, path);
+	if (!wanted.is_cut)
+		problem = inspect(inspection, program, culprit);
+	torsh_sys_munmap(inspection, sizeof(*inspection));
+	return problem;
 }

@@ -6,12 +6,15 @@
 #ifndef TORSH_AGENT_PROGRAM_H
 #define TORSH_AGENT_PROGRAM_H
 
+#include "agent/wire/event.h"
+
 struct text;
 
 /*
- * Why the program at path (searched along PATH when it holds no slash) will not be recorded: a sentence into problem,
- * which stays empty when it will, or can't be looked at. Plain system calls; errno is kept.
+ * Why the program at path (searched along PATH when it holds no slash) can't be followed: PROGRAM_FINE when it can, or
+ * can't be looked at. Otherwise its absolute path is put into `program`, and where it is a script that of the
+ * interpreter that is to blame into `culprit`. Plain system calls; errno is kept, and hardly any stack is taken.
  */
-void torsh_program_inspect(const char *path, struct text *problem);
+enum program_problem torsh_program_inspect(const char *path, struct text *program, struct text *culprit);
 
 #endif

@@ -3,6 +3,8 @@
  * The process collector: what the writer must know to follow a tree of processes and to say how each ended.
  */
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 
 #include "agent/counter.h"
 #include "agent/environment.h"
@@ -11,6 +13,9 @@
 #include "agent/registry.h"
 #include "agent/text.h"
 #include "shim/hooks.h"
+
+#define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
+#define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
 
 void torsh_process_forked(pid_t child)
 {
@@ -24,6 +29,15 @@ void torsh_process_forked(pid_t child)
 		torsh_count(COUNTER_followed_children);
 	}
 	errno = saved;
+}
+
+/* It says hello at once: who is killed before it allocates anything was there too. */
+void torsh_process_born(void)
+{
+	struct flow *flow = torsh_flow_enter();
+
+	if (flow)
+		torsh_flow_leave(flow);
 }
 
 static void set_state(enum channel_state state)
@@ -42,39 +56,116 @@ static void record_exec(uint32_t has_failed)
 	torsh_flow_leave(flow);
 }
 
-/* The note stays with the process that starts the program: the program itself can't have a row of its own. */
-void torsh_process_starting(const char *program)
-{
-	char buffer[2048];
-	struct text problem = TEXT_IN(buffer);
+/* What a program event's text is put together in: too much for the stack of a signal handler. */
+struct start {
+	char program[PATH_MAX], culprit[PATH_MAX];
+	char text[2 * PATH_MAX + ARGUMENTS_MAX];
+};
 
-	if (!program || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON ||
-	    !torsh_process->pid)
+static void put_string(struct text *text, const char *string)
+{
+	torsh_text_put_bytes(text, string, strlen(string) + 1);
+}
+
+/* The strings of a program event in the channel's text area; none when many programs have filled their part of it. */
+static struct channel_text describe_start(struct start *start, char *const *argv)
+{
+	static _Atomic uint32_t used;
+	struct text text = TEXT_IN(start->text);
+	size_t n_paths;
+
+	put_string(&text, start->program);
+	put_string(&text, start->culprit);
+	n_paths = text.length;
+	for (; argv && *argv && text.length - n_paths + strlen(*argv) < ARGUMENTS_MAX; argv++)
+		put_string(&text, *argv);
+	if (atomic_fetch_add_explicit(&used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX)
+		return (struct channel_text){0};
+	return torsh_channel_add_text(&torsh_process->channel, text.bytes, text.length);
+}
+
+static void record_program(pid_t child, enum program_problem problem, struct channel_text text)
+{
+	struct event event = {
+		.id = EVENT_PROGRAM,
+		.program =
+			{
+				.child = (uint32_t)child,
+				.problem = problem,
+				.text = text.offset,
+				.length = text.length,
+			},
+	};
+	struct flow *flow = torsh_flow_enter();
+
+	if (!flow)
 		return;
-	buffer[0] = '\0';
-	torsh_program_inspect(program, &problem);
-	if (problem.length)
-		torsh_channel_note(&torsh_process->channel, buffer);
+	torsh_flow_event(flow, &event, NULL);
+	torsh_flow_leave(flow);
 }
 
-int torsh_process_executing(void)
+/* Tell of a program that can't be followed; the process that starts it does, for the program itself can't. */
+static int tell_program(pid_t child, const char *path, char *const *argv)
 {
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON || torsh_agent_is_borrowed())
+	struct start *start = path ? torsh_sys_pages(sizeof(*start)) : NULL;
+	struct text program, culprit;
+	enum program_problem problem;
+
+	if (!start)
 		return 0;
-	/* In a forked child that did nothing yet this gives it its channel, whose end the exec is. */
-	record_exec(0);
-	if (!torsh_process->pid)
-		return 0;
-	set_state(CHANNEL_EXECUTING);
-	return 1;
+	program = (struct text)TEXT_IN(start->program);
+	culprit = (struct text)TEXT_IN(start->culprit);
+	problem = torsh_program_inspect(path, &program, &culprit);
+	if (problem != PROGRAM_FINE)
+		record_program(child, problem, describe_start(start, argv));
+	torsh_sys_munmap(start, sizeof(*start));
+	return problem != PROGRAM_FINE;
 }
 
-void torsh_process_not_executed(void)
+static int is_on(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+}
+
+enum told { TOLD_EXEC = 1, TOLD_PROGRAM = 2 };
+
+int torsh_process_executing(const char *program, char *const *argv)
+{
+	int told = 0;
+
+	/* In a child of a fork that we did not see. */
+	torsh_process_born();
+	if (!is_on())
+		return 0;
+	/* After vfork this is the parent's flow, which stands still meanwhile. */
+	if (tell_program(torsh_sys_getpid(), program, argv))
+		told |= TOLD_PROGRAM;
+	if (torsh_agent_is_borrowed())
+		return told;
+	record_exec(0);
+	set_state(CHANNEL_EXECUTING);
+	return told | TOLD_EXEC;
+}
+
+void torsh_process_not_executed(int told)
 {
 	int saved = errno;
 
-	record_exec(1);
-	set_state(CHANNEL_RUNNING);
+	if (told & TOLD_PROGRAM)
+		record_program(torsh_sys_getpid(), PROGRAM_FINE, (struct channel_text){0});
+	if (told & TOLD_EXEC) {
+		record_exec(1);
+		set_state(CHANNEL_RUNNING);
+	}
+	errno = saved;
+}
+
+void torsh_process_spawned(pid_t child, const char *program, char *const *argv)
+{
+	int saved = errno;
+
+	if (is_on() && !torsh_agent_is_borrowed())
+		tell_program(child, program, argv);
 	errno = saved;
 }
 

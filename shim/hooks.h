@@ -39,10 +39,16 @@ void *torsh_vm_move_break(intptr_t by, const void *frame);
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /* Process: collectors/process.c. */
-void torsh_process_forked(pid_t child);
-void torsh_process_starting(const char *program); /* NULL: only a descriptor is known */
-int torsh_process_executing(void); /* 1: tell torsh_process_not_executed when it failed */
-void torsh_process_not_executed(void);
+void torsh_process_forked(pid_t child); /* in the parent */
+void torsh_process_born(void); /* in the child */
+/*
+ * An exec is about to be called; program is NULL where only a descriptor is known. Not 0: torsh_process_not_executed gets
+ * it when the exec failed.
+ */
+int torsh_process_executing(const char *program, char *const *argv);
+void torsh_process_not_executed(int told);
+/* posix_spawn made a child that runs program. */
+void torsh_process_spawned(pid_t child, const char *program, char *const *argv);
 void torsh_process_exiting(int status, enum exit_how how);
 void torsh_process_code_unmapped(void);
 void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */

@@ -23,69 +23,69 @@ EXPORT pid_t fork(void)
 
 	if (child > 0)
 		torsh_process_forked(child);
+	else if (!child)
+		torsh_process_born();
 	return child;
 }
 
 /* envp as the child is to have it; the array is on the caller's stack. */
-#define CHILD_ENVIRONMENT(envp)                                                                     \
-	({                                                                                          \
-		size_t n_slots_ = torsh_process_environment_slots(envp);                            \
+#define CHILD_ENVIRONMENT(envp)                                                                         \
+	({                                                                                              \
+		size_t n_slots_ = torsh_process_environment_slots(envp);                                \
 		n_slots_ ? torsh_process_environment(envp, alloca(n_slots_ * sizeof(char *))) : (envp); \
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
-#define EXECUTE(program, call)                                 \
-	({                                                     \
-		int is_told_ = torsh_process_executing();      \
-		int result_;                                   \
-							       \
-		torsh_process_starting(program);               \
-		result_ = (call);                              \
-		if (is_told_)                                  \
-			torsh_process_not_executed();          \
-		result_;                                       \
+#define EXECUTE(program, argv, call)                                \
+	({                                                          \
+		int told_ = torsh_process_executing(program, argv); \
+		int result_ = (call);                               \
+                                                                    \
+		if (told_)                                          \
+			torsh_process_not_executed(told_);          \
+		result_;                                            \
 	})
 
 EXPORT int execve(const char *path, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(path, torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execv(const char *path, char *const *argv)
 {
 	char *const *environment = CHILD_ENVIRONMENT(environ);
 
-	return EXECUTE(path, torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execvp(const char *file, char *const *argv)
 {
 	char *const *environment = CHILD_ENVIRONMENT(environ);
 
-	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(NULL, torsh_next.fexecve(fd, argv, environment));
+	return EXECUTE(NULL, argv, torsh_next.fexecve(fd, argv, environment));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
 {
 	char *const *environment = CHILD_ENVIRONMENT(envp);
 
-	return EXECUTE(NULL, torsh_next.execveat(dir, path, argv, environment, flags));
+	return EXECUTE(NULL, argv, torsh_next.execveat(dir, path, argv, environment, flags));
 }
 
 static size_t count_arguments(va_list from)
@@ -108,11 +108,11 @@ static void collect_arguments(char **argv, const char *first, va_list *rest)
 }
 
 /* The list forms: argv from the arguments, on the stack, and behind its NULL what the function takes further. */
-#define ARGUMENTS_BEFORE(first, rest)                                                 \
-	({                                                                            \
+#define ARGUMENTS_BEFORE(first, rest)                                                              \
+	({                                                                                         \
 		char **argv_ = alloca(((first) ? count_arguments(rest) + 1 : 1) * sizeof(char *)); \
-		collect_arguments(argv_, first, &(rest));                             \
-		argv_;                                                                \
+		collect_arguments(argv_, first, &(rest));                                          \
+		argv_;                                                                             \
 	})
 
 EXPORT int execl(const char *path, const char *first, ...)
@@ -124,7 +124,7 @@ EXPORT int execl(const char *path, const char *first, ...)
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(path, torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
@@ -136,7 +136,7 @@ EXPORT int execlp(const char *file, const char *first, ...)
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(file, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
@@ -150,7 +150,7 @@ EXPORT int execle(const char *path, const char *first, ...)
 	given = va_arg(rest, char *const *);
 	va_end(rest);
 	environment = CHILD_ENVIRONMENT(given);
-	return EXECUTE(path, torsh_next.execve(path, argv, environment));
+	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -160,13 +160,12 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 	pid_t child;
 	int error;
 
-	torsh_process_starting(path);
 	error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
-
 	if (!error) {
 		if (pid)
 			*pid = child;
 		torsh_process_forked(child);
+		torsh_process_spawned(child, path, argv);
 	}
 	return error;
 }
@@ -178,13 +177,12 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 	pid_t child;
 	int error;
 
-	torsh_process_starting(file);
 	error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
-
 	if (!error) {
 		if (pid)
 			*pid = child;
 		torsh_process_forked(child);
+		torsh_process_spawned(child, file, argv);
 	}
 	return error;
 }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC "torshch1"
-#define CHANNEL_VERSION 2u
+#define CHANNEL_VERSION 3u
 
 #define CHANNEL_HEADER_BYTES 8192u
 #define CHANNEL_THREADS 1024u /* slots; a thread takes one, its interrupted hooks may take a second */
@@ -89,12 +89,13 @@ struct channel_header {
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint32_t forked_from; /* pid of the recorded process whose fork this is, or 0; tables were copied from it */
-	uint32_t exec_count; /* images that this pid ran before under the agent, as far as is known */
+	uint32_t reserved;
 
 	/* Clocks at the start: one moment, three ways. */
 	uint32_t clock; /* enum channel_clock */
 	uint32_t stamp_shift;
 	uint64_t start_ticks;
+	uint64_t forked_from_ticks; /* start_ticks of that process: pids come back. 0: it is no fork */
 	uint64_t start_monotonic_ns;
 	uint64_t start_realtime_ns;
 

@@ -26,7 +26,7 @@ enum event_id {
 #define EVENT(id, NAME, name, text) struct event_##name {
 #define FIELD(type, name) torsh_wire_##type name;
 #define END(NAME) \
-	}              \
+	}         \
 	;
 #include "agent/wire/events.def"
 #undef EVENT
@@ -43,6 +43,15 @@ enum alloc_entry {
 };
 
 enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
+
+/* Why a program can't be followed: event_program.problem. */
+enum program_problem {
+	PROGRAM_FINE,
+	PROGRAM_STATIC, /* it has no loader, which would load the agent */
+	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities: the loader drops the agent */
+	PROGRAM_FOREIGN, /* of another architecture than the agent */
+	N_PROGRAM_PROBLEMS
+};
 
 /* One decoded event with its time. stamp is in channel units, absolute. */
 struct event {

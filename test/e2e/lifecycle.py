@@ -19,7 +19,7 @@ KEPT = {
     "vfork_and_exit": {"keep_in_parent": (5, 5 * 300)},
     "vfork_and_exec": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
     "spawn": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
-    "exec_without_environment": {"keep_in_parent": (5, 5 * 300), "shop::leak_new()": (1, 2001)},
+    "exec_without_environment": {"shop::leak_new()": (1, 2001)},
     "shell": {"keep_in_parent": (5, 5 * 300)},
     "at_exit": {"keep_at_exit": (1, 600)},
     "threads_with_destructors": {},
@@ -27,7 +27,15 @@ KEPT = {
     "terminated": {"keep_in_parent": (5, 5 * 300)},
     "with_closed_streams": {"keep_in_parent": (5, 5 * 300)},
 }
+# The same of what was alive when a process became another program: no leak.
+AT_EXEC = {"exec_without_environment": {"keep_in_parent": (5, 5 * 300)}}
 KEEPERS = sorted({name for kept in KEPT.values() for name in kept} | {"run_with_destructors", "free_of_thread"})
+
+
+def check_kept(report, kept):
+    for name in KEEPERS:
+        found = entries_through(report["leaks"], name)
+        expect_equal((total(found, "blocks"), total(found)), kept.get(name, (0, 0)), f"blocks and bytes of {name}")
 
 
 def live(way):
@@ -37,9 +45,8 @@ def live(way):
     expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr),
                  "status and output")
     report = leaks(output)
-    for name in KEEPERS:
-        found = entries_through(report["leaks"], name)
-        expect_equal((total(found, "blocks"), total(found)), KEPT[way].get(name, (0, 0)), f"blocks and bytes of {name}")
+    check_kept(report, KEPT[way])
+    check_kept(leaks(output, "--at-exec"), AT_EXEC.get(way, {}))
     check_counts(report["events"])
 
 
@@ -93,6 +100,24 @@ def children_are_left_alone_where_asked():
     report = leaks(output)
     expect_equal(len(report["processes"]), 1, "processes")
     assert not entries_through(report["leaks"], "shop::leak_new()")
+
+
+@case
+def what_was_alive_at_an_exec_is_no_leak():
+    _, output = record([PROGRAMS / "lifecycle", "exec_without_environment", OTHER])
+    report = leaks(output)
+    before, after = report["processes"]
+    expect_equal((before["pid"], before["end"], after["end"]), (after["pid"], "exec", "exit 0"), "images of the process")
+    expect_equal((before["leaked_blocks"], after["at_exec_blocks"]), (0, 0), "blocks counted for the wrong end")
+    assert before["at_exec_bytes"] >= 5 * 300 and before["at_exec_blocks"] >= 5, before
+    expect_equal(report["at_exec"], {"bytes": before["at_exec_bytes"], "blocks": before["at_exec_blocks"]}, "sums")
+    at_exec = leaks(output, "--at-exec")
+    expect_equal(bytes_at_end(at_exec) - at_exec["at_exec"]["bytes"], before["at_exec_bytes"],
+                 "bytes that --at-exec shows and leaves out")
+    assert "5 blocks" in torsh("leaks", output, "--at-exec")
+    for command in ("leaks", "report"):
+        assert "alive when a process became another program" in torsh(command, output), command
+    torsh("check", output, "--max-leak", str(after["leaked_bytes"]))
 
 
 @case

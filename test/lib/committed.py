@@ -33,8 +33,11 @@ def command(counts, n_blocks, n_threads=1, how="return"):
 
 
 def reported(output):
-    """Blocks and bytes of keep_block in the report of all processes recorded below output."""
-    found = entries_through(leaks(output)["leaks"], "keep_block")
+    """
+    Blocks and bytes of keep_block in the report of all processes recorded below output, at their end or when they
+    became another program.
+    """
+    found = [entry for when in ((), ("--at-exec",)) for entry in entries_through(leaks(output, *when)["leaks"], "keep_block")]
     return total(found, "blocks"), total(found, "bytes")
 
 

@@ -177,7 +177,8 @@ def functions(entry):
 
 def bytes_at_end(leak):
     """All that a process had when it ended: its leaks, and what the report leaves out of them."""
-    return leak["leaked_bytes"] + sum(leak[part]["bytes"] for part in ("bookkeeping", "inherited", "suppressed"))
+    return leak["leaked_bytes"] + sum(leak[part]["bytes"] for part in
+                                      ("bookkeeping", "inherited", "suppressed", "at_exec"))
 
 
 def entries_through(entries, function):

@@ -31,6 +31,7 @@ struct replay {
 	struct block places[N_PLACES];
 	struct block hand[N_FLOWS];
 	uint32_t hand_place[N_FLOWS];
+	int hand_is_unknown[N_FLOWS];
 	uint32_t last[N_FLOWS]; /* place of the flow's latest allocation + 1 */
 	uint64_t peak, peak_blocks, peak_time, peak_bytes_of[N_SITES], peak_blocks_of[N_SITES];
 	uint64_t allocs, alloc_bytes, frees, reallocs, temporary, unknown, implicit;
@@ -78,7 +79,11 @@ static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, u
 		replay->hand[flow].is_live = 0;
 		replay->reallocs++;
 		replay->frees++;
+	} else if (is_realloc && replay->hand_is_unknown[flow]) {
+		replay->unknown++;
 	}
+	if (is_realloc)
+		replay->hand_is_unknown[flow] = 0;
 	replay->places[place] = (struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
 	replay->allocs++;
 	replay->alloc_bytes += size;
@@ -108,6 +113,7 @@ static void replay_fail(struct replay *replay, uint32_t flow)
 {
 	uint32_t place = replay->hand_place[flow];
 
+	replay->hand_is_unknown[flow] = 0;
 	if (!replay->hand[flow].is_live)
 		return;
 	if (replay->places[place].is_live)
@@ -120,10 +126,9 @@ static void replay_fail(struct replay *replay, uint32_t flow)
 static void replay_begin(struct replay *replay, uint32_t flow, uint32_t place)
 {
 	replay_fail(replay, flow);
-	if (!replay->places[place].is_live) {
-		replay->unknown++;
+	replay->hand_is_unknown[flow] = !replay->places[place].is_live;
+	if (replay->hand_is_unknown[flow])
 		return;
-	}
 	replay->hand[flow] = replay->places[place];
 	replay->hand_place[flow] = place;
 	replay->places[place].is_live = 0;

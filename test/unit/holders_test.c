@@ -178,6 +178,35 @@ static void bookkeeping_and_suppressed_blocks_are_no_leaks(void **state)
 	torsh_symbols_destroy(symbols);
 }
 
+static void what_was_alive_at_an_exec_is_no_leak(void **state)
+{
+	struct symbols *symbols = torsh_symbols_create(false);
+	struct fixture after;
+	struct leaks leaks = {0}, at_exec = {.at_exec = true};
+
+	(void)state;
+	fixture_start(&after, 2, 100);
+	fixture.process.end = TORSH__PROCESS__END_KIND__EXECUTED;
+	fixture_live(&fixture, fixture_stack(&fixture, "keep main"), 2, 50);
+	fixture_live(&after, fixture_stack(&after, "leak main"), 1, 7);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&after, fixture_take_profile, profile), 0);
+	torsh_leaks_find(&leaks, profile->processes, 2, symbols, NULL);
+	assert_int_equal(leaks.bytes, 7);
+	assert_int_equal(leaks.exec_bytes, 50);
+	assert_int_equal(leaks.processes[0].bytes, 0);
+	assert_int_equal(leaks.processes[0].exec_blocks, 2);
+	assert_int_equal(leaks.processes[1].exec_bytes, 0);
+	torsh_leaks_find(&at_exec, profile->processes, 2, symbols, NULL);
+	assert_int_equal(at_exec.found.n, 1);
+	assert_int_equal(at_exec.bytes, 50);
+	assert_int_equal(at_exec.exec_bytes, 50);
+	torsh_leaks_free(&at_exec);
+	torsh_leaks_free(&leaks);
+	fixture_free(&after);
+	torsh_symbols_destroy(symbols);
+}
+
 static void leaks_of_all_processes_are_summed(void **state)
 {
 	struct symbols *symbols = torsh_symbols_create(false);
@@ -213,6 +242,7 @@ int main(void)
 		HOLDERS_TEST(stacks_that_look_different_stay_apart_once_named),
 		HOLDERS_TEST(only_so_many_as_asked_get_names),
 		HOLDERS_TEST(bookkeeping_and_suppressed_blocks_are_no_leaks),
+		HOLDERS_TEST(what_was_alive_at_an_exec_is_no_leak),
 		HOLDERS_TEST(leaks_of_all_processes_are_summed),
 	};
 #undef HOLDERS_TEST

@@ -411,9 +411,10 @@ static void a_fork_notes_what_the_child_inherits(void **state)
 	fake_commit_cold(&thread, 3, &fork);
 	fake_free(&thread, 4, 0x1000);
 	drain(&pair);
-	assert_null(torsh_tally_find_fork(&pair.target->tally, 1));
-	assert_int_equal(torsh_tally_find_fork(&pair.target->tally, 4711)->blocks, 2);
-	assert_int_equal(torsh_tally_find_fork(&pair.target->tally, 4711)->bytes, 42);
+	assert_int_equal(pair.target->tally.n_forks, 1);
+	assert_int_equal(pair.target->tally.forks[0].child, 4711);
+	assert_int_equal(pair.target->tally.forks[0].blocks, 2);
+	assert_int_equal(pair.target->tally.forks[0].bytes, 42);
 	fake_thread_leave(&thread);
 	stop(&pair);
 }

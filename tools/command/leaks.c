@@ -12,11 +12,30 @@
 #include "tools/size.h"
 
 #define TEXT_LIMIT 20
+#define PROCESSES_SHOWN 10
 
 static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
 			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
 			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
-			  "out and counted apart.";
+			  "out and counted apart, and so is what was alive when a process became another program "
+			  "(exec): --at-exec shows that.";
+
+enum { KEY_AT_EXEC = 1 };
+
+static const struct argp_option own_options[] = {
+	{"at-exec", KEY_AT_EXEC, NULL, 0, "show in place of leaks what was alive when a process became another program",
+	 0},
+	{0},
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != KEY_AT_EXEC)
+		return ARGP_ERR_UNKNOWN;
+	*(bool *)state->input = true;
+	return 0;
+}
 
 struct view {
 	const struct read_options *options;
@@ -82,15 +101,17 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 
 static cJSON *make_processes(const struct view *view)
 {
+	static const char *const measured[] = {"leaked_bytes", "leaked_blocks", "at_exec_bytes", "at_exec_blocks",
+					       NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		cJSON *process = torsh_parts_process(view->reading->processes[i]);
 
-		torsh_json_set(process, "leaked_bytes", torsh_json_u64(view->leaks.processes[i].bytes));
-		torsh_json_set(process, "leaked_blocks", torsh_json_u64(view->leaks.processes[i].blocks));
+		torsh_parts_set_leaks(process, &view->leaks.processes[i]);
 		torsh_json_add(list, process);
 	}
+	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
 	return list;
 }
 
@@ -110,7 +131,7 @@ static void print_json(const struct view *view)
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
 	const struct profile_process *first = last_image(reading);
-	cJSON *inherited = torsh_json_object();
+	cJSON *inherited = torsh_json_object(), *at_exec = torsh_json_object();
 	struct json json;
 	char end[32];
 
@@ -120,6 +141,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "pid", torsh_json_u64(first->pid));
 	torsh_json_member(&json, "program", torsh_json_text(first->program));
 	torsh_json_member(&json, "end", torsh_json_text(end));
+	torsh_json_member(&json, "alive_at", torsh_json_text(leaks->at_exec ? "exec" : "end"));
 	torsh_json_member(&json, "leaked_bytes", torsh_json_u64(leaks->bytes));
 	torsh_json_member(&json, "leaked_blocks", torsh_json_u64(leaks->blocks));
 	torsh_json_member(&json, "usable_bytes",
@@ -137,6 +159,9 @@ static void print_json(const struct view *view)
 	torsh_json_set(inherited, "bytes", torsh_json_u64(leaks->inherited_bytes));
 	torsh_json_set(inherited, "blocks", torsh_json_u64(leaks->inherited_blocks));
 	torsh_json_member(&json, "inherited", inherited);
+	torsh_json_set(at_exec, "bytes", torsh_json_u64(leaks->exec_bytes));
+	torsh_json_set(at_exec, "blocks", torsh_json_u64(leaks->exec_blocks));
+	torsh_json_member(&json, "at_exec", at_exec);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", make_processes(view));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
@@ -162,6 +187,9 @@ static void print_left_out(const struct view *view)
 	if (leaks->inherited_blocks)
 		printf("left out: %s in %s from before a fork\n", torsh_size_exact(leaks->inherited_bytes, bytes),
 		       torsh_text_blocks(leaks->inherited_blocks, blocks));
+	if (leaks->exec_blocks && !leaks->at_exec)
+		printf("no leaks: %s in %s, alive when a process became another program; --at-exec shows them\n",
+		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
 	for (size_t i = 0; i < suppress->n; i++) {
 		if (suppress->rules[i].n_stacks)
 			printf("suppressed: %s in %s by %s:%s%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
@@ -178,8 +206,12 @@ static void print_text(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
 	size_t n_left = leaks->found.n - view->n_shown;
 
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, 10);
-	if (!leaks->blocks)
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
+	if (leaks->at_exec)
+		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
+				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
+	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks.");
 	else
 		torsh_text_heading(stdout, "%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
@@ -201,7 +233,7 @@ int torsh_command_leaks(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.options = &options, .reading = &reading};
 
-	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse(argc, argv, doc, own_options, parse_own, &view.leaks.at_exec, &options);
 	torsh_reading_open(&reading, &options);
 	view.leaks.found.depth = options.depth;
 	view.leaks.found.view = options.view;

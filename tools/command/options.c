@@ -226,6 +226,11 @@ static void select_processes(struct reading *reading, const struct read_options 
 	const struct profile *profile = reading->profile;
 
 	reading->processes = torsh_need_items(NULL, 0, profile->n_processes, sizeof(*reading->processes));
+	reading->unfollowed = torsh_need_items(NULL, 0, profile->n_unfollowed, sizeof(*reading->unfollowed));
+	for (size_t i = 0; i < profile->n_unfollowed; i++) {
+		if (is_wanted(profile->unfollowed[i], options))
+			reading->unfollowed[reading->n_unfollowed++] = profile->unfollowed[i];
+	}
 	for (size_t i = 0; i < profile->n_processes; i++) {
 		if (is_wanted(profile->processes[i], options))
 			reading->processes[reading->n_processes++] = profile->processes[i];
@@ -235,6 +240,8 @@ static void select_processes(struct reading *reading, const struct read_options 
 	if (options->has_rank)
 		torsh_die("%s has no process of rank %u%s", profile->path, options->rank,
 			  options->has_pid ? " with that pid" : "");
+	if (options->has_pid && reading->n_unfollowed)
+		torsh_die("process %u was not followed: %s", options->pid, reading->unfollowed[0]->not_followed);
 	if (options->has_pid)
 		torsh_die("%s has no process %u", profile->path, options->pid);
 	torsh_die("%s has no process in it: its writer ended before one was recorded", profile->path);
@@ -267,6 +274,7 @@ void torsh_reading_close(struct reading *reading, struct read_options *options)
 	torsh_symbols_destroy(reading->symbols);
 	torsh_profile_destroy(reading->profile);
 	free(reading->processes);
+	free(reading->unfollowed);
 	torsh_suppress_free(&options->suppress);
 }
 

@@ -37,6 +37,8 @@ struct reading {
 	struct symbols *symbols;
 	struct profile_process **processes;
 	size_t n_processes;
+	struct profile_process **unfollowed;
+	size_t n_unfollowed;
 };
 
 /*

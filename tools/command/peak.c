@@ -70,6 +70,7 @@ static cJSON *make_mappings(const struct view *view)
 
 static cJSON *make_processes(const struct view *view)
 {
+	static const char *const measured[] = {"peak_bytes", "peak_blocks", "at_ns", "rss_peak_bytes", NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
@@ -82,6 +83,7 @@ static cJSON *make_processes(const struct view *view)
 		torsh_json_set(object, "rss_peak_bytes", known_or_null(process->has_rss_peak, process->rss_peak_bytes));
 		torsh_json_add(list, object);
 	}
+	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
 	return list;
 }
 

@@ -43,6 +43,8 @@ int torsh_command_report(int argc, char **argv)
 	overview.processes = reading.processes;
 	overview.n_processes = reading.n_processes;
 	overview.highest = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
+	overview.unfollowed = reading.unfollowed;
+	overview.n_unfollowed = reading.n_unfollowed;
 	overview.suppress = &options.suppress;
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
@@ -58,7 +60,7 @@ int torsh_command_report(int argc, char **argv)
 	options.order = ORDER_BLOCKS;
 	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
 	if (is_tree && !options.is_json)
-		torsh_tree_print(stdout, reading.processes, reading.n_processes, &overview.leaks);
+		torsh_tree_print(stdout, &overview);
 	else if (options.is_json)
 		torsh_overview_json(&overview);
 	else

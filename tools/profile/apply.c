@@ -14,7 +14,6 @@
 #define STACKS_MAX (1u << 27)
 #define PROCESSES_MAX (1u << 20)
 
-
 static void set_text(char **text, const char *value)
 {
 	if (!value)
@@ -47,25 +46,27 @@ static void *grow_table(void *items, size_t n, size_t *n_room, size_t item_bytes
 	return items;
 }
 
-/* The process with that number; made when it is new, because its tables may come before its own row. */
-static struct profile_process *find_process(struct profile *profile, uint32_t number)
+/* The one with that number in a list in their order; made when it is new. */
+static struct profile_process *find_in(struct profile *profile, struct profile_process ***list, size_t *n,
+				       uint32_t number)
 {
-	struct profile_process *process = torsh_profile_process(profile, number);
-	size_t i = profile->n_processes;
+	struct profile_process *process;
+	size_t i = *n;
 
-	if (process)
-		return process;
-	if (i >= PROCESSES_MAX) {
+	while (i > 0 && (*list)[i - 1]->number > number)
+		i--;
+	if (i > 0 && (*list)[i - 1]->number == number)
+		return (*list)[i - 1];
+	if (*n >= PROCESSES_MAX) {
 		profile->n_bad_rows++;
 		return NULL;
 	}
 	process = torsh_need(calloc(1, sizeof(*process)));
 	process->number = number;
-	profile->processes = torsh_need_items(profile->processes, i, i + 1, sizeof(process));
-	for (; i > 0 && profile->processes[i - 1]->number > number; i--)
-		profile->processes[i] = profile->processes[i - 1];
-	profile->processes[i] = process;
-	profile->n_processes++;
+	*list = torsh_need_items(*list, *n, *n + 1, sizeof(process));
+	memmove(*list + i + 1, *list + i, (*n - i) * sizeof(process));
+	(*list)[i] = process;
+	++*n;
 	return process;
 }
 
@@ -87,6 +88,14 @@ static void apply_pauses(struct profile *profile, const Torsh__Session *row)
 			.lasts = !has_end,
 		};
 	}
+}
+
+/* Its tables may come before its own row. */
+static struct profile_process *find_process(struct profile *profile, uint32_t number)
+{
+	struct profile_process *process = torsh_profile_process(profile, number);
+
+	return process ? process : find_in(profile, &profile->processes, &profile->n_processes, number);
 }
 
 static int apply_session(struct profile *profile, const Torsh__Session *row)
@@ -118,18 +127,16 @@ static void apply_counters(struct profile_process *process, Torsh__Counter **cou
 	process->n_counters = n;
 }
 
-static void apply_process(struct profile *profile, const Torsh__Process *row)
+static void take_process(struct profile_process *process, const Torsh__Process *row)
 {
-	struct profile_process *process = find_process(profile, row->process);
-
-	if (!process)
-		return;
 	process->pid = row->pid;
 	process->parent_pid = row->parent_pid;
 	process->forked_from = row->forked_from;
+	process->executed_from = row->executed_from;
 	set_text(&process->program, row->program);
 	set_texts(&process->arguments, &process->n_arguments, row->arguments, row->n_arguments);
 	process->start_ns = row->start_ns;
+	process->has_end_ns = row->has_end_ns;
 	process->end_ns = row->end_ns;
 	process->end = row->end;
 	process->has_end_code = row->has_end_code;
@@ -148,6 +155,29 @@ static void apply_process(struct profile *profile, const Torsh__Process *row)
 	set_text(&process->rss_peak_source, row->rss_peak_source);
 	process->ring_bytes_read = row->ring_bytes_read;
 	process->waited_ns = row->waited_ns;
+}
+
+static void apply_process(struct profile *profile, const Torsh__Process *row)
+{
+	struct profile_process *process = find_process(profile, row->process);
+
+	if (process)
+		take_process(process, row);
+}
+
+static void apply_unfollowed(struct profile *profile, const Torsh__Unfollowed *row)
+{
+	struct profile_process *process;
+
+	if (!row->process) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process = find_in(profile, &profile->unfollowed, &profile->n_unfollowed, row->process->process);
+	if (!process)
+		return;
+	take_process(process, row->process);
+	set_text(&process->not_followed, row->reason ? row->reason : "");
 }
 
 static void apply_modules(struct profile *profile, const Torsh__Modules *row)
@@ -374,8 +404,11 @@ static void apply_heap(struct profile *profile, const Torsh__Heap *row)
 		.pause_frees = row->pause_frees,
 		.implicit_frees = row->implicit_frees,
 		.late_events = row->late_events,
+		.has_inherited_blocks = row->has_inherited_blocks,
+		.has_inherited_bytes = row->has_inherited_bytes,
 		.inherited_blocks = row->inherited_blocks,
 		.inherited_bytes = row->inherited_bytes,
+		.inherited_frees = row->inherited_frees,
 	};
 	for (size_t i = 0; i < row->n_size_blocks && i < PROFILE_SIZE_CLASSES; i++)
 		heap->size_blocks[i] = row->size_blocks[i];
@@ -586,6 +619,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	for (size_t i = 0; i < chunk->n_##field; i++) \
 		function(profile, chunk->field[i]);
 	APPLY_ALL(process, apply_process)
+	APPLY_ALL(unfollowed, apply_unfollowed)
 	APPLY_ALL(modules, apply_modules)
 	APPLY_ALL(functions, apply_functions)
 	APPLY_ALL(addresses, apply_addresses)

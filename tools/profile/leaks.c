@@ -143,6 +143,17 @@ static void count_inherited(struct leaks *leaks, const struct profile_process *p
 	}
 }
 
+static void count_at_exec(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum)
+{
+	struct holders alive = {0};
+
+	torsh_holders_collect(&alive, process, HOLDERS_LIVE);
+	torsh_holders_sum(&alive, &sum->exec_blocks, &sum->exec_bytes);
+	torsh_holders_free(&alive);
+	leaks->exec_blocks += sum->exec_blocks;
+	leaks->exec_bytes += sum->exec_bytes;
+}
+
 static void find_in_process(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
 {
@@ -182,7 +193,12 @@ void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *proces
 	leaks->n_processes = n_processes;
 	leaks->processes = torsh_need_items(NULL, 0, n_processes, sizeof(*leaks->processes));
 	for (size_t i = 0; i < n_processes; i++) {
-		find_in_process(leaks, processes[i], &leaks->processes[i], symbols, suppress);
+		bool is_exec = processes[i]->end == TORSH__PROCESS__END_KIND__EXECUTED;
+
+		if (is_exec)
+			count_at_exec(leaks, processes[i], &leaks->processes[i]);
+		if (is_exec == leaks->at_exec)
+			find_in_process(leaks, processes[i], &leaks->processes[i], symbols, suppress);
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}

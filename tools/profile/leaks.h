@@ -2,6 +2,9 @@
 /*
  * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping of the libraries
  * and what a rule suppresses. Both are counted apart.
+ *
+ * What was alive when a process became another program is no leak: exec gives all memory back, and a program that
+ * is about to call it has no reason to free anything.
  */
 #ifndef TORSH_PROFILE_LEAKS_H
 #define TORSH_PROFILE_LEAKS_H
@@ -14,12 +17,14 @@ struct leaks_kept {
 	uint64_t blocks, bytes;
 };
 
-/* What one process leaked; in the order of the processes given. */
+/* One process; in the order of the processes given. */
 struct leaks_process {
-	uint64_t blocks, bytes;
+	uint64_t blocks, bytes; /* of those found */
+	uint64_t exec_blocks, exec_bytes; /* all that was alive when it became another program */
 };
 
 struct leaks {
+	bool at_exec; /* in place of leaks, what was alive when a process became another program is found */
 	struct holders found;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
@@ -29,10 +34,14 @@ struct leaks {
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
+	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
 };
 
-/* suppress may be NULL. leaks->found.depth and .view may be set before; the found are neither sorted nor named. */
+/*
+ * suppress may be NULL. leaks->at_exec, ->found.depth and .view may be set before; the found are neither sorted nor
+ * named.
+ */
 void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,
 		      struct symbols *symbols, struct suppress *suppress);
 

@@ -38,6 +38,7 @@ static void destroy_process(struct profile_process *process)
 	free_texts(process->arguments, process->n_arguments);
 	free(process->allocator);
 	free(process->rank);
+	free(process->not_followed);
 	free(process->clock);
 	free_texts(process->notes, process->n_notes);
 	for (size_t i = 0; i < process->n_counters; i++)
@@ -76,6 +77,9 @@ void torsh_profile_destroy(struct profile *profile)
 	for (size_t i = 0; i < profile->n_processes; i++)
 		destroy_process(profile->processes[i]);
 	free(profile->processes);
+	for (size_t i = 0; i < profile->n_unfollowed; i++)
+		destroy_process(profile->unfollowed[i]);
+	free(profile->unfollowed);
 	free_texts(profile->reasons, profile->n_reasons);
 	free(profile->agent_version);
 	free(profile->host);

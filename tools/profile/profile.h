@@ -93,7 +93,9 @@ struct profile_heap {
 	uint64_t current_bytes, current_blocks, current_usable_bytes;
 	uint64_t allocs, frees, alloc_bytes, reallocs, temporary;
 	uint64_t unknown_frees, pause_frees, implicit_frees, late_events;
+	bool has_inherited_blocks, has_inherited_bytes; /* of a fork, where its parent could say */
 	uint64_t inherited_blocks, inherited_bytes;
+	uint64_t inherited_frees; /* ends of such blocks in the fork */
 	uint64_t size_blocks[PROFILE_SIZE_CLASSES];
 };
 
@@ -129,16 +131,18 @@ struct profile_rows {
 struct stack_views;
 
 struct profile_process {
-	uint32_t number, pid, parent_pid, forked_from;
+	uint32_t number, pid, parent_pid;
+	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
 	char *program;
 	char **arguments;
 	size_t n_arguments;
 	uint64_t start_ns, end_ns;
 	Torsh__Process__EndKind end;
-	bool has_end_code;
+	bool has_end_ns, has_end_code;
 	int32_t end_code;
 	char *allocator, *clock;
 	char *rank; /* NULL: no launcher gave it one */
+	char *not_followed; /* NULL, or why it was not recorded: then nothing is known but who it was, when, and its end */
 	char **notes;
 	size_t n_notes;
 	struct profile_counter *counters;
@@ -197,6 +201,8 @@ struct profile {
 	struct profile_process **processes; /* in the order of their numbers */
 	size_t n_processes;
 	struct profile_joint joint;
+	struct profile_process **unfollowed; /* likewise; programs that could not be followed */
+	size_t n_unfollowed;
 
 	bool has_end, is_complete;
 	uint64_t end_ns;

@@ -13,6 +13,8 @@ struct overview {
 	struct profile_process *const *processes;
 	size_t n_processes;
 	struct peak highest;
+	struct profile_process *const *unfollowed; /* programs that were not followed */
+	size_t n_unfollowed;
 	const struct suppress *suppress;
 	struct leaks leaks; /* of all processes */
 	struct holders peak, temporary;

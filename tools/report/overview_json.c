@@ -37,19 +37,26 @@ static cJSON *make_holders(const struct holders *holders, size_t n)
 
 static cJSON *make_processes(const struct overview *overview)
 {
+	static const char *const measured[] = {"leaked_bytes",
+					       "leaked_blocks",
+					       "at_exec_bytes",
+					       "at_exec_blocks",
+					       "peak_bytes",
+					       "rss_peak_bytes",
+					       NULL};
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
 		const struct profile_process *process = overview->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
-		torsh_json_set(object, "leaked_bytes", torsh_json_u64(overview->leaks.processes[i].bytes));
-		torsh_json_set(object, "leaked_blocks", torsh_json_u64(overview->leaks.processes[i].blocks));
+		torsh_parts_set_leaks(object, &overview->leaks.processes[i]);
 		torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
 		torsh_json_set(object, "rss_peak_bytes",
 			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
+	torsh_parts_add_unfollowed(list, overview->unfollowed, overview->n_unfollowed, measured);
 	return list;
 }
 
@@ -113,6 +120,8 @@ static cJSON *make_leaks(const struct overview *overview)
 	torsh_json_set(object, "bookkeeping_blocks", torsh_json_u64(leaks->bookkeeping_blocks));
 	torsh_json_set(object, "suppressed_bytes", torsh_json_u64(leaks->suppressed_bytes));
 	torsh_json_set(object, "suppressed_blocks", torsh_json_u64(leaks->suppressed_blocks));
+	torsh_json_set(object, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
+	torsh_json_set(object, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
 	torsh_json_set(object, "leaks", make_holders(&leaks->found, overview->n_leaks));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
 	return object;

@@ -34,6 +34,7 @@ static void print_head(const struct overview *overview, const struct overview_su
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 
 	torsh_text_processes(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
+	torsh_text_unfollowed(stdout, overview->unfollowed, overview->n_unfollowed, PROCESSES_SHOWN);
 	torsh_text_events(stdout, overview->processes, overview->n_processes);
 	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),
 	       torsh_size_exact(sums->alloc_bytes, b), torsh_size_grouped(sums->frees, c));
@@ -58,6 +59,9 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->suppressed_blocks)
 		printf("suppressed: %s in %s\n", torsh_size_exact(leaks->suppressed_bytes, bytes),
 		       torsh_text_blocks(leaks->suppressed_blocks, blocks));
+	if (leaks->exec_blocks)
+		printf("no leaks: %s in %s, alive when a process became another program\n",
+		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
 	print_holders(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
 }
 

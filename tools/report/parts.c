@@ -106,6 +106,26 @@ static cJSON *make_rank(const char *rank)
 	return torsh_profile_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+/* What a fork had of its parent's, or null: it is none. */
+static cJSON *make_inherited(const struct profile_process *process)
+{
+	const struct profile_heap *heap = &process->heap;
+	cJSON *object;
+
+	if (!process->forked_from)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "bytes", known_or_null(heap->has_inherited_bytes, heap->inherited_bytes));
+	torsh_json_set(object, "blocks", known_or_null(heap->has_inherited_blocks, heap->inherited_blocks));
+	torsh_json_set(object, "freed_blocks", known_or_null(heap->is_there, heap->inherited_frees));
+	return object;
+}
+
 cJSON *torsh_parts_process(const struct profile_process *process)
 {
 	cJSON *object = torsh_json_object();
@@ -119,10 +139,13 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "rank", make_rank(process->rank));
 	torsh_json_set(object, "start_ns", torsh_json_u64(process->start_ns));
 	torsh_json_set(object, "end_ns",
-		       process->end == TORSH__PROCESS__END_KIND__RUNNING ? torsh_json_text(NULL)
-									 : torsh_json_u64(process->end_ns));
+		       known_or_null(process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING,
+				     process->end_ns));
 	torsh_json_set(object, "end", torsh_json_text(end));
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
+	torsh_json_set(object, "inherited", make_inherited(process));
+	torsh_json_set(object, "followed", torsh_json_bool(!process->not_followed));
+	torsh_json_set(object, "reason", torsh_json_text(process->not_followed));
 	return object;
 }
 
@@ -140,6 +163,26 @@ cJSON *torsh_parts_pauses(const struct profile *profile)
 		torsh_json_add(list, object);
 	}
 	return list;
+}
+
+void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
+				const char *const *measured)
+{
+	for (size_t i = 0; i < n; i++) {
+		cJSON *object = torsh_parts_process(unfollowed[i]);
+
+		for (const char *const *name = measured; *name; name++)
+			torsh_json_set(object, *name, torsh_json_text(NULL));
+		torsh_json_add(list, object);
+	}
+}
+
+void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks)
+{
+	torsh_json_set(process, "leaked_bytes", torsh_json_u64(leaks->bytes));
+	torsh_json_set(process, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_set(process, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
+	torsh_json_set(process, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
 }
 
 cJSON *torsh_parts_recording(const struct profile *profile)

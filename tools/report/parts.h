@@ -21,6 +21,13 @@ cJSON *torsh_parts_process(const struct profile_process *process);
 /* [{"from_ns", "until_ns"}]: when new blocks were not recorded. */
 cJSON *torsh_parts_pauses(const struct profile *profile);
 
+/* The same of programs that were not followed, into the list; measured members, up to a NULL, are null there. */
+void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
+				const char *const *measured);
+
+/* What the process leaked, and what it had when it became another program, into its object. */
+void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks);
+
 /* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
 cJSON *torsh_parts_recording(const struct profile *profile);
 

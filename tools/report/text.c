@@ -105,24 +105,42 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 	torsh_text_stack(out, holder->frames, holder->n_frames);
 }
 
+/* How it ended and after what time, as far as is known. */
+static void print_end(FILE *out, const struct profile_process *process)
+{
+	uint64_t start_ns = process->start_ns, end_ns = process->end_ns;
+	char end[32], duration[SIZE_TEXT_BYTES];
+
+	torsh_profile_end_name(process, end, sizeof(end));
+	if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
+		fputs(" had not ended when this was recorded", out);
+	else if (process->has_end_ns)
+		fprintf(out, ": %s after %s", end,
+			torsh_size_duration(end_ns > start_ns ? end_ns - start_ns : 0, duration));
+	else
+		fprintf(out, ": %s", end);
+}
+
 void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
-		const struct profile_process *process = processes[i];
-		char end[32], duration[SIZE_TEXT_BYTES];
-
-		torsh_profile_end_name(process, end, sizeof(end));
-		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(process), process->pid);
-		if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
-			fputs(" had not ended when this was recorded\n", out);
-		else
-			fprintf(out, ": %s after %s\n", end,
-				torsh_size_duration(
-					process->end_ns > process->start_ns ? process->end_ns - process->start_ns : 0,
-					duration));
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(processes[i]), processes[i]->pid);
+		print_end(out, processes[i]);
+		fputc('\n', out);
 	}
 	if (n > n_lines)
 		fprintf(out, "... and %zu more processes\n", n - n_lines);
+}
+
+void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines)
+{
+	for (size_t i = 0; i < n && i < n_lines; i++) {
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(unfollowed[i]), unfollowed[i]->pid);
+		print_end(out, unfollowed[i]);
+		fprintf(out, "; not followed: %s\n", unfollowed[i]->not_followed);
+	}
+	if (n > n_lines)
+		fprintf(out, "... and %zu more programs that were not followed\n", n - n_lines);
 }
 
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)

@@ -22,6 +22,9 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 /* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
 void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
 
+/* The same of programs that were not followed, with the reason. */
+void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines);
+
 /* The line about events, then notes on what was not recorded or isn't complete. */
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n);
 void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);

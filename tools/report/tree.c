@@ -12,33 +12,61 @@
 #define ARGUMENTS_SHOWN 3
 #define ARGUMENT_COLUMNS 40
 
-struct tree {
-	FILE *out;
-	struct profile_process *const *processes;
-	size_t n;
-	const struct leaks *leaks;
-	size_t *parents;
+/* A line of the tree. */
+struct line {
+	const struct profile_process *process;
+	const struct leaks_process *leaks; /* NULL: it was not followed */
+	size_t parent; /* its index; their number: none */
 };
 
-size_t torsh_tree_parent(struct profile_process *const *processes, size_t n, size_t i)
-{
-	const struct profile_process *child = processes[i];
-	size_t parent = n;
+struct tree {
+	FILE *out;
+	struct line *lines; /* in the order of their starts */
+	size_t n;
+};
 
-	/* Pids come back: the latest that had it is meant. What the process was before an exec comes before all. */
-	for (size_t k = 0; k < i; k++) {
-		if (processes[k]->pid == child->pid && processes[k]->end == TORSH__PROCESS__END_KIND__EXECUTED)
-			parent = k;
+/* A program that was not followed, and became this one. */
+static bool is_unfollowed_former(const struct profile_process *process, const struct profile_process *child)
+{
+	return process->not_followed && process->pid == child->pid &&
+	       process->end == TORSH__PROCESS__END_KIND__EXECUTED;
+}
+
+/* The latest line before i that had this pid: pids come back. n: there is none. */
+static size_t find_pid(const struct tree *tree, size_t i, uint32_t pid)
+{
+	while (i-- > 0) {
+		if (tree->lines[i].process->pid == pid)
+			return i;
 	}
-	for (size_t k = 0; parent == n && k < i; k++) {
-		if (child->forked_from && processes[k]->number == child->forked_from)
-			parent = k;
+	return tree->n;
+}
+
+static size_t find_number(const struct tree *tree, size_t i, uint32_t number)
+{
+	while (number && i-- > 0) {
+		if (!tree->lines[i].process->not_followed && tree->lines[i].process->number == number)
+			return i;
 	}
-	for (size_t k = i; parent == n && k-- > 0;) {
-		if (processes[k]->pid == child->parent_pid)
-			parent = k;
-	}
-	return parent;
+	return tree->n;
+}
+
+/* What it was before an exec comes before who forked it, and this before who has the parent's pid. */
+static size_t find_parent(const struct tree *tree, size_t i)
+{
+	const struct profile_process *child = tree->lines[i].process;
+	uint32_t number = child->executed_from ? child->executed_from : child->forked_from;
+	size_t former = find_pid(tree, i, child->pid), parent;
+
+	if (former < tree->n && is_unfollowed_former(tree->lines[former].process, child))
+		return former;
+	parent = find_number(tree, i, number);
+	if (parent < tree->n)
+		return parent;
+	/* Recordings of older versions tell an exec by the pid only. */
+	if (former < tree->n && tree->lines[former].process->end == TORSH__PROCESS__END_KIND__EXECUTED)
+		return former;
+	return find_pid(tree, i, child->parent_pid);
 }
 
 static void print_arguments(FILE *out, const struct profile_process *process)
@@ -57,7 +85,8 @@ static void print_arguments(FILE *out, const struct profile_process *process)
 
 static void print_process(const struct tree *tree, size_t i)
 {
-	const struct profile_process *process = tree->processes[i];
+	const struct profile_process *process = tree->lines[i].process;
+	const struct leaks_process *leaks = tree->lines[i].leaks;
 	char text[SIZE_TEXT_BYTES], end[32];
 
 	print_arguments(tree->out, process);
@@ -66,19 +95,21 @@ static void print_process(const struct tree *tree, size_t i)
 		fprintf(tree->out, ", rank %s", process->rank);
 	fprintf(tree->out, "): from %s", torsh_size_duration(process->start_ns, text));
 	torsh_profile_end_name(process, end, sizeof(end));
-	if (process->end != TORSH__PROCESS__END_KIND__RUNNING)
+	if (process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING)
 		fprintf(tree->out, " to %s", torsh_size_duration(process->end_ns, text));
 	fprintf(tree->out, ", %s", end);
+	if (process->not_followed)
+		fprintf(tree->out, ", not followed: %s", process->not_followed);
 	if (process->heap.is_there)
 		fprintf(tree->out, ", peak %s", torsh_size_human(process->heap.peak_bytes, text));
-	if (tree->leaks->processes[i].blocks)
-		fprintf(tree->out, ", leaked %s", torsh_size_human(tree->leaks->processes[i].bytes, text));
+	if (leaks && leaks->blocks)
+		fprintf(tree->out, ", leaked %s", torsh_size_human(leaks->bytes, text));
 	fputc('\n', tree->out);
 }
 
 static size_t next_child(const struct tree *tree, size_t parent, size_t i)
 {
-	while (i < tree->n && (tree->parents[i] != parent || i == parent))
+	while (i < tree->n && tree->lines[i].parent != parent)
 		i++;
 	return i;
 }
@@ -98,16 +129,41 @@ static void print_children(const struct tree *tree, size_t parent, const char *p
 	}
 }
 
-void torsh_tree_print(FILE *out, struct profile_process *const *processes, size_t n, const struct leaks *leaks)
+static int compare_starts(const void *a, const void *b)
 {
-	struct tree tree = {.out = out, .processes = processes, .n = n, .leaks = leaks};
+	const struct profile_process *one = ((const struct line *)a)->process;
+	const struct profile_process *other = ((const struct line *)b)->process;
 
-	tree.parents = torsh_need_items(NULL, 0, n, sizeof(*tree.parents));
-	for (size_t i = 0; i < n; i++)
-		tree.parents[i] = torsh_tree_parent(processes, n, i);
-	for (size_t i = next_child(&tree, n, 0); i < n; i = next_child(&tree, n, i + 1)) {
+	if (one->start_ns != other->start_ns)
+		return one->start_ns < other->start_ns ? -1 : 1;
+	if (!one->not_followed != !other->not_followed)
+		return one->not_followed ? 1 : -1;
+	return one->number < other->number ? -1 : one->number > other->number;
+}
+
+static void collect_lines(struct tree *tree, const struct overview *overview)
+{
+	size_t n_all = overview->n_processes + overview->n_unfollowed;
+
+	tree->lines = torsh_need_items(NULL, 0, n_all, sizeof(*tree->lines));
+	for (size_t i = 0; i < overview->n_processes; i++)
+		tree->lines[tree->n++] =
+			(struct line){.process = overview->processes[i], .leaks = &overview->leaks.processes[i]};
+	for (size_t i = 0; i < overview->n_unfollowed; i++)
+		tree->lines[tree->n++] = (struct line){.process = overview->unfollowed[i]};
+	qsort(tree->lines, tree->n, sizeof(*tree->lines), compare_starts);
+	for (size_t i = 0; i < tree->n; i++)
+		tree->lines[i].parent = find_parent(tree, i);
+}
+
+void torsh_tree_print(FILE *out, const struct overview *overview)
+{
+	struct tree tree = {.out = out};
+
+	collect_lines(&tree, overview);
+	for (size_t i = next_child(&tree, tree.n, 0); i < tree.n; i = next_child(&tree, tree.n, i + 1)) {
 		print_process(&tree, i);
 		print_children(&tree, i, "");
 	}
-	free(tree.parents);
+	free(tree.lines);
 }

@@ -199,7 +199,7 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	uint32_t kinds = 0;
 
 	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_functions || chunk->n_addresses ||
-	    chunk->n_symbols || chunk->n_stacks)
+	    chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings || chunk->n_threads ||
 	    chunk->n_series || chunk->n_joint)

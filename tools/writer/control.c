@@ -20,15 +20,16 @@
 #define CHILD_STEP_MS 10
 #define CALLERS_MAX 64u /* connections that said no hello; the oldest has to go for one more */
 
-enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_ANSWER, WATCH_CALLER, WATCH_TARGET };
+enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_ANSWER, WATCH_CALLER, WATCH_TARGET, WATCH_STRANGER };
 
 /* What epoll tells of: a descriptor and what it is. */
 struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
+	struct stranger *stranger;
 	struct job *job; /* of a caller: what it waits for, the drain's */
-	struct watch *next; /* of callers or targets */
+	struct watch *next; /* of callers, targets or strangers */
 };
 
 struct control {
@@ -38,7 +39,7 @@ struct control {
 	struct watch socket, signal, done, answer;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
-	struct watch *targets; /* that live */
+	struct watch *targets, *strangers; /* that live */
 	struct watch *gone; /* freed when no event of this round can name them */
 	uint64_t n_targets; /* ever handed over */
 	uint64_t start_ns, last_change_ns;
@@ -60,7 +61,7 @@ static int watch_fd(struct control *control, struct watch *watch)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
-/* The descriptor of a target's watch is the target's; a caller's is its own. */
+/* The descriptor of a target's or a stranger's watch is theirs; a caller's is its own. */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
 	while (*list != watch)
@@ -98,16 +99,64 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 	torsh_drain_tell(control->drain, target, fate);
 }
 
-/* A process that says hello again has become another image; if it ended, another one got its pid. */
-static void end_former_image(struct control *control, pid_t pid)
+static void tell_stranger(struct control *control, struct watch *watch, enum target_fate fate)
+{
+	struct stranger *stranger = watch->stranger;
+
+	drop_watch(control, &control->strangers, watch);
+	torsh_drain_tell_stranger(control->drain, stranger, fate);
+}
+
+static void take_strangers(struct control *control)
+{
+	struct stranger *stranger;
+
+	while ((stranger = torsh_drain_take_stranger(control->drain))) {
+		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
+
+		*watch = (struct watch){.kind = WATCH_STRANGER, .fd = stranger->pidfd, .stranger = stranger};
+		watch->next = control->strangers;
+		control->strangers = watch;
+		if (watch_fd(control, watch))
+			tell_stranger(control, watch, TARGET_LEFT);
+	}
+}
+
+/*
+ * A pid comes back when its process has ended; one that has called exec may have ended by now too. Where the kernel can't
+ * tell these apart, the former image's last word is taken.
+ */
+static int is_image_of(const struct target *target, const struct target *former)
+{
+	int is_same;
+
+	if (!torsh_process_has_ended(former->pidfd))
+		return 1;
+	is_same = torsh_process_is_same(former->pidfd, target->pidfd);
+	if (is_same >= 0)
+		return is_same;
+	return atomic_load_explicit(&former->view.header->state, memory_order_relaxed) == CHANNEL_EXECUTING;
+}
+
+/*
+ * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid.
+ */
+static void end_former_image(struct control *control, struct target *target)
 {
 	struct watch *next;
 
 	for (struct watch *watch = control->targets; watch; watch = next) {
+		enum target_fate fate = TARGET_DIED;
+
 		next = watch->next;
-		if (watch->target->pid == pid)
-			tell_fate(control, watch,
-				  torsh_process_has_ended(watch->target->pidfd) ? TARGET_DIED : TARGET_EXECUTED);
+		if (watch->target->pid != target->pid)
+			continue;
+		if (is_image_of(target, watch->target)) {
+			fate = TARGET_EXECUTED;
+			target->former_number = watch->target->number;
+			target->parent_pid = watch->target->parent_pid;
+		}
+		tell_fate(control, watch, fate);
 	}
 }
 
@@ -124,12 +173,12 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 			close(pidfd);
 		return;
 	}
-	end_former_image(control, pid);
+	target->number = (uint32_t)++control->n_targets;
+	end_former_image(control, target);
 	watch = torsh_memory_new(1, sizeof(*watch));
 	*watch = (struct watch){.kind = WATCH_TARGET, .fd = target->pidfd, .target = target};
 	watch->next = control->targets;
 	control->targets = watch;
-	control->n_targets++;
 	control->last_change_ns = torsh_ticks_monotonic_ns();
 	torsh_drain_add(control->drain, target);
 	if (pidfd < 0)
@@ -225,6 +274,7 @@ static void handle(struct control *control, struct watch *watch)
 	case WATCH_DONE:
 		control->last_change_ns = torsh_ticks_monotonic_ns();
 		clear_event(control, control->options->done_fd);
+		take_strangers(control);
 		break;
 	case WATCH_ANSWER:
 		send_answers(control);
@@ -233,7 +283,15 @@ static void handle(struct control *control, struct watch *watch)
 		hear_caller(control, watch);
 		break;
 	case WATCH_TARGET:
-		tell_fate(control, watch, TARGET_DIED);
+		/* It may have said hello once more, as another image, before it ended. */
+		accept_callers(control);
+		if (watch->fd >= 0)
+			tell_fate(control, watch, TARGET_DIED);
+		break;
+	case WATCH_STRANGER:
+		/* The same: it may have become a program that can be followed. */
+		accept_callers(control);
+		tell_stranger(control, watch, TARGET_DIED);
 		break;
 	}
 }
@@ -273,6 +331,8 @@ static void leave_all(struct control *control)
 		tell_fate(control, control->targets, TARGET_LEFT);
 	while (control->callers)
 		drop_watch(control, &control->callers, control->callers);
+	while (control->strangers)
+		drop_watch(control, &control->strangers, control->strangers);
 	free_gone(control);
 }
 

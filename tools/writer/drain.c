@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
 #include "tools/writer/pauses.h"
@@ -60,6 +61,8 @@ struct drain {
 	uint32_t n_incoming, incoming_capacity;
 	struct awaited_child *children;
 	uint32_t n_children, child_capacity;
+	struct stranger **unwatched; /* for the control thread to take */
+	uint32_t n_unwatched, unwatched_capacity;
 
 	/* The thread's own. */
 	struct recording_file *file;
@@ -68,12 +71,13 @@ struct drain {
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	uint64_t session_realtime_ns; /* the same moment */
 	int has_session;
+	struct lineage lineage;
 	struct pauses pauses;
 	struct job *job; /* that waits until all targets are at its moment */
 	struct ticks_moment job_moment;
-	uint32_t n_processes;
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock joint_clock;
+	struct strangers strangers;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
@@ -112,6 +116,29 @@ void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fa
 	target->end_monotonic_ns = now_ns();
 	/* Pairs with the acquire in torsh_target_drain: from then on its rings stand still. */
 	atomic_store_explicit(&target->fate, fate, memory_order_release);
+	torsh_sleep_wake(&drain->mail);
+}
+
+struct stranger *torsh_drain_take_stranger(struct drain *drain)
+{
+	struct stranger *stranger = NULL;
+
+	pthread_mutex_lock(&drain->lock);
+	if (drain->n_unwatched)
+		stranger = drain->unwatched[--drain->n_unwatched];
+	pthread_mutex_unlock(&drain->lock);
+	return stranger;
+}
+
+void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, enum target_fate fate)
+{
+	int status;
+
+	stranger->end_monotonic_ns = now_ns();
+	if (fate == TARGET_DIED && !torsh_process_wait_status(stranger->pidfd, stranger->stat_fd, &status))
+		stranger->wait_status = status;
+	/* Pairs with the acquire in torsh_strangers_write. */
+	atomic_store_explicit(&stranger->fate, fate, memory_order_release);
 	torsh_sleep_wake(&drain->mail);
 }
 
@@ -233,8 +260,9 @@ static void checkpoint(struct drain *drain, uint64_t now)
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
-	if (drain->n_processes > 1)
+	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_CHECKPOINT);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -265,6 +293,7 @@ static void begin_session(struct drain *drain, const struct target *target)
 	drain->session_realtime_ns =
 		(uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - (now - drain->session_monotonic_ns);
 	write_session(drain);
+	drain->strangers.zero_ns = drain->session_monotonic_ns;
 	drain->has_session = 1;
 }
 
@@ -319,23 +348,19 @@ static void begin_target(struct drain *drain, struct target *target)
 		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
 		.start_ticks = target->start.start_ticks,
 	};
-	const struct target *parent = NULL;
 
 	if (!drain->has_session)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
 	torsh_ticks_measure(&drain->rate);
-	target->number = ++drain->n_processes;
 	torsh_target_begin(target, &clock);
+	torsh_lineage_begin(&drain->lineage, target);
 	if (target->is_clock_foreign)
 		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
 	torsh_pauses_tell(&drain->pauses, target);
 	if (drain->job)
 		torsh_target_hold(target, &drain->job_moment);
-	if (target->start.forked_from)
-		parent = find_process(drain, target->start.forked_from, target);
-	target->parent_number = parent ? parent->number : 0;
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
 	join_processes(drain, target);
@@ -364,24 +389,6 @@ static void take_incoming(struct drain *drain)
 	if (n)
 		drain->last_active_ns = now_ns();
 	free(incoming);
-}
-
-/* What the parent had at the fork, once it was folded that far: asked until it answers. */
-static void look_at_parent(struct drain *drain, struct target *target)
-{
-	const struct target *parent;
-	const struct tally_fork *fork;
-
-	if (!target->parent_number || target->inherited_blocks)
-		return;
-	parent = find_process(drain, target->start.forked_from, target);
-	if (!parent || parent->number != target->parent_number)
-		return;
-	fork = torsh_tally_find_fork(&parent->tally, target->start.pid);
-	if (!fork)
-		return;
-	target->inherited_blocks = fork->blocks;
-	target->inherited_bytes = fork->bytes;
 }
 
 static int has_children(const struct target *target)
@@ -448,6 +455,25 @@ static void leave_joint(struct target *target)
 	tally->heap.joint = NULL;
 }
 
+static void ring_done(struct drain *drain)
+{
+	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n", strerror(errno));
+}
+
+/* Called by torsh_strangers_take. */
+static void hand_out(void *context, struct stranger *stranger)
+{
+	struct drain *drain = context;
+
+	pthread_mutex_lock(&drain->lock);
+	drain->unwatched = torsh_memory_grow(drain->unwatched, &drain->unwatched_capacity, drain->n_unwatched,
+					     sizeof(*drain->unwatched));
+	drain->unwatched[drain->n_unwatched++] = stranger;
+	pthread_mutex_unlock(&drain->lock);
+	ring_done(drain);
+}
+
 /* All is folded: its rows for good. */
 static void finish_target(struct drain *drain, uint32_t i)
 {
@@ -457,7 +483,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
-	look_at_parent(drain, target);
+	torsh_strangers_leave(&drain->strangers, target);
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
@@ -469,12 +495,18 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
 	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
+	torsh_lineage_end(&drain->lineage, target);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */
 	atomic_fetch_add_explicit(&drain->n_finished, 1, memory_order_release);
-	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-		fprintf(stderr, "torsh: the writer can't tell itself that a process ended: %s\n", strerror(errno));
+	ring_done(drain);
+}
+
+/* A parent says a little later than its child began that it forked: not for long, it may be stopped. */
+static int awaits_parent(const struct target *target, uint64_t now)
+{
+	return torsh_lineage_is_awaited(target) && now < target->end_monotonic_ns + FORK_PATIENCE_NS;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
@@ -538,7 +570,7 @@ static int make_answer(struct drain *drain, struct job *job)
 		},
 		.targets = drain->targets,
 		.n_targets = drain->n_targets,
-		.joint = drain->n_processes > 1 ? &drain->joint : NULL,
+		.joint = drain->lineage.n > 1 ? &drain->joint : NULL,
 		.joint_clock = &drain->joint_clock,
 		.n_holders = is_whole ? SNAPSHOT_ALL : job->request.n_holders,
 	};
@@ -583,20 +615,23 @@ static struct target_pass drain_all(struct drain *drain)
 
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
-		struct target_pass pass;
+		struct target_pass pass = {0};
 
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		torsh_target_watch_memory(target, now);
-		look_at_parent(drain, target);
-		pass = torsh_target_drain(target, now, BUDGET);
+		torsh_lineage_inherit(&drain->lineage, target);
+		if (!target->is_drained)
+			pass = torsh_target_drain(target, now, BUDGET);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		write_events(drain, target, EVENTS_CHUNK);
-		if (target->is_drained)
+		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
+		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_LAST);
 	return sum;
 }
 
@@ -688,8 +723,9 @@ static void end_recording(struct drain *drain, int is_complete)
 	};
 
 	torsh_joint_settle(&drain->joint, UINT64_MAX);
-	if (drain->n_processes > 1)
+	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
+	torsh_strangers_end(&drain->strangers, &drain->lineage, drain->file);
 	torsh_rows_end(drain->file, &end);
 	torsh_recording_finish(drain->file);
 	drain->file = NULL;
@@ -778,9 +814,11 @@ void torsh_drain_destroy(struct drain *drain)
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->joint);
+	torsh_lineage_destroy(&drain->lineage);
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->children);
+	free(drain->unwatched);
 	free(drain->incoming);
 	free(drain);
 }

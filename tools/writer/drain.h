@@ -11,6 +11,7 @@
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/jobs.h"
+#include "tools/writer/stranger.h"
 #include "tools/writer/target.h"
 
 struct drain_options {
@@ -18,7 +19,7 @@ struct drain_options {
 	const char *recording_path; /* said to who asks */
 	struct recording_limits limits;
 	int is_full; /* keep every event */
-	int done_fd; /* an eventfd: written to whenever a target is finished and gone */
+	int done_fd; /* an eventfd: written to whenever there is something for the control thread to take or to know */
 	int answer_fd; /* the same whenever a job is answered */
 };
 
@@ -41,6 +42,12 @@ void torsh_drain_add(struct drain *drain, struct target *target);
 
 /* Tell what became of a target; it may be gone when this returns. */
 void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate);
+
+/* A stranger to be watched from now on, or NULL. done_fd is written to when there is one. */
+struct stranger *torsh_drain_take_stranger(struct drain *drain);
+
+/* Tell what became of it; it may be gone when this returns. */
+void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, enum target_fate fate);
 
 /* Targets that are finished so far. */
 uint64_t torsh_drain_finished(struct drain *drain);

@@ -93,6 +93,22 @@ static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct 
 	site->alloc_bytes += alloc->size;
 }
 
+static void count_unknown(struct heap *heap)
+{
+	if (heap->was_paused)
+		heap->pause_frees++;
+	else
+		heap->unknown_frees++;
+}
+
+void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow)
+{
+	if (!flow->is_reallocating_unknown)
+		return;
+	flow->is_reallocating_unknown = 0;
+	count_unknown(heap);
+}
+
 void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
 {
 	int is_there, is_move = alloc->is_realloc && flow->is_reallocating;
@@ -115,17 +131,11 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 		heap->reallocs++;
 	} else {
 		torsh_axis_change(&heap->axis, alloc->stamp, 1, (int64_t)alloc->size);
+		if (alloc->is_realloc)
+			torsh_heap_end_unknown(heap, flow);
 	}
 	change_site(heap, alloc->site, 1, (int64_t)alloc->size);
 	count_alloc(heap, flow, alloc);
-}
-
-static void count_unknown(struct heap *heap)
-{
-	if (heap->was_paused)
-		heap->pause_frees++;
-	else
-		heap->unknown_frees++;
 }
 
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
@@ -167,10 +177,9 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_
 	if (flow->is_reallocating)
 		torsh_heap_realloc_failed(heap, flow, stamp);
 	block = torsh_live_find(&heap->live, address);
-	if (!block) {
-		count_unknown(heap);
+	flow->is_reallocating_unknown = !block;
+	if (!block)
 		return;
-	}
 	flow->old = *block;
 	flow->is_reallocating = 1;
 	torsh_live_remove(&heap->live, block);
@@ -181,6 +190,7 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64
 	struct live_block *block;
 	int is_there;
 
+	flow->is_reallocating_unknown = 0;
 	if (!flow->is_reallocating)
 		return;
 	flow->is_reallocating = 0;

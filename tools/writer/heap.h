@@ -33,6 +33,7 @@ struct heap_flow {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
 	uint32_t number; /* of its slot: what live_block.flow says */
 	uint32_t is_reallocating;
+	uint32_t is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
 	uint32_t n_turned; /* the tally's, at its latest event */
@@ -84,6 +85,9 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_
 
 /* A block that is not to be recorded was allocated there: one that lived ends, its free was not seen. */
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address);
+
+/* The realloc under way of a block that was never seen is done: that block has ended, and not before. */
+void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow);
 
 /* The realloc under way did not happen, or its end will never be known: the old block lives on. */
 void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp);

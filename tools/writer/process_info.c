@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* From linux/pidfd.h of Linux 6.15, for older headers. */
@@ -49,6 +51,19 @@ int torsh_process_has_ended(int pidfd)
 	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
 	return pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
+}
+
+#define PIDFD_SYSTEM 0x50494446 /* PIDFS_MAGIC: from Linux 6.9 on each process has an inode of its own there */
+
+int torsh_process_is_same(int pidfd, int other)
+{
+	struct statfs system;
+	struct stat one, two;
+
+	if (pidfd < 0 || other < 0 || fstatfs(pidfd, &system) || system.f_type != PIDFD_SYSTEM || fstat(pidfd, &one) ||
+	    fstat(other, &two))
+		return -ENODATA;
+	return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 static int open_proc(pid_t pid, const char *name)
@@ -104,18 +119,34 @@ static int ask_pidfd(int pidfd, int *status)
 	return 0;
 }
 
-/* The last number of a zombie's stat; the program's name, in parentheses, may hold anything. */
-static int ask_stat(int stat_fd, int *status)
+/* What stands behind the program's name, which is in parentheses and may hold anything: " S 1234 ..."; or NULL. */
+static char *read_stat(int stat_fd, char *stat, size_t n_stat)
 {
-	char stat[2048], *state, *last;
-	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, sizeof(stat) - 1, 0);
+	ssize_t n = stat_fd < 0 ? -1 : pread(stat_fd, stat, n_stat - 1, 0);
+	char *name_end;
 
 	if (n <= 0)
-		return -ENODATA;
+		return NULL;
 	stat[n] = '\0';
-	state = strrchr(stat, ')');
-	last = strrchr(stat, ' ');
-	if (!state || !last || last < state || strncmp(state, ") Z", 3))
+	name_end = strrchr(stat, ')');
+	return name_end ? name_end + 1 : NULL;
+}
+
+pid_t torsh_process_parent(int stat_fd)
+{
+	char stat[2048];
+	const char *state = read_stat(stat_fd, stat, sizeof(stat));
+
+	return state && strlen(state) > 3 ? (pid_t)atoi(state + 3) : -ENODATA;
+}
+
+/* The last number of a zombie's stat. */
+static int ask_stat(int stat_fd, int *status)
+{
+	char stat[2048];
+	const char *state = read_stat(stat_fd, stat, sizeof(stat)), *last = state ? strrchr(state, ' ') : NULL;
+
+	if (!last || strncmp(state, " Z", 2))
 		return -ENODATA;
 	*status = atoi(last);
 	return 0;

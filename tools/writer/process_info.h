@@ -20,9 +20,15 @@ int torsh_process_of_peer(int socket_fd, pid_t pid);
 /* Has it ended? */
 int torsh_process_has_ended(int pidfd);
 
+/* Are both pidfds of one process? Also of one that is gone. Negative: that can't be told. */
+int torsh_process_is_same(int pidfd, int other);
+
 /* Descriptors of the process's files status and stat in /proc, or -errno. */
 int torsh_process_open_status(pid_t pid);
 int torsh_process_open_stat(pid_t pid);
+
+/* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
+pid_t torsh_process_parent(int stat_fd);
 
 /* VmRSS and VmHWM in bytes; returns 0, or -errno when there are none (any more). */
 int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes);

@@ -10,6 +10,8 @@
 #include "tools/writer/symbol_book.h"
 #include "tools/writer/target.h"
 
+struct stranger;
+
 /* What was written of a target so far. */
 struct rows_state {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
@@ -55,6 +57,8 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 /* The session's peak so far; clock is that of the joint's stamps. */
 void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
 		      enum recording_worth worth);
+/* The row of a program that can't be followed, as it is known now. */
+void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger, enum recording_worth worth);
 
 struct rows_end {
 	int is_complete;

@@ -68,25 +68,32 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 		row->notes[row->n_notes++] = target->tally.notes[i];
 }
 
+int torsh_rows_put_wait_status(Torsh__Process *row, int status)
+{
+	if (status < 0)
+		return 0;
+	row->end = WIFSIGNALED(status) ? TORSH__PROCESS__END_KIND__SIGNALED : TORSH__PROCESS__END_KIND__EXITED;
+	ROWS_SET(row, end_code, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return 1;
+}
+
 /* The kernel's word, else what the process said before. */
 static void put_end(Torsh__Process *row, const struct target *target)
 {
 	const struct tally *tally = &target->tally;
-	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed), status = target->wait_status;
+	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed);
 
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
 	if (!target->is_drained || fate == TARGET_LEFT)
 		return;
-	ROWS_SET(row, end_ns, target->end_ns);
+	/* After its exec nothing was its own any more: not how the process ended, and not when. */
+	ROWS_SET(row, end_ns,
+		 tally->is_executing ? torsh_ticks_to_ns(&tally->clock, tally->exec_stamp) : target->end_ns);
 	if (fate == TARGET_EXECUTED || tally->is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
-	} else if (status >= 0 && WIFSIGNALED(status)) {
-		row->end = TORSH__PROCESS__END_KIND__SIGNALED;
-		ROWS_SET(row, end_code, WTERMSIG(status));
-	} else if (status >= 0) {
-		row->end = TORSH__PROCESS__END_KIND__EXITED;
-		ROWS_SET(row, end_code, WEXITSTATUS(status));
+	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
+		return;
 	} else if (tally->has_exited) {
 		row->end = TORSH__PROCESS__END_KIND__EXITED;
 		ROWS_SET(row, end_code, tally->exit_status & 0xff);
@@ -125,8 +132,9 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, pid, target->start.pid);
-	ROWS_SET(row, parent_pid, target->start.parent_pid);
+	ROWS_SET(row, parent_pid, target->parent_pid);
 	ROWS_SET(row, forked_from, target->parent_number);
+	ROWS_SET(row, executed_from, target->former_number);
 	ROWS_SET(row, start_ns, target->tally.clock.start_ns);
 	row->clock = target->tally.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);

@@ -68,13 +68,17 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 /* A forked process frees blocks of its parent's: they are known to have been there, not where. */
 static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
-	int is_forked = target->start.forked_from != 0;
+	const struct inheritance *inheritance = &target->inheritance;
 
 	ROWS_SET(row, pause_frees, target->tally.heap.pause_frees);
-	ROWS_SET(row, unknown_frees, is_forked ? 0 : target->tally.heap.unknown_frees);
-	ROWS_SET(row, inherited_frees, is_forked ? target->tally.heap.unknown_frees : 0);
-	ROWS_SET(row, inherited_blocks, target->inherited_blocks);
-	ROWS_SET(row, inherited_bytes, target->inherited_bytes);
+	ROWS_SET(row, unknown_frees, inheritance->is_fork ? 0 : target->tally.heap.unknown_frees);
+	if (!inheritance->is_fork)
+		return;
+	ROWS_SET(row, inherited_frees, target->tally.heap.unknown_frees);
+	if (inheritance->has_blocks)
+		ROWS_SET(row, inherited_blocks, inheritance->blocks);
+	if (inheritance->has_bytes)
+		ROWS_SET(row, inherited_bytes, inheritance->bytes);
 }
 
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)

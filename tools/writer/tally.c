@@ -34,6 +34,7 @@ void torsh_tally_destroy(struct tally *tally)
 	free(tally->threads);
 	free(tally->forks);
 	free(tally->turns);
+	free(tally->programs);
 	*tally = (struct tally){0};
 }
 
@@ -95,10 +96,23 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 			.child = event->fork.child,
 			.blocks = tally->heap.axis.n,
 			.bytes = tally->heap.axis.bytes,
+			.n_unknown_frees = tally->heap.unknown_frees,
 		};
 		break;
 	case EVENT_EXEC:
 		tally->is_executing = !event->exec.failed;
+		tally->exec_stamp = event->stamp;
+		break;
+	case EVENT_PROGRAM:
+		tally->programs = torsh_memory_grow(tally->programs, &tally->program_capacity, tally->n_programs,
+						    sizeof(*tally->programs));
+		tally->programs[tally->n_programs++] = (struct tally_program){
+			.stamp = event->stamp,
+			.child = event->program.child,
+			.problem = event->program.problem,
+			.text = event->program.text,
+			.length = event->program.length,
+		};
 		break;
 	case EVENT_EXIT:
 		tally->has_exited = 1;
@@ -193,6 +207,8 @@ static int take_pause(struct tally *tally, struct intake *intake, uint32_t i, ui
 		event->place = intake->heap.old.site;
 		return 1;
 	}
+	if (event->entry == ALLOC_REALLOC)
+		torsh_heap_end_unknown(&tally->heap, &intake->heap);
 	torsh_heap_forget(&tally->heap, stamp, event->address);
 	return 0;
 }
@@ -205,7 +221,8 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	tally->n_folded++;
 	if (__builtin_expect(tally->n_turned, 0) && !take_pause(tally, intake, i, stamp))
 		return;
-	if (tally->columns)
+	/* The writer makes rows of program events: what they say is the channel's. */
+	if (tally->columns && event->id != EVENT_PROGRAM)
 		keep_event(tally, intake, i, stamp);
 	switch (event->id) {
 	case EVENT_ALLOC:
@@ -245,13 +262,4 @@ void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
 	thread->allocs = intake->heap.allocs;
 	thread->alloc_bytes = intake->heap.alloc_bytes;
 	thread->frees = intake->heap.frees;
-}
-
-const struct tally_fork *torsh_tally_find_fork(const struct tally *tally, uint32_t child)
-{
-	for (uint32_t i = tally->n_forks; i-- > 0;) {
-		if (tally->forks[i].child == child)
-			return &tally->forks[i];
-	}
-	return NULL;
 }

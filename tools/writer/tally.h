@@ -30,7 +30,14 @@ struct tally_thread {
 /* The heap at the moment of a fork: what the child inherited. */
 struct tally_fork {
 	uint32_t child; /* pid as the process saw it */
-	uint64_t blocks, bytes;
+	uint64_t blocks, bytes; /* of its own */
+	uint64_t n_unknown_frees; /* so far: in a fork, of blocks that it had inherited */
+};
+
+/* A program event, until it is taken. */
+struct tally_program {
+	uint64_t stamp;
+	uint32_t child, problem, text, length;
 };
 
 struct tally {
@@ -45,6 +52,8 @@ struct tally {
 	uint32_t n_threads, thread_capacity;
 	struct tally_fork *forks;
 	uint32_t n_forks, fork_capacity;
+	struct tally_program *programs; /* not taken yet, in order */
+	uint32_t n_programs, program_capacity;
 	char *notes[TALLY_NOTES_MAX];
 	uint32_t n_notes;
 
@@ -60,6 +69,7 @@ struct tally {
 	int has_exited; /* an EXIT event was seen */
 	int32_t exit_status;
 	int is_executing; /* an EXEC event that hasn't failed was seen */
+	uint64_t exec_stamp; /* of that */
 
 	struct joint *joint; /* that the heap joins when the process forks, unless it did before; NULL: none */
 	uint32_t process; /* number in the session */
@@ -88,8 +98,5 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);
 
 /* Take over the counts of an intake that is done; a realloc under way is given up. */
 void torsh_tally_end_intake(struct tally *tally, struct intake *intake);
-
-/* The latest fork that made this child, or NULL. */
-const struct tally_fork *torsh_tally_find_fork(const struct tally *tally, uint32_t child);
 
 #endif

@@ -24,6 +24,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 		goto free;
 	memcpy(&target->start, (const void *)target->view.header, sizeof(target->start));
 	target->pid = pid;
+	target->parent_pid = target->start.forked_from ? target->start.forked_from : target->start.parent_pid;
 	target->wait_status = -1;
 	target->pidfd = pidfd;
 	target->fold_until = ORDER_NO_BOUND;

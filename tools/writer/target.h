@@ -30,6 +30,14 @@ struct target_counts {
 	uint64_t ring_bytes, waited_ns;
 };
 
+/* What a fork had of its parent's at its start. */
+struct inheritance {
+	int is_fork;
+	int is_settled; /* asking again brings nothing more; of what isn't a fork too */
+	int has_blocks, has_bytes; /* these are known: else they are 0 */
+	uint64_t blocks, bytes;
+};
+
 struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
@@ -38,9 +46,11 @@ struct target {
 	_Atomic int fate; /* enum target_fate: stored by the control thread, which then forgets the target */
 
 	int is_clock_foreign; /* its clock is not ours, e.g. in a time namespace: order.h's bounds mean nothing */
-	uint32_t number; /* of the process in the session: 1, 2, ... */
+	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
-	uint64_t inherited_blocks, inherited_bytes;
+	uint32_t former_number; /* of the image that it was before an exec, 0: none */
+	uint32_t parent_pid; /* at its birth: what adopted it later doesn't count */
+	struct inheritance inheritance;
 	struct target_slot *slots;
 	struct intake **intakes; /* those in use, in no order */
 	uint32_t n_intakes;

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Programs that can't be followed are listed with the reason, and nothing is said of them that isn't known."""
+
+import os
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from family import START, Truth, complete, expect_members, images  # noqa: E402
+
+SOURCES = ROOT / "test/programs"
+STATUS = 7
+NOBODY = 65534
+
+
+def build(name, *flags):
+    program = scratch("programs") / f"{name}_unfollowed"
+    result = run(["gcc", "-g", "-D_GNU_SOURCE", "-pthread", *flags, "-o", program, SOURCES / f"{name}.c"])
+    if result.returncode:
+        raise Skip(f"can't be built with {' '.join(flags)}: {result.stderr.decode()[:200]}")
+    return program
+
+
+def unfollowed(report):
+    return [process for process in report["processes"] if not process["followed"]]
+
+
+def expect_nothing_measured(process):
+    for name, value in process.items():
+        if name.endswith(("_bytes", "_blocks")) or name in ("rank", "inherited", "allocator"):
+            expect_equal(value, None, f"{name} of what was not followed")
+
+
+def start(way, program, truth, *arguments):
+    """The program, started in a way: the report, and its only row that was not followed."""
+    command = [START, way, program, *(arguments or (truth.path, 50, STATUS))]
+    bare_truth = truth and Truth(scratch("bare"))
+    bare = run([bare_truth.path if truth and part == truth.path else part for part in command])
+    result, output = record(command)
+    expect_equal((result.returncode, result.stderr), (bare.returncode, bare.stderr), "status and stderr")
+    report = complete(output)
+    found = unfollowed(report)
+    expect_equal(len(found), 1, f"programs that were not followed, of {report['processes']}")
+    expect_nothing_measured(found[0])
+    return report, found[0], output
+
+
+def static_started(way, is_exact):
+    program, truth = build("member", "-static"), Truth(scratch("truth"))
+    report, row, output = start(way, program, truth)
+    member, starter = truth.members()[-1], report["processes"][0]
+    is_image = member.pid == starter["pid"]
+    expect_equal((row["pid"], row["ppid"], row["program"]),
+                 (member.pid, starter["ppid"] if is_image else starter["pid"], str(program)), "who it is")
+    expect_equal(row["arguments"], [str(program), str(truth.path), "50", str(STATUS)], "its arguments")
+    assert row["reason"].startswith("it is statically linked"), row["reason"]
+    assert is_exact or row["end"] == "vanished" or row["end_ns"], row
+    if is_exact or row["end_ns"] is not None:
+        expect_equal(row["end"], f"exit {STATUS}", "its end")
+        assert row["start_ns"] <= row["end_ns"], row
+    assert starter["start_ns"] <= row["start_ns"], row
+    for command in (("leaks",), ("report",), ("report", "--tree")):
+        text = torsh(command[0], output, *command[1:])
+        line = next((line for line in text.splitlines() if f"pid {row['pid']})" in line and "not followed" in line), "")
+        assert "it is statically linked" in line and program.name in line, f"{command}: {text}"
+    expect_equal(unfollowed(read_report("report", output)), unfollowed(report) and [
+        {**row, "peak_bytes": None, "rss_peak_bytes": None}], "the row of report")
+    torsh("leaks", output, "--pid", row["pid"], expect=0 if len(images(report, row["pid"])) > 1 else 2)
+
+
+# Who executes it itself is watched until its end; what was gone when the writer heard of it has no end that is known.
+for exact_way in ("exec", "fork", "clone"):
+    add_case(f"a_static_program_by_{exact_way}", static_started, exact_way, True)
+for other_way in ("vfork", "spawn", "spawnp", "clone_of_memory"):
+    add_case(f"a_static_program_by_{other_way}", static_started, other_way, False)
+
+
+@case
+def a_static_program_is_watched_until_it_is_killed():
+    program, truth = build("member", "-static"), Truth(scratch("truth"))
+    for way in ("vfork", "spawn", "fork"):
+        output = scratch(way)
+        with started([START, way, program, truth.path, 60, "wait"], agent_environment(output)) as starter:
+            def running():
+                return recordings(output) and run([TORSH, "leaks", output, "--json"]).returncode == 0 and [
+                    row for row in unfollowed(leaks(output)) if row["end"] == "running" and row["end_ns"] is None]
+            row = wait_until(running, "a row of a program that runs")[0]
+            expect_equal(row["pid"], truth.members()[-1].pid if way != "fork" else row["pid"], "its pid")
+            os.kill(row["pid"], 9)
+            expect_equal(starter.wait(), 128 + 9, "status of the starter")
+        report = complete(output)
+        row = unfollowed(report)[0]
+        expect_equal(row["end"], "signal 9", f"its end by {way}")
+        assert row["start_ns"] < row["end_ns"], row
+
+
+@case
+def what_a_static_program_starts_is_followed():
+    """It becomes another program, which can be followed again: all of one session."""
+    program = build("start", "-static")
+    for way in ("fork", "spawn"):
+        truth = Truth(scratch("truth"))
+        report, row, output = start(way, program, truth, "exec", *truth.member(70, STATUS))
+        expect_members(report, truth)
+        member = truth.members()[-1]
+        expect_equal((row["pid"], row["end"]), (member.pid, "exec") if row["end_ns"] else (member.pid, "vanished"),
+                     f"what was not followed, by {way}")
+        lines = torsh("report", output, "--tree").splitlines()
+        depths = {line.lstrip("│├└─ ").split()[0]: len(line) - len(line.lstrip("│├└─ ")) for line in lines}
+        if row["end_ns"]:
+            assert depths[program.name] < depths["member"], "\n".join(lines)
+
+
+@case
+def a_script_is_listed_with_its_interpreter():
+    interpreter, truth = build("member", "-static"), Truth(scratch("truth"))
+    script = scratch("script") / "script"
+    script.write_text(f"#!{interpreter} {truth.path}\nnot read\n")
+    script.chmod(0o755)
+    _, row, _ = start("fork", script, None, STATUS)
+    expect_equal((row["program"], row["end"]), (str(script), f"exit {STATUS}"), "its path and end")
+    assert row["reason"].startswith(f"its interpreter {interpreter} is statically linked"), row["reason"]
+
+
+@case
+def a_setuid_program_is_listed():
+    need_root()
+    program, truth = build("member"), Truth(scratch("truth"))
+    os.chown(program, NOBODY, NOBODY)
+    program.chmod(0o4755)
+    for folder in (program.parent, truth.path.parent):
+        if not os.stat(folder).st_mode & 1:
+            raise Skip("others may not enter the folder of the tests")
+    _, row, _ = start("fork", program, truth, truth.path, 50, STATUS)
+    assert row["reason"].startswith("it gains privileges"), row["reason"]
+
+
+@case
+def a_setuid_bit_without_effect_does_not_count():
+    need_root()
+    need_command("setpriv")
+    program, truth = build("member"), Truth(scratch("truth"))
+    os.chown(program, NOBODY, NOBODY)
+    program.chmod(0o4755)
+    result, output = record(["setpriv", "--no-new-privs", START, "fork", program, truth.path, 50, STATUS])
+    expect_equal(result.returncode, STATUS, "status")
+    report = complete(output)
+    expect_equal(unfollowed(report), [], "programs that were not followed")
+    expect_equal(images(report, truth.members()[0].pid)[-1]["program"], str(program), "program")
+
+
+@case
+def a_program_with_capabilities_is_listed():
+    need_root()
+    need_command("setcap")
+    need_command("setpriv")
+    program, truth = build("member"), Truth(scratch("truth"))
+    if run(["setcap", "cap_net_raw+ep", program]).returncode:
+        raise Skip("this file system keeps no capabilities")
+    output = scratch("as_nobody")
+    output.chmod(0o777)
+    nobody = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
+    if run([*nobody, "test", "-x", program, "-a", "-w", output]).returncode:
+        raise Skip("another user may not enter the folder of the tests")
+    result, output = record([*nobody, START, "fork", program, truth.path, 50, STATUS], output)
+    expect_equal(result.returncode, STATUS, f"status ({result.stderr.decode()})")
+    row = unfollowed(complete(output))[0]
+    assert row["reason"].startswith("it gains privileges"), row["reason"]
+
+
+def i386_program(path, status):
+    """An ELF file of 32 bits that calls exit(status)."""
+    code = b"\xb8\x01\x00\x00\x00\xbb" + struct.pack("<I", status) + b"\xcd\x80"
+    base, headers = 0x8048000, 52 + 32
+    header = struct.pack("<4s5B7xHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 0, 0, 2, 3, 1, base + headers, 52, 0, 0, 52, 32, 1,
+                         0, 0, 0)
+    segment = struct.pack("<IIIIIIII", 1, 0, base, base, headers + len(code), headers + len(code), 5, 4096)
+    path.write_bytes(header + segment + code)
+    path.chmod(0o755)
+
+
+@case
+def a_foreign_program_is_listed():
+    program = scratch("foreign") / "foreign"
+    i386_program(program, STATUS)
+    if run([program]).returncode != STATUS:
+        raise Skip("this kernel doesn't run programs of 32 bits")
+    _, row, _ = start("fork", program, None, "anything")
+    expect_equal((row["reason"], row["end"]), ("it is of another architecture than the agent", f"exit {STATUS}"),
+                 "reason and end")
+
+
+@case
+def a_foreign_program_that_does_not_start_is_not_listed():
+    program = scratch("foreign") / "foreign"
+    # Of an architecture that no machine has.
+    i386_program(program, STATUS)
+    data = bytearray(program.read_bytes())
+    data[18:20] = struct.pack("<H", 0x1234)
+    program.write_bytes(data)
+    for way, images_there in (("fork", 2), ("vfork", 1)):
+        result, output = record([START, way, program, "anything"], scratch(way))
+        expect_equal(result.returncode, 95, f"status by {way}")
+        report = complete(output)
+        expect_equal(unfollowed(report), [], f"programs that were not followed, by {way}")
+        expect_equal(len(report["processes"]), images_there, "processes")
+
+
+main()

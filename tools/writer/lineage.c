@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/lineage.h"
+
+#include <stdlib.h>
+
+#include "tools/writer/memory.h"
+
+/* A process image of the session, also when it is gone. */
+struct ancestor {
+	uint32_t pid; /* as we see it */
+	uint32_t own_pid; /* as the process saw it, perhaps in another namespace */
+	uint64_t start_ticks, start_ns;
+	struct target *target; /* NULL: it has ended, and what follows is its own */
+	struct tally_fork *forks;
+	uint32_t n_forks;
+	struct inheritance inheritance;
+};
+
+void torsh_lineage_destroy(struct lineage *lineage)
+{
+	for (uint32_t i = 0; i < lineage->n; i++)
+		free(lineage->ancestors[i].forks);
+	free(lineage->ancestors);
+	*lineage = (struct lineage){0};
+}
+
+/* The number of the image that the target is a fork of, 0: not known. The latest are asked first. */
+static uint32_t find_parent(const struct lineage *lineage, const struct target *target)
+{
+	for (uint32_t i = lineage->n; i-- > 0;) {
+		const struct ancestor *ancestor = &lineage->ancestors[i];
+
+		if (ancestor->own_pid == target->start.forked_from &&
+		    ancestor->start_ticks == target->start.forked_from_ticks)
+			return i + 1;
+	}
+	return 0;
+}
+
+void torsh_lineage_begin(struct lineage *lineage, struct target *target)
+{
+	target->inheritance.is_fork = target->start.forked_from != 0;
+	if (target->inheritance.is_fork)
+		target->parent_number = find_parent(lineage, target);
+	target->inheritance.is_settled = !target->parent_number;
+	lineage->ancestors =
+		torsh_memory_grow(lineage->ancestors, &lineage->capacity, lineage->n, sizeof(*lineage->ancestors));
+	lineage->ancestors[lineage->n++] = (struct ancestor){
+		.pid = (uint32_t)target->pid,
+		.own_pid = target->start.pid,
+		.start_ticks = target->start.start_ticks,
+		.start_ns = target->tally.clock.start_ns,
+		.target = target,
+	};
+}
+
+/* The fork that made this child, taken out of the list. Pids come back: the latest one counts. */
+static int take_fork(struct ancestor *parent, uint32_t child, struct tally_fork *taken)
+{
+	struct tally_fork *forks = parent->target ? parent->target->tally.forks : parent->forks;
+	uint32_t *n_forks = parent->target ? &parent->target->tally.n_forks : &parent->n_forks;
+
+	for (uint32_t i = *n_forks; i-- > 0;) {
+		if (forks[i].child != child)
+			continue;
+		*taken = forks[i];
+		forks[i] = forks[--*n_forks];
+		return 1;
+	}
+	return 0;
+}
+
+/* The parent's own blocks, and what it still had of its parent's. Of those that it freed the sizes are not known. */
+static struct inheritance sum_up(const struct tally_fork *fork, const struct inheritance *parent)
+{
+	struct inheritance sum = {.is_fork = 1, .is_settled = 1, .blocks = fork->blocks, .bytes = fork->bytes};
+
+	sum.has_blocks = !parent->is_fork || (parent->has_blocks && parent->blocks >= fork->n_unknown_frees);
+	sum.has_bytes = !parent->is_fork || (parent->has_bytes && !fork->n_unknown_frees);
+	if (parent->is_fork && sum.has_blocks)
+		sum.blocks += parent->blocks - fork->n_unknown_frees;
+	if (parent->is_fork && sum.has_bytes)
+		sum.bytes += parent->bytes;
+	return sum;
+}
+
+int torsh_lineage_is_awaited(const struct target *target)
+{
+	return target->inheritance.is_fork && !target->inheritance.is_settled;
+}
+
+void torsh_lineage_inherit(struct lineage *lineage, struct target *target)
+{
+	struct ancestor *parent;
+	struct tally_fork fork;
+
+	if (!torsh_lineage_is_awaited(target))
+		return;
+	parent = &lineage->ancestors[target->parent_number - 1];
+	/* First what the parent itself inherited. */
+	if (parent->target && torsh_lineage_is_awaited(parent->target))
+		return;
+	if (take_fork(parent, (uint32_t)target->pid, &fork) || take_fork(parent, target->start.pid, &fork))
+		target->inheritance =
+			sum_up(&fork, parent->target ? &parent->target->inheritance : &parent->inheritance);
+	else
+		target->inheritance.is_settled = !parent->target;
+}
+
+void torsh_lineage_end(struct lineage *lineage, struct target *target)
+{
+	struct ancestor *ancestor = &lineage->ancestors[target->number - 1];
+
+	ancestor->target = NULL;
+	ancestor->inheritance = target->inheritance;
+	ancestor->forks = target->tally.forks;
+	ancestor->n_forks = target->tally.n_forks;
+	target->tally.forks = NULL;
+	target->tally.n_forks = target->tally.fork_capacity = 0;
+}
+
+int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *start_ns)
+{
+	for (uint32_t i = 0; i < lineage->n; i++) {
+		const struct ancestor *ancestor = &lineage->ancestors[i];
+
+		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
+			continue;
+		*start_ns = ancestor->start_ns;
+		return 1;
+	}
+	return 0;
+}

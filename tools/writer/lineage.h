@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who descends from whom, over a whole session: which process image a fork was made from, and what was alive in it at
+ * that moment. Pids come back, so an image is told from another by the moment at which it began. Owned by the drain
+ * thread.
+ *
+ * What a child inherits is the parent's heap as it was folded up to the parent's fork event: exact where no other
+ * thread of the parent allocates or frees during the fork.
+ */
+#ifndef TORSH_WRITER_LINEAGE_H
+#define TORSH_WRITER_LINEAGE_H
+
+#include "tools/writer/target.h"
+
+struct ancestor;
+
+struct lineage {
+	struct ancestor *ancestors; /* in the order of their numbers; [i] is number i + 1 */
+	uint32_t n, capacity;
+};
+
+void torsh_lineage_destroy(struct lineage *lineage);
+
+/* A target that has begun, in the order of numbers from 1 on: its parent_number is set. */
+void torsh_lineage_begin(struct lineage *lineage, struct target *target);
+
+/* Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far first. */
+void torsh_lineage_inherit(struct lineage *lineage, struct target *target);
+
+/* May asking again bring more? Not once the parent has ended. */
+int torsh_lineage_is_awaited(const struct target *target);
+
+/* All of it is folded, and it is about to be destroyed: its forks are taken over from its tally. */
+void torsh_lineage_end(struct lineage *lineage, struct target *target);
+
+/* Did an image of the process pid begin between these times of the session's axis? Then *start_ns says when the first did. */
+int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+			     uint64_t *start_ns);
+
+#endif

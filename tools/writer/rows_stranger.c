@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The row of a program that was not followed: what its starter said of it, and how it ended where that is known.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/writer/rows_parts.h"
+#include "tools/writer/stranger.h"
+
+#define ARGUMENTS_MAX 512u /* strings: no more of them have room in the event's text */
+
+static const char *const problems[N_PROGRAM_PROBLEMS] = {
+	[PROGRAM_STATIC] = "is statically linked: there is no loader that would preload the agent",
+	[PROGRAM_PRIVILEGED] = "gains privileges (setuid, setgid or capabilities): the loader drops the agent",
+	[PROGRAM_FOREIGN] = "is of another architecture than the agent",
+};
+
+/* The string behind the one at text, within the end; NULL: there is none. */
+static char *next_string(char *text, const char *end)
+{
+	if (!text)
+		return NULL;
+	text += strlen(text) + 1;
+	return text < end ? text : NULL;
+}
+
+static void put_end(Torsh__Process *row, const struct stranger *stranger)
+{
+	int fate = atomic_load_explicit(&stranger->fate, memory_order_relaxed);
+
+	row->has_end = 1;
+	row->end = TORSH__PROCESS__END_KIND__RUNNING;
+	if ((fate == TARGET_LIVES || fate == TARGET_LEFT) && !stranger->has_executed)
+		return;
+	if (stranger->has_end_ns)
+		ROWS_SET(row, end_ns, stranger->end_ns);
+	if (fate == TARGET_EXECUTED || stranger->has_executed)
+		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
+	else if (!torsh_rows_put_wait_status(row, stranger->wait_status))
+		row->end = TORSH__PROCESS__END_KIND__VANISHED;
+}
+
+static void put_stranger(Torsh__Process *row, struct rows_memory *memory, const struct stranger *stranger)
+{
+	const char *end = stranger->text + stranger->n_text;
+	char *text = stranger->n_text ? stranger->text : NULL;
+
+	ROWS_SET(row, process, stranger->number);
+	ROWS_SET(row, pid, stranger->pid);
+	ROWS_SET(row, parent_pid, stranger->parent_pid);
+	if (stranger->is_image)
+		ROWS_SET(row, executed_from, stranger->starter);
+	ROWS_SET(row, start_ns, stranger->start_ns);
+	row->program = text;
+	text = next_string(next_string(text, end), end);
+	ROWS_COLUMN(memory, row, arguments, ARGUMENTS_MAX);
+	for (row->n_arguments = 0; text && row->n_arguments < ARGUMENTS_MAX; text = next_string(text, end))
+		row->arguments[row->n_arguments++] = text;
+	put_end(row, stranger);
+}
+
+void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger, enum recording_worth worth)
+{
+	Torsh__Process process = TORSH__PROCESS__INIT;
+	Torsh__Unfollowed row = TORSH__UNFOLLOWED__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_memory memory = {0};
+	char reason[512];
+	const char *end = stranger->text + stranger->n_text;
+	const char *culprit = stranger->n_text ? next_string(stranger->text, end) : NULL;
+	int is_script = culprit && *culprit;
+
+	snprintf(reason, sizeof(reason), "%s%s %s", is_script ? "its interpreter " : "it", is_script ? culprit : "",
+		 problems[stranger->problem]);
+	put_stranger(&process, &memory, stranger);
+	row.process = &process;
+	row.reason = reason;
+	chunk.n_unfollowed = 1;
+	chunk.unfollowed = &rows;
+	torsh_recording_append(file, &chunk, worth);
+	torsh_rows_free(&memory);
+}

@@ -14,7 +14,7 @@
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
-	struct profile *profile; /* its processes as of now, each with its largest stacks */
+	struct profile *profile; /* its processes as of now, each with who holds most: stacks of one frame */
 };
 
 struct live_sessions {
@@ -22,7 +22,7 @@ struct live_sessions {
 	size_t n, n_room;
 };
 
-/* Ask all of them, for n_holders stacks of each process. Who doesn't answer is left out, with a sentence on stderr. */
+/* Ask all of them, for n_holders of each process. Who doesn't answer is left out, with a sentence on stderr. */
 void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders);
 void torsh_live_sessions_free(struct live_sessions *sessions);
 

@@ -258,9 +258,7 @@ static void put_holders(struct top_frame *frame, const struct top *top, uint64_t
 	}
 	torsh_top_holders_settle(&holders);
 	put_line(frame, false, torsh_need_text("%s", ""));
-	put_line(frame, true,
-		 torsh_need_text("%11s %12s %8s  HELD BY, in the %u largest stacks of each process", "BYTES", "BLOCKS",
-				 "SHARE", TOP_HOLDERS));
+	put_line(frame, true, torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
 	for (size_t i = 0; i < holders.n && (!n_most || i < n_most); i++)
 		put_holder(frame, &holders.items[i], live_bytes);
 	torsh_top_holders_free(&holders);

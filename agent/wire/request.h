@@ -13,7 +13,7 @@
 #define REQUEST_HOLDERS_MAX 4096u
 
 enum request_verb {
-	REQUEST_STATUS = 1, /* who runs, and what each process's largest stacks hold */
+	REQUEST_STATUS = 1, /* who runs, and who holds most in each process */
 	REQUEST_SNAPSHOT = 2, /* all that the recording lacks so far */
 	REQUEST_PAUSE = 3,
 	REQUEST_RESUME = 4,
@@ -23,7 +23,7 @@ struct request {
 	char magic[8];
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
-	uint32_t n_holders; /* STATUS: stacks of each process at most, <= REQUEST_HOLDERS_MAX; else 0 */
+	uint32_t n_holders; /* STATUS: of each process at most, <= REQUEST_HOLDERS_MAX; else 0 */
 	uint32_t reserved; /* 0 */
 };
 

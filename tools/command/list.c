@@ -124,6 +124,7 @@ int torsh_command_list(int argc, char **argv)
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &is_json);
 	torsh_live_sessions_look(&sessions, 0);
+	torsh_live_sessions_warn(&sessions);
 	if (is_json)
 		print_json(&sessions);
 	else

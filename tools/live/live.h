@@ -14,20 +14,24 @@
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
-	struct profile *profile; /* its processes as of now, each with its largest stacks */
+	struct profile *profile; /* its processes as of now, each with who holds most: stacks of one frame */
 };
 
 struct live_sessions {
 	struct live_session *items; /* the oldest first */
 	size_t n, n_room;
+	char *problem; /* a sentence about one that is there and didn't answer; NULL: all did */
 };
 
-/* Ask all of them, for n_holders stacks of each process. Who doesn't answer is left out, with a sentence on stderr. */
+/* Ask all of them, for n_holders of each process. */
 void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders);
 void torsh_live_sessions_free(struct live_sessions *sessions);
 
 /* The same of the one at a socket only. */
 void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_holders);
+
+/* Say on stderr what the problem is, where there is one. */
+void torsh_live_sessions_warn(const struct live_sessions *sessions);
 
 /* The session of a process, or of the writer with that pid: NULL where there is none, or the end with a sentence. */
 const struct live_session *torsh_live_sessions_find(const struct live_sessions *sessions, uint32_t pid);

@@ -95,6 +95,12 @@ static void find_paths(struct paths *paths)
 		find_below(paths, bases[i]);
 }
 
+static void note_problem(struct live_sessions *sessions, const char *path, const char *why)
+{
+	free(sessions->problem);
+	sessions->problem = torsh_need_text("the session at %s is left out: %s", path, why);
+}
+
 static void ask_session(struct live_sessions *sessions, const char *path, uint32_t n_holders)
 {
 	struct live_answer answer;
@@ -106,7 +112,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES || result == -ECONNRESET)
 		return;
 	if (result) {
-		torsh_warn("the session at %s is left out: %s", path, torsh_live_reason(result));
+		note_problem(sessions, path, torsh_live_reason(result));
 		return;
 	}
 	file = torsh_need_text("/proc/self/fd/%d", answer.fds[0]);
@@ -121,7 +127,7 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 			.profile = profile,
 		};
 	} else {
-		torsh_warn("the session at %s is left out: %s", path, error);
+		note_problem(sessions, path, error);
 	}
 	torsh_live_close(&answer);
 }
@@ -164,7 +170,14 @@ void torsh_live_sessions_free(struct live_sessions *sessions)
 		torsh_profile_destroy(sessions->items[i].profile);
 	}
 	free(sessions->items);
+	free(sessions->problem);
 	*sessions = (struct live_sessions){0};
+}
+
+void torsh_live_sessions_warn(const struct live_sessions *sessions)
+{
+	if (sessions->problem)
+		torsh_warn("%s", sessions->problem);
 }
 
 static bool has_process(const struct live_session *session, uint32_t pid)
@@ -191,6 +204,7 @@ const struct live_session *torsh_live_sessions_need(const struct live_sessions *
 {
 	const struct live_session *session = torsh_live_sessions_find(sessions, pid);
 
+	torsh_live_sessions_warn(sessions);
 	if (!session)
 		torsh_live_no_process(pid);
 	return session;

@@ -50,6 +50,7 @@ bool torsh_top_choose(struct top *top, uint32_t pid)
 	const struct live_session *chosen;
 
 	torsh_live_sessions_look(&sessions, 0);
+	torsh_live_sessions_warn(&sessions);
 	chosen = torsh_live_sessions_find(&sessions, pid);
 	if (chosen)
 		top->socket_path = torsh_need(strdup(chosen->socket_path));
@@ -258,9 +259,7 @@ static void put_holders(struct top_frame *frame, const struct top *top, uint64_t
 	}
 	torsh_top_holders_settle(&holders);
 	put_line(frame, false, torsh_need_text("%s", ""));
-	put_line(frame, true,
-		 torsh_need_text("%11s %12s %8s  HELD BY, in the %u largest stacks of each process", "BYTES", "BLOCKS",
-				 "SHARE", TOP_HOLDERS));
+	put_line(frame, true, torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
 	for (size_t i = 0; i < holders.n && (!n_most || i < n_most); i++)
 		put_holder(frame, &holders.items[i], live_bytes);
 	torsh_top_holders_free(&holders);
@@ -272,6 +271,8 @@ void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_pr
 	uint64_t live_bytes;
 
 	*frame = (struct top_frame){0};
+	if (top->sessions.problem)
+		put_line(frame, false, torsh_need_text("%s", top->sessions.problem));
 	if (!top->sessions.n) {
 		put_line(frame, true, torsh_need_text("torsh top: nothing is being recorded"));
 		return;

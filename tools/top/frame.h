@@ -9,7 +9,7 @@
 #include "tools/live/live.h"
 #include "tools/symbols/symbols.h"
 
-#define TOP_HOLDERS 256u /* stacks of each process that are asked for */
+#define TOP_HOLDERS 1024u /* of each process, that are asked for; several may be of one line */
 
 enum top_order { TOP_BY_LIVE, TOP_BY_PEAK, TOP_BY_RATE, TOP_BY_PID, N_TOP_ORDERS };
 

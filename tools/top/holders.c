@@ -4,51 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/wire/channel.h"
 #include "tools/die.h"
 #include "tools/profile/holders.h"
 
-/* Modules and headers whose lines say nothing about the program. */
-static bool is_library(const struct frame *frame)
+/* Of functions that were inlined into each other the innermost one that is not a library's header. */
+static const struct frame *own_frame(const struct frames *frames)
 {
-	static const char *const names[] = {"libc.so", "libc-", "libstdc++", "ld-linux", "libpthread", "libgcc_s"};
-	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL, *name = slash ? slash + 1 : "";
-
-	if (frame->file && strncmp(frame->file, "/usr/include/", 13) == 0)
-		return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
+	for (size_t i = 0; i < frames->n; i++) {
+		if (frames->frames[i].file && strncmp(frames->frames[i].file, "/usr/include/", 13) != 0)
+			return &frames->frames[i];
 	}
-	return false;
-}
-
-static const struct frame *python_line(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
-{
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		if (torsh_profile_function(process, process->stacks[stack].address))
-			return torsh_symbols_frames(symbols, process, process->stacks[stack].address)->frames;
-	}
-	return NULL;
-}
-
-static const struct frame *native_line(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
-{
-	const struct frame *named = NULL;
-
-	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
-		const struct frames *frames = torsh_symbols_frames(symbols, process, process->stacks[stack].address);
-
-		for (size_t i = 0; i < frames->n; i++) {
-			const struct frame *frame = &frames->frames[i];
-
-			if (frame->file && frame->line && !is_library(frame))
-				return frame;
-			if (!named && !frame->cut)
-				named = frame;
-		}
-	}
-	return named;
+	return &frames->frames[0];
 }
 
 static void add(struct top_holders *holders, const struct holder *held, const struct frame *frame)
@@ -72,9 +38,12 @@ void torsh_top_holders_add(struct top_holders *holders, const struct profile_pro
 
 	torsh_holders_collect(&held, process, HOLDERS_LIVE);
 	for (size_t i = 0; i < held.n; i++) {
-		const struct frame *frame = python_line(process, held.items[i].stack, symbols);
+		uint32_t stack = held.items[i].stack, address;
 
-		add(holders, &held.items[i], frame ? frame : native_line(process, held.items[i].stack, symbols));
+		if (torsh_profile_walk(process, stack, &address, 1))
+			add(holders, &held.items[i], own_frame(torsh_symbols_frames(symbols, process, address)));
+		else
+			add(holders, &held.items[i], NULL);
 	}
 	torsh_holders_free(&held);
 }

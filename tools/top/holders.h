@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Who holds memory, by line of source: what `torsh top` shows of the stacks that it was given. */
+/* Who holds memory, by line of source: what `torsh top` shows of the holders that it was given. */
 #ifndef TORSH_TOP_HOLDERS_H
 #define TORSH_TOP_HOLDERS_H
 
@@ -17,10 +17,7 @@ struct top_holders {
 	size_t n, n_room;
 };
 
-/*
- * Add a process's live blocks. The line of a stack is the innermost one of Python; without Python the innermost one
- * whose source is known, beside the C and C++ libraries'; else its innermost function.
- */
+/* Add those of a process, which are stacks of one frame. */
 void torsh_top_holders_add(struct top_holders *holders, const struct profile_process *process, struct symbols *symbols);
 
 /* One for each line, after the last one was added. */

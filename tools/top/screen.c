@@ -8,7 +8,7 @@
 
 #include "tools/die.h"
 
-#define LINES_BESIDE 8 /* of a frame, that are no processes and no holders */
+#define LINES_BESIDE 9 /* of a frame, that are no processes and no holders */
 #define KEYS "q quit   s sort   p hold the view"
 
 static int64_t now_ms(void)
@@ -52,6 +52,13 @@ static void draw(const struct top *top)
 	torsh_top_frame_free(&frame);
 }
 
+/* Whoever ends the program leaves the terminal as it was. */
+static void leave_screen(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
 /* Returns false when the user has enough. */
 static bool take_key(struct top *top, int key)
 {
@@ -74,12 +81,11 @@ static bool take_key(struct top *top, int key)
 bool torsh_top_show(struct top *top, int interval_ms)
 {
 	bool is_there = true, is_wanted = true;
-	SCREEN *screen;
 
 	setlocale(LC_CTYPE, "");
-	screen = newterm(NULL, stdout, stdin);
-	if (!screen)
+	if (!newterm(NULL, stdout, stdin))
 		torsh_die("this terminal can't be drawn on (TERM); --once prints one frame");
+	atexit(leave_screen);
 	cbreak();
 	noecho();
 	curs_set(0);
@@ -98,6 +104,5 @@ bool torsh_top_show(struct top *top, int interval_ms)
 		next_ms = now_ms() + interval_ms;
 	}
 	endwin();
-	delscreen(screen);
 	return is_there;
 }

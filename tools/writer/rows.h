@@ -43,8 +43,9 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 int torsh_rows_target_aside(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: the process with its heap, and n_most stacks at most, those whose live blocks have most bytes.
- * Numbers of stacks, addresses, modules and functions mean something in this file only. Returns 0 or -errno.
+ * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those leads (leads.h) whose
+ * stacks' live blocks have most bytes. Numbers of stacks, addresses, modules and functions mean something in this file
+ * only. Returns 0 or -errno.
  */
 int torsh_rows_holders(struct recording_file *file, struct target *target, uint32_t n_most);
 

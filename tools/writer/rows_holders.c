@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The stacks of a process that hold most now, with no more of its tables than they need: a recording of a few pages, which
- * somebody who looks on asks for every second.
+ * Who holds most of a process's memory now, by the leads of their stacks, with no more of its tables than that needs: a
+ * recording of a few pages, which somebody who looks on asks for every second.
  */
 #include <stdlib.h>
 
 #include "tools/writer/memory.h"
 #include "tools/writer/rows_parts.h"
+
+/* What the blocks of all stacks with one lead are. */
+struct holding {
+	uint64_t bytes, n;
+};
 
 /* Numbers of rows that are needed: in order and each once after settle_picks. */
 struct picks {
@@ -16,7 +21,9 @@ struct picks {
 
 struct needed {
 	const struct tally *tally;
-	struct picks sites, stacks, addresses, modules, functions;
+	struct holding *holdings; /* by address */
+	struct holding none; /* of blocks without a stack */
+	struct picks addresses, modules, functions;
 };
 
 static void pick(struct picks *picks, uint32_t number)
@@ -53,73 +60,76 @@ static uint32_t place_of(const struct picks *picks, uint32_t number)
 	return (uint32_t)(found - picks->numbers);
 }
 
-static uint64_t bytes_of(const struct heap *heap, uint32_t site)
+/* The picks are a binary heap with the smallest holding first: the first may have become too large for its place. */
+static void sink(struct picks *picks, const struct holding *holdings)
 {
-	return heap->sites[site].live.bytes;
-}
-
-/* The picks are a binary heap with the smallest site first: it may have become too large for its place. */
-static void sink(struct picks *sites, const struct heap *heap)
-{
-	uint32_t moved = sites->numbers[0], i = 0;
+	uint32_t moved = picks->numbers[0], i = 0;
 
 	for (;;) {
 		uint32_t child = 2 * i + 1;
 
-		if (child >= sites->n)
+		if (child >= picks->n)
 			break;
-		if (child + 1 < sites->n &&
-		    bytes_of(heap, sites->numbers[child + 1]) < bytes_of(heap, sites->numbers[child]))
+		if (child + 1 < picks->n &&
+		    holdings[picks->numbers[child + 1]].bytes < holdings[picks->numbers[child]].bytes)
 			child++;
-		if (bytes_of(heap, sites->numbers[child]) >= bytes_of(heap, moved))
+		if (holdings[picks->numbers[child]].bytes >= holdings[moved].bytes)
 			break;
-		sites->numbers[i] = sites->numbers[child];
+		picks->numbers[i] = picks->numbers[child];
 		i = child;
 	}
-	sites->numbers[i] = moved;
+	picks->numbers[i] = moved;
 }
 
-static void rise(struct picks *sites, const struct heap *heap)
+static void rise(struct picks *picks, const struct holding *holdings)
 {
-	uint32_t i = sites->n - 1, moved = sites->numbers[i];
+	uint32_t i = picks->n - 1, moved = picks->numbers[i];
 
-	while (i && bytes_of(heap, sites->numbers[(i - 1) / 2]) > bytes_of(heap, moved)) {
-		sites->numbers[i] = sites->numbers[(i - 1) / 2];
+	while (i && holdings[picks->numbers[(i - 1) / 2]].bytes > holdings[moved].bytes) {
+		picks->numbers[i] = picks->numbers[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	sites->numbers[i] = moved;
+	picks->numbers[i] = moved;
 }
 
-static void pick_sites(struct picks *sites, const struct heap *heap, uint32_t n_most)
+static void pick_addresses(struct needed *needed, uint32_t n_most)
 {
-	for (uint32_t site = 0; n_most && site < heap->n_sites; site++) {
-		if (!heap->sites[site].live.n)
+	struct picks *picks = &needed->addresses;
+
+	for (uint32_t i = 0; n_most && i < needed->tally->code.n_addresses; i++) {
+		if (!needed->holdings[i].n)
 			continue;
-		if (sites->n < n_most) {
-			pick(sites, site);
-			rise(sites, heap);
-		} else if (bytes_of(heap, site) > bytes_of(heap, sites->numbers[0])) {
-			sites->numbers[0] = site;
-			sink(sites, heap);
+		if (picks->n < n_most) {
+			pick(picks, i);
+			rise(picks, needed->holdings);
+		} else if (needed->holdings[i].bytes > needed->holdings[picks->numbers[0]].bytes) {
+			picks->numbers[0] = i;
+			sink(picks, needed->holdings);
 		}
 	}
-	settle_picks(sites);
+	settle_picks(picks);
+}
+
+static void sum_holdings(struct needed *needed, struct leads *leads)
+{
+	const struct tally *tally = needed->tally;
+
+	torsh_leads_update(leads, &tally->code, &tally->stacks);
+	needed->holdings = torsh_memory_new(tally->code.n_addresses, sizeof(*needed->holdings));
+	for (uint32_t i = 0; i < tally->heap.n_sites; i++) {
+		const struct heap_site *site = &tally->heap.sites[i];
+		const struct lead *lead = &leads->items[site->stack];
+		struct holding *holding = lead->rank ? &needed->holdings[lead->address] : &needed->none;
+
+		holding->bytes += site->live.bytes;
+		holding->n += site->live.n;
+	}
 }
 
 static void pick_rest(struct needed *needed)
 {
 	const struct tally *tally = needed->tally;
 
-	for (uint32_t i = 0; i < needed->sites.n; i++) {
-		uint32_t stack = tally->heap.sites[needed->sites.numbers[i]].stack;
-
-		for (; stack; stack = tally->stacks.rows[stack].parent)
-			pick(&needed->stacks, stack);
-	}
-	settle_picks(&needed->stacks);
-	for (uint32_t i = 0; i < needed->stacks.n; i++)
-		pick(&needed->addresses, tally->stacks.rows[needed->stacks.numbers[i]].address);
-	settle_picks(&needed->addresses);
 	for (uint32_t i = 0; i < needed->addresses.n; i++) {
 		const struct view_address *address = &tally->code.addresses[needed->addresses.numbers[i]];
 
@@ -193,43 +203,37 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, con
 	}
 }
 
-static uint32_t stack_place(const struct needed *needed, uint32_t stack)
-{
-	return stack ? place_of(&needed->stacks, stack) + 1 : 0;
-}
-
+/* A stack of one frame for each address, in the same order. */
 static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct needed *needed)
 {
-	uint32_t n = needed->stacks.n;
+	uint32_t n = needed->addresses.n;
 
 	ROWS_SET(row, first, 1);
 	ROWS_COLUMN(memory, row, parent, n);
 	ROWS_COLUMN(memory, row, address, n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct stack_row *stack = &needed->tally->stacks.rows[needed->stacks.numbers[i]];
-
-		row->parent[i] = stack_place(needed, stack->parent);
-		row->address[i] = place_of(&needed->addresses, stack->address);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		row->address[i] = i;
 }
 
 static void put_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct needed *needed)
 {
-	uint32_t n = needed->sites.n;
+	uint32_t n = needed->addresses.n;
 
-	torsh_rows_make_totals(row, memory, n);
+	torsh_rows_make_totals(row, memory, n + 1);
+	row->base_blocks[0] = needed->none.n;
+	row->base_bytes[0] = needed->none.bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct heap_site *site = &needed->tally->heap.sites[needed->sites.numbers[i]];
+		const struct holding *holding = &needed->holdings[needed->addresses.numbers[i]];
 
-		torsh_rows_put_site(row, i, site);
-		row->stack[i] = stack_place(needed, site->stack);
+		row->stack[i + 1] = i + 1;
+		row->base_blocks[i + 1] = holding->n;
+		row->base_bytes[i + 1] = holding->bytes;
 	}
 }
 
 static void free_needed(struct needed *needed)
 {
-	free(needed->sites.numbers);
-	free(needed->stacks.numbers);
+	free(needed->holdings);
 	free(needed->addresses.numbers);
 	free(needed->modules.numbers);
 	free(needed->functions.numbers);
@@ -250,7 +254,9 @@ int torsh_rows_holders(struct recording_file *file, struct target *target, uint3
 	int result;
 
 	torsh_axis_settle(&target->tally.heap.axis);
-	pick_sites(&needed.sites, &target->tally.heap, n_most);
+	if (n_most)
+		sum_holdings(&needed, &target->leads);
+	pick_addresses(&needed, n_most);
 	pick_rest(&needed);
 	torsh_rows_put_process(&process, &memory, target);
 	torsh_rows_put_heap(&heap, &memory, target);

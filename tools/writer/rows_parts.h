@@ -35,9 +35,8 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 /* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
 
-/* The columns of n rows, and one of these. */
+/* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
-void torsh_rows_put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site);
 
 /* Sites that changed, at most ROWS_BATCH of them from *site on; returns 0 when there is none. */
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,

@@ -25,7 +25,7 @@ void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 	ROWS_COLUMN(memory, row, delta_bytes, n);
 }
 
-void torsh_rows_put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
+static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site *site)
 {
 	row->stack[i] = site->stack;
 	row->allocs[i] = site->allocs;
@@ -58,7 +58,7 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 	torsh_rows_make_totals(row, memory, n);
 	for (; i < n; (*site)++) {
 		if (heap->sites[*site].is_changed)
-			torsh_rows_put_site(row, i++, &heap->sites[*site]);
+			put_site(row, i++, &heap->sites[*site]);
 	}
 	if (!count_changed(heap, *site))
 		*site = heap->n_sites;

@@ -18,7 +18,7 @@ struct snapshot {
 	const struct ticks_clock *joint_clock;
 
 	/*
-	 * So many stacks of each target, for itself; SNAPSHOT_ALL: what the targets' recording lacks so far, to be read
+	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording lacks so far, to be read
 	 * behind that.
 	 */
 	uint32_t n_holders;

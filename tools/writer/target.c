@@ -62,6 +62,7 @@ void torsh_target_destroy(struct target *target)
 	free(target->slots);
 	free(target->intakes);
 	free(target->rows);
+	torsh_leads_destroy(&target->leads);
 	free(target);
 }
 

@@ -10,6 +10,7 @@
 
 #include "tools/writer/channel_view.h"
 #include "tools/writer/intake.h"
+#include "tools/writer/leads.h"
 #include "tools/writer/tally.h"
 
 enum target_fate {
@@ -66,6 +67,7 @@ struct target {
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
 	uint64_t end_ns; /* the same on the session's axis */
 	struct rows_state *rows;
+	struct leads leads; /* of its stacks, as soon as somebody asks */
 	uint64_t n_written; /* events that were folded at the last checkpoint */
 };
 

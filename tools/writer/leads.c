@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/leads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/writer/memory.h"
+
+enum { RANK_NONE, RANK_ANY, RANK_PROGRAM, RANK_IMPORT, RANK_PYTHON };
+
+/* What a file's name begins with: the C and C++ libraries, as they are called where they are installed. */
+static int is_run_time(const char *path)
+{
+	static const char *const names[] = {"libc.so", "libc-", "libstdc++.", "ld-linux", "libgcc_s.", "libpthread"};
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; slash && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strncmp(slash + 1, names[i], strlen(names[i])))
+			return 1;
+	}
+	return 0;
+}
+
+static uint32_t rank_of(const struct code_table *code, uint32_t number)
+{
+	const struct view_address *address = &code->addresses[number];
+
+	if (address->module == CHANNEL_NO_MODULE || address->flags > ADDRESS_PYTHON)
+		return RANK_ANY;
+	if (address->flags == ADDRESS_PYTHON)
+		return strncmp(code->functions[address->module].file, "<frozen importlib.", 18) ? RANK_PYTHON
+												: RANK_IMPORT;
+	return is_run_time(code->modules[address->module].path) ? RANK_ANY : RANK_PROGRAM;
+}
+
+void torsh_leads_update(struct leads *leads, const struct code_table *code, const struct stack_table *stacks)
+{
+	uint8_t *ranks = leads->n < stacks->n_rows ? torsh_memory_new(code->n_addresses, sizeof(*ranks)) : NULL;
+
+	while (leads->n < stacks->n_rows) {
+		const struct stack_row *row = &stacks->rows[leads->n];
+		struct lead *own;
+
+		leads->items = torsh_memory_grow(leads->items, &leads->capacity, leads->n, sizeof(*leads->items));
+		own = &leads->items[leads->n++];
+		if (leads->n == 1)
+			continue;
+		if (!ranks[row->address])
+			ranks[row->address] = (uint8_t)rank_of(code, row->address);
+		*own = leads->items[row->parent];
+		if (ranks[row->address] >= own->rank)
+			*own = (struct lead){.address = row->address, .rank = ranks[row->address]};
+	}
+	free(ranks);
+}
+
+void torsh_leads_destroy(struct leads *leads)
+{
+	free(leads->items);
+}

@@ -9,7 +9,7 @@
 #define VERSION_OF_HEX(hex) ((uint32_t)((hex) >> 16)) /* PY_VERSION_HEX: major, minor, micro and more, a byte each */
 #define FIRST_VERSION 0x0308u
 #define FIRST_PUBLISHED 0x030du /* by _Py_DebugOffsets */
-#define LAST_PUBLISHED 0x030eu
+#define LAST_PUBLISHED 0x030fu
 
 struct cpython torsh_cpython;
 _Atomic int torsh_cpython_is_there;

@@ -20,6 +20,7 @@
 
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
+#include "tools/writer/memory.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/summary.h"
 
@@ -166,6 +167,7 @@ int main(int argc, char **argv)
 {
 	struct options options;
 
+	torsh_memory_start();
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
 		      "       [--reserve BYTES] [--summary 0|1] [--target PID]\n"

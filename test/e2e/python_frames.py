@@ -192,6 +192,38 @@ for objects_python in pythons.find_all():
         add_case(f"objects_of_{objects_python.name}", check_objects, objects_python)
 
 
+ARENAS = pythons.SOURCES / "arenas.py"
+
+
+def check_arenas(python):
+    result, output = record([python.path, "-S", ARENAS])
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    lines = ARENAS.read_text().splitlines()
+    grown, mapped = (next(i for i, text in enumerate(lines, 1) if text.endswith(f"# line: {mark}"))
+                     for mark in ("arenas", "mapped"))
+    for view in ("merged", "python"):
+        holders = peak(output, "--stacks", view)["mappings"]["holders"]
+        by_line = {}
+        for holder in holders:
+            frames = [frame for frame in holder["stack"] if frame.get("language") == "python"]
+            line = frames[0]["line"] if frames else None
+            n, size = by_line.get((line, holder["what"]), (0, 0))
+            by_line[line, holder["what"]] = n + holder["pieces"], size + holder["bytes"]
+        # The list is made in one line and its number in the one before: 64 bytes of a list with its item at least.
+        arenas = [by_line.get((line, "CPython arena"), (0, 0)) for line in (grown - 1, grown)]
+        n, size = map(sum, zip(*arenas))
+        assert size >= 64 * 200_000, f"{view}: {by_line}"
+        expect_equal(size, n * ((1 << 20) if python.minor >= 10 else 256 << 10), f"{view}: bytes of arenas")
+        expect_equal(by_line[mapped, None], (1, 16 << 20), f"{view}: what the program mapped itself")
+        assert all(line != grown or what for line, what in by_line), f"{view}: {by_line}"
+    assert ", CPython arena:" in torsh("peak", output), "the text doesn't say which are arenas"
+
+
+for arenas_python in pythons.find_all():
+    if arenas_python.has_symbols and not arenas_python.is_free_threaded:
+        add_case(f"arenas_of_{arenas_python.name}", check_arenas, arenas_python)
+
+
 @case
 def without_the_activity_there_are_native_frames_only():
     report = leaks(record_leaks(TORSH_PROFILER_ACTIVITIES="heap"), "--depth", "0")

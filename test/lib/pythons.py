@@ -6,10 +6,11 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 
 from harness import BUILD, ROOT, Skip, clean_environment, run
 
-OLDEST, NEWEST = 8, 14
+OLDEST, NEWEST = 8, 15
 SOURCES = ROOT / "test/python"
 
 _ABOUT = """
@@ -28,8 +29,9 @@ class Python:
         self.is_free_threaded = about["free_threaded"]
         self.include, self.suffix = pathlib.Path(about["include"]), about["suffix"]
         # Distributions strip theirs: names that are not exported are gone.
-        self.has_symbols = not self.path.is_relative_to("/usr/bin")
-        place = "debian" if self.path.is_relative_to("/usr/bin") else "t" if self.is_free_threaded else ""
+        is_debians = self.path.parent.match("usr/bin")
+        self.has_symbols = not is_debians
+        place = "debian" if is_debians else "t" if self.is_free_threaded else ""
         self.name = "python_" + self.version.replace(".", "_") + (f"_{place}" if place else "")
 
     def build(self, source, name=None):
@@ -51,13 +53,14 @@ class Python:
     def install(self, package):
         """The folder that holds a package from PyPI, or None where that can't be had."""
         folder = BUILD / "test/python" / self.name / "packages"
-        if not (folder / package).exists():
-            command = [self.path, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:",
-                       "--target", folder, package]
-            if run(command, env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:
+        options = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "--target", folder]
+        # Debian's interpreters come without pip: then that of the one that runs this finds what is for them.
+        for installer in ([self.path, *options], [sys.executable, *options, "--python-version", self.version]):
+            if (folder / package).exists():
+                break
+            if run([*installer, package], env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:
                 shutil.rmtree(folder / package, ignore_errors=True)
-                return None
-        return folder
+        return folder if (folder / package).exists() else None
 
 
 def _candidates():

@@ -61,6 +61,7 @@ static cJSON *make_mappings(const struct view *view)
 
 		cJSON_DeleteItemFromObjectCaseSensitive(holder, "blocks");
 		torsh_json_set(holder, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
+		torsh_json_set(holder, "what", torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
 		torsh_json_add(list, holder);
 	}
 	torsh_json_set(object, "holders", list);
@@ -217,6 +218,7 @@ int torsh_command_peak(int argc, char **argv)
 	view.heap.view = view.mapped.view = options.view;
 	torsh_peak_collect(&view.heap, &view.peak, reading.profile);
 	torsh_holders_collect(&view.mapped, view.mapper, HOLDERS_MAPPED);
+	torsh_holders_mark_arenas(&view.mapped, reading.symbols);
 	torsh_holders_merge_stacks(&view.heap, reading.symbols);
 	torsh_holders_merge_stacks(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/arena.h"
 
 static void add_holder(struct holders *holders, const struct holder *holder)
 {
@@ -190,6 +191,23 @@ static void merge_equal(struct holders *holders, size_t n_first, int (*compare)(
 	holders->n = n;
 }
 
+void torsh_holders_mark_arenas(struct holders *holders, struct symbols *symbols)
+{
+	for (size_t i = 0; i < holders->n; i++) {
+		struct holder *holder = &holders->items[i];
+
+		holder->is_arena = torsh_arena_is(symbols, holder->process, holder->stack);
+	}
+}
+
+/* By what is never merged, whatever the stacks. */
+static int compare_kinds(const struct holder *a, const struct holder *b)
+{
+	if (a->process != b->process)
+		return a->process->number < b->process->number ? -1 : 1;
+	return (int)a->is_arena - (int)b->is_arena;
+}
+
 static _Thread_local size_t compared_depth;
 
 static int compare_stacks(const void *a, const void *b)
@@ -197,9 +215,10 @@ static int compare_stacks(const void *a, const void *b)
 	const struct holder *one = a, *other = b;
 	const struct profile_process *process = one->process;
 	uint32_t x = one->stack, y = other->stack;
+	int rc = compare_kinds(one, other);
 
-	if (process != other->process)
-		return process->number < other->process->number ? -1 : 1;
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < compared_depth && x != y; i++) {
 		const struct profile_stack *node_x, *node_y;
 
@@ -222,9 +241,10 @@ static int compare_stacks(const void *a, const void *b)
 static int compare_places(const void *a, const void *b)
 {
 	const struct holder *one = a, *other = b;
+	int rc = compare_kinds(one, other);
 
-	if (one->process != other->process)
-		return one->process->number < other->process->number ? -1 : 1;
+	if (rc)
+		return rc;
 	return one->stack < other->stack ? -1 : one->stack > other->stack;
 }
 
@@ -329,18 +349,15 @@ static int compare_frame(const struct frame *a, const struct frame *b)
 static int compare_named(const void *a, const void *b)
 {
 	const struct holder *one = a, *other = b;
+	int rc = compare_kinds(one, other);
 
-	if (one->process != other->process)
-		return one->process->number < other->process->number ? -1 : 1;
+	if (rc)
+		return rc;
 	if (one->n_frames != other->n_frames)
 		return one->n_frames < other->n_frames ? -1 : 1;
-	for (size_t i = 0; i < one->n_frames; i++) {
-		int rc = compare_frame(one->frames[i], other->frames[i]);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (size_t i = 0; i < one->n_frames && !rc; i++)
+		rc = compare_frame(one->frames[i], other->frames[i]);
+	return rc;
 }
 
 static void name_holder(struct holder *holder, struct symbols *symbols, size_t depth)

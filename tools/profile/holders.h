@@ -28,6 +28,7 @@ struct holder {
 	uint64_t usable_bytes; /* where usable_is_known */
 	uint64_t first_ns, last_ns; /* where has_times */
 	bool usable_is_known, has_times;
+	bool is_arena; /* CPython's: torsh_holders_mark_arenas */
 	const struct frame **frames; /* set by torsh_holders_name */
 	size_t n_frames;
 };
@@ -41,6 +42,9 @@ struct holders {
 
 /* Add a process's. */
 void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what);
+
+/* Tell arenas of CPython from what else is mapped; before stacks are merged. */
+void torsh_holders_mark_arenas(struct holders *holders, struct symbols *symbols);
 
 /* One holder for each stack that holders->view shows, of the innermost holders->depth frames. */
 void torsh_holders_merge_stacks(struct holders *holders, struct symbols *symbols);

@@ -89,7 +89,7 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 		fprintf(out, ", %.1f %%", 100.0 * (double)holder->bytes / (double)whole_bytes);
 	if (with_pid)
 		fprintf(out, ", pid %" PRIu32, holder->process->pid);
-	fputc('\n', out);
+	fputs(holder->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n", out);
 	if (holder->has_times) {
 		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];
 		uint64_t start_ns = holder->process->start_ns;

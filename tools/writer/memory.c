@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #define SMALL_PAGE 4096u
 #define CACHE_LINE ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE (1 << 20) /* bytes of a block that has pages of its own */
 
 static void *or_die(void *p)
 {
@@ -29,6 +31,12 @@ static void ask_for_huge_pages(void *items, size_t n_bytes)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
+/* Left to itself the C library puts larger and larger blocks among the small ones, each time that one is freed. */
+void torsh_memory_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE);
+}
+
 void *torsh_memory_new(size_t n, size_t n_bytes)
 {
 	return or_die(calloc(n ? n : 1, n_bytes));
@@ -36,23 +44,23 @@ void *torsh_memory_new(size_t n, size_t n_bytes)
 
 void *torsh_memory_table(size_t n, size_t n_bytes)
 {
-	void *items;
+	void *items = torsh_memory_new(n, n_bytes);
 
-	if (n < HUGE_PAGE / n_bytes || n > SIZE_MAX / 2 / n_bytes)
-		return torsh_memory_new(n, n_bytes);
-	n_bytes = (n * n_bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-	items = or_die(aligned_alloc(HUGE_PAGE, n_bytes));
-	ask_for_huge_pages(items, n_bytes);
-	return memset(items, 0, n_bytes);
+	ask_for_huge_pages(items, n * n_bytes);
+	return items;
 }
 
 void *torsh_memory_lines(size_t n, size_t n_bytes)
 {
-	size_t n_all = (n * n_bytes + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
+	size_t n_all = n * n_bytes, alignment = n_all < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE;
+	void *items;
 
-	if (n_all >= HUGE_PAGE)
-		return torsh_memory_table(n, n_bytes);
-	return memset(or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
+	if (n > SIZE_MAX / 2 / n_bytes)
+		or_die(NULL);
+	n_all = (n_all + alignment - 1) & ~(alignment - 1);
+	items = or_die(aligned_alloc(alignment, n_all));
+	ask_for_huge_pages(items, n_all);
+	return memset(items, 0, n_all);
 }
 
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)

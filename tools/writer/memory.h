@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Before anything else is allocated: large blocks get pages of their own, which come zeroed and grow without a copy. */
+void torsh_memory_start(void);
+
 /* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What there is to compare with, and how a program is run: bare, under the agent, and under each peer, taking turns."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / os.environ.get("BUILD", "build")
+BENCH = BUILD / "bench"
+WORK = BENCH / "work"
+OUTPUT, MEMRAY_OUTPUT = WORK / "out", WORK / "memray.bin"
+WORKLOADS = ROOT / "test/bench/workloads"
+AGENT, NOOP, TORSH, WRITER = BUILD / "libtorshagent.so", BENCH / "libnoop_agent.so", BUILD / "torsh", BUILD / "torsh-writer"
+MEMRAY_VENV = ROOT / "build/bench-venv"  # kept by `make clean`
+
+BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack full"
+OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
+MEMRAY, MEMRAY_OBJECTS = "memray", "memray, each object"
+
+
+class Options:
+    rounds = 5
+    is_smoke = False
+
+
+def output_of(command, timeout_s=60):
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def scaled(n):
+    return max(1, n // 100) if Options.is_smoke else n
+
+
+# ---- tools ------------------------------------------------------------------------------------------------------------
+
+def heaptrack_record_option():
+    """--raw in 1.4, --record-only in 1.5; None where there is no heaptrack."""
+    text = output_of(["heaptrack", "--help"])
+    for option in ("--record-only", "--raw"):
+        if option in text:
+            return option
+    return None
+
+
+def install_memray():
+    """A Python with memray, or None with a word on stderr."""
+    python = MEMRAY_VENV / "bin/python3"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", MEMRAY_VENV], check=True)
+    if has_module(python, "memray"):
+        return python
+    print("installing memray and numpy from PyPI into", MEMRAY_VENV, file=sys.stderr)
+    if subprocess.run([python, "-m", "pip", "install", "--quiet", "memray", "numpy"]).returncode:
+        print("memray could not be installed: its column stays empty", file=sys.stderr)
+        return None
+    return python
+
+
+def torch_python():
+    found = subprocess.run([ROOT / "test/demo/python", "--no-download"], stdout=subprocess.PIPE, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def has_module(python, module):
+    return subprocess.run([python, "-c", f"import {module}"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Machine:
+    """What is here to compare with."""
+
+    def __init__(self):
+        self.heaptrack_option = heaptrack_record_option()
+        self.memray_python = install_memray()
+        self.python = str(self.memray_python or sys.executable)
+        self.torch_python = torch_python()
+        self.numpy_python = next((p for p in (self.python, self.torch_python) if p and has_module(p, "numpy")), None)
+
+    def memray_path(self, python):
+        """PYTHONPATH with which another Python finds memray, or None when it is of another version."""
+        if not self.memray_python:
+            return None
+        version = "import sys; print('%d.%d' % sys.version_info[:2])"
+        ours, theirs = (output_of([p, "-c", version]).strip() for p in (self.memray_python, python))
+        return str(MEMRAY_VENV / f"lib/python{ours}/site-packages") if ours == theirs else None
+
+
+# ---- one run of one program -------------------------------------------------------------------------------------------
+
+def writers():
+    """Pids of the writers that run from this build."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "exe") == str(WRITER):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def wait_for_writers():
+    """The next measurement must not share the machine with what this one left."""
+    deadline = time.monotonic() + 300
+    while writers():
+        if time.monotonic() > deadline:
+            sys.exit("a writer did not end")
+        time.sleep(0.01)
+
+
+class Program:
+    """A workload: a command, and the environment that it always has."""
+
+    def __init__(self, name, command, env=None, is_python=False):
+        self.name, self.command, self.env, self.is_python = name, [str(c) for c in command], env or {}, is_python
+
+
+class Mode:
+    """A way to run a program: how its command and environment change."""
+
+    def __init__(self, name, machine):
+        self.name, self.machine = name, machine
+
+    def is_possible(self, program):
+        if self.name in (RAW, FULL):
+            return self.machine.heaptrack_option is not None
+        if self.name in (MEMRAY, MEMRAY_OBJECTS):
+            return program.is_python and self.machine.memray_path(program.command[0]) is not None
+        return True
+
+    def command(self, program):
+        if self.name == RAW:
+            return ["heaptrack", self.machine.heaptrack_option, "-o", str(WORK / "heaptrack"), *program.command]
+        if self.name == FULL:
+            return ["heaptrack", "-o", str(WORK / "heaptrack"), *program.command]
+        if self.name in (MEMRAY, MEMRAY_OBJECTS):
+            run = ["-m", "memray", "run", "--native", "-q", "-f", "-o", str(MEMRAY_OUTPUT)]
+            objects = ["--trace-python-allocators"] if self.name == MEMRAY_OBJECTS else []
+            return [program.command[0], *run, *objects, *program.command[1:]]
+        return program.command
+
+    def environment(self, program):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORSH_", "LD_", "MALLOC_", "PYTHON"))}
+        env = dict(kept, **program.env)
+        if self.name == NOOP_MODE:
+            env["LD_PRELOAD"] = str(NOOP)
+        if self.name in (OURS, NATIVE, OURS_OBJECTS):
+            env.update(LD_PRELOAD=str(AGENT), TORSH_PROFILER_OUTPUT=str(OUTPUT), TORSH_PROFILER_SUMMARY="0")
+        if self.name == NATIVE:
+            env["TORSH_PROFILER_ACTIVITIES"] = "heap,vm"
+        if self.name == OURS_OBJECTS:
+            env["TORSH_PROFILER_PYTHON_ALLOCATORS"] = "1"
+        if self.name in (MEMRAY, MEMRAY_OBJECTS):
+            env["PYTHONPATH"] = self.machine.memray_path(program.command[0])
+        return env
+
+
+class Run:
+    def __init__(self, wall_s, text, lag_s):
+        self.wall_s, self.text, self.lag_s = wall_s, text, lag_s
+
+
+def run_once(program, mode, more_env=None):
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    env = dict(mode.environment(program), **(more_env or {}))
+    # Files, not pipes: a pipe would make this wait for whatever else holds its other end.
+    with open(WORK / "stdout", "w+") as stdout, open(WORK / "stderr", "w+") as stderr:
+        started = time.perf_counter()
+        status = subprocess.run(mode.command(program), env=env, cwd=WORK, stdin=subprocess.DEVNULL, stdout=stdout,
+                                stderr=stderr).returncode
+        ended = time.perf_counter()
+    wait_for_writers()
+    lag_s = time.perf_counter() - ended
+    if status:
+        said = (WORK / "stderr").read_text(errors="replace")[-300:]
+        print(f"{program.name} under {mode.name}: status {status}: {said}", file=sys.stderr)
+        return None
+    return Run(ended - started, (WORK / "stdout").read_text(errors="replace"), lag_s)
+
+
+def take_turns(program, modes, rounds):
+    """Runs of each mode, interleaved; a mode that fails once is left out. One run before reads the files in."""
+    runs = {mode.name: [] for mode in modes if mode.is_possible(program)}
+    run_once(program, modes[0])
+    for _ in range(rounds):
+        for mode in modes:
+            if mode.name not in runs:
+                continue
+            run = run_once(program, mode)
+            if run is None and mode.name == BARE:
+                sys.exit(f"{program.name} fails by itself")
+            if run is None:
+                del runs[mode.name]
+            else:
+                runs[mode.name].append(run)
+    print(f"measured: {program.name}", file=sys.stderr, flush=True)
+    return runs

@@ -208,6 +208,8 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 		kinds |= CHUNK_EVENTS;
 	if (chunk->end)
 		kinds |= CHUNK_END;
+	if (chunk->n_timeline)
+		kinds |= CHUNK_TIMELINE;
 	return (uint16_t)kinds;
 }
 

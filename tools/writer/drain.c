@@ -178,6 +178,20 @@ static void write_events(struct drain *drain, struct target *target, uint32_t n_
 	look_for_stops(drain);
 }
 
+static void write_timeline(struct drain *drain, struct target *target, uint32_t n_least)
+{
+	struct tally *tally = &target->tally;
+
+	if (!torsh_rows_timeline(drain->file, target, n_least) && !tally->timeline_failed)
+		return;
+	if (!tally->timeline_failed)
+		tally->timeline_failed = -ENOSPC;
+	torsh_tally_note(tally, "not all of the timeline was kept in the recording: %s", strerror(-tally->timeline_failed));
+	torsh_timeline_destroy(tally->timeline);
+	tally->timeline = NULL;
+	look_for_stops(drain);
+}
+
 static uint64_t larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -211,6 +225,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 			continue;
 		target->n_written = target->tally.n_folded;
 		write_events(drain, target, 1);
+		write_timeline(drain, target, 1);
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
@@ -429,6 +444,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	look_at_parent(drain, target);
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
+	write_timeline(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
 	torsh_rows_symbols(drain->file, target, drain->book);
 	look_for_stops(drain);
@@ -466,6 +482,7 @@ static struct target_pass drain_all(struct drain *drain)
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		write_events(drain, target, EVENTS_CHUNK);
+		write_timeline(drain, target, EVENTS_CHUNK);
 		if (target->is_drained)
 			finish_target(drain, i);
 	}

@@ -152,6 +152,29 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 	return result ? n_events : 0;
 }
 
+uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least)
+{
+	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct timeline_writer *timeline = target->tally.timeline;
+	uint32_t n_events;
+	int result;
+
+	if (!timeline || torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
+		return 0;
+	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
+	if (result)
+		return n_events;
+	row.has_columns = 1;
+	ROWS_SET(&row, process, target->number);
+	ROWS_SET(&row, n_events, n_events);
+	chunk.n_timeline = 1;
+	chunk.timeline = &rows;
+	result = torsh_recording_append(file, &chunk, RECORDING_EVENTS);
+	free(row.columns.data);
+	return result ? n_events : 0;
+}
+
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end)
 {
 	Torsh__End row = TORSH__END__INIT;

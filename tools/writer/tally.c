@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/tally.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ void torsh_tally_destroy(struct tally *tally)
 	torsh_heap_destroy(&tally->heap);
 	torsh_mappings_destroy(&tally->mappings);
 	torsh_columns_destroy(tally->columns);
+	torsh_timeline_destroy(tally->timeline);
 	for (uint32_t i = 0; i < tally->n_notes; i++)
 		free(tally->notes[i]);
 	free(tally->threads);
@@ -145,6 +147,47 @@ static void keep_event(struct tally *tally, const struct intake *intake, uint32_
 		tally->columns_failed = result;
 }
 
+/* Labels become numbers that the recording has. */
+static void number_labels(struct code_table *code, struct event *event)
+{
+#define NUMBER_u32(field)
+#define NUMBER_i32(field)
+#define NUMBER_u64(field)
+#define NUMBER_label(field) (field) = torsh_code_label(code, field);
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)           \
+	case EVENT_##NAME: {                  \
+		struct event_##name *e = &event->name; \
+		(void)e;
+#define FIELD(type, field) NUMBER_##type(e->field)
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+static void keep_timeline(struct tally *tally, const struct intake *intake, const struct intake_event *event,
+			  const struct event *cold, uint64_t stamp)
+{
+	struct timeline_event row = {
+		.at_ns = torsh_ticks_to_ns(&tally->clock, stamp),
+		.thread = intake->thread,
+		.stack = cold->id == EVENT_OP_BEGIN && cold->op_begin.flags & OP_HAS_STACK ? event->place : 0,
+		.event = *cold,
+	};
+
+	if (tally->timeline_failed)
+		return;
+	if (!tally->timeline)
+		tally->timeline = torsh_timeline_create();
+	number_labels(&tally->code, &row.event);
+	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, &row) : -ENOMEM;
+}
+
 static uint64_t take_stamp(struct tally *tally, uint64_t stamp)
 {
 	if (__builtin_expect(stamp < tally->last_stamp, 0)) {
@@ -163,6 +206,10 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	uint64_t stamp = take_stamp(tally, event->stamp);
 
 	tally->n_folded++;
+	if (EVENT_IS_TIMELINE(event->id)) {
+		keep_timeline(tally, intake, event, &intake->cold[i], stamp);
+		return;
+	}
 	if (tally->columns)
 		keep_event(tally, intake, i, stamp);
 	switch (event->id) {

@@ -7,6 +7,7 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/report/growth.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
@@ -16,7 +17,24 @@
 static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
 			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
 			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
-			  "out and counted apart.";
+			  "out and counted apart. With --growth: stacks that leave blocks behind in step after "
+			  "step of a training, whether or not the process has ended.";
+
+enum { KEY_GROWTH = 1 };
+
+static const struct argp_option own_options[] = {
+	{"growth", KEY_GROWTH, NULL, 0, "what grows from step to step, in bytes a step", 0},
+	{0},
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	(void)argument;
+	if (key != KEY_GROWTH)
+		return ARGP_ERR_UNKNOWN;
+	*(bool *)state->input = true;
+	return 0;
+}
 
 struct view {
 	const struct read_options *options;
@@ -195,23 +213,53 @@ static void print_text(const struct view *view)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 }
 
-int torsh_command_leaks(int argc, char **argv)
+static void show_growth(const struct read_options *options, const struct reading *reading)
 {
-	struct read_options options = {0};
-	struct reading reading;
-	struct view view = {.options = &options, .reading = &reading};
+	struct growth growth = {.found.depth = options->depth, .found.view = options->view};
+	struct growth_view view = {
+		.profile = reading->profile,
+		.processes = reading->processes,
+		.n_processes = reading->n_processes,
+		.growth = &growth,
+	};
 
-	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
-	torsh_reading_open(&reading, &options);
-	view.leaks.found.depth = options.depth;
-	view.leaks.found.view = options.view;
-	torsh_leaks_find(&view.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
-	view.n_shown = torsh_options_choose(&options, &view.leaks.found, reading.symbols, TEXT_LIMIT);
-	if (options.is_json)
+	torsh_growth_find(&growth, reading->processes, reading->n_processes);
+	torsh_holders_merge_stacks(&growth.found, reading->symbols);
+	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
+	if (options->is_json)
+		torsh_growth_json(&view);
+	else
+		torsh_growth_text(&view);
+	torsh_growth_free(&growth);
+}
+
+static void show_leaks(struct read_options *options, const struct reading *reading)
+{
+	struct view view = {.options = options, .reading = reading};
+
+	view.leaks.found.depth = options->depth;
+	view.leaks.found.view = options->view;
+	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
+	view.n_shown = torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
+	if (options->is_json)
 		print_json(&view);
 	else
 		print_text(&view);
 	torsh_leaks_free(&view.leaks);
+}
+
+int torsh_command_leaks(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	bool is_growth = false;
+
+	torsh_options_parse(argc, argv, doc, own_options, parse_own, &is_growth, &options);
+	torsh_reading_open(&reading, &options);
+	if (is_growth)
+		show_growth(&options, &reading);
+	else
+		show_leaks(&options, &reading);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -70,6 +70,19 @@ struct profile_mapping {
 	uint64_t total_bytes;
 };
 
+/* See Growth. */
+struct profile_survivors {
+	uint32_t stack;
+	bool is_tensor;
+	uint64_t parts, late_blocks, late_bytes;
+};
+
+struct profile_steps {
+	uint32_t rule; /* 0: nothing is known of steps */
+	uint32_t n_parts;
+	uint64_t n_steps, late_steps;
+};
+
 struct profile_thread {
 	uint32_t tid;
 	char *name;
@@ -168,6 +181,8 @@ struct profile_process {
 	bool has_live, usable_is_known;
 	uint64_t live_ns;
 	struct profile_rows live; /* struct profile_live */
+	struct profile_steps steps;
+	struct profile_rows survivors; /* struct profile_survivors */
 	struct profile_vm vm;
 	struct profile_rows mappings; /* struct profile_mapping */
 	struct profile_thread *threads;

@@ -26,6 +26,7 @@ struct heap_site {
 	uint64_t allocs, alloc_bytes;
 	uint64_t temporary, temporary_bytes;
 	uint32_t is_changed; /* since the last checkpoint */
+	uint32_t is_of_tensors; /* a framework's allocator said that it gave out one of its blocks */
 };
 
 /* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */

@@ -89,6 +89,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	Torsh__Mappings mappings = TORSH__MAPPINGS__INIT, *mappings_row = &mappings;
 	Torsh__Threads threads = TORSH__THREADS__INIT, *threads_row = &threads;
 	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
+	Torsh__Growth growth = TORSH__GROWTH__INIT, *growth_row = &growth;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_memory memory = {0}, sites_memory = {0};
 
@@ -106,6 +107,8 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	torsh_rows_put_series(&series, &memory, target);
 	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
 	chunk.n_threads = chunk.n_series = 1;
+	chunk.n_growth = torsh_rows_put_growth(&growth, &memory, target) != 0;
+	chunk.growth = &growth_row;
 	chunk.process = &processes;
 	chunk.stack_totals = &sites_row;
 	chunk.heap = &heaps;

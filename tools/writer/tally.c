@@ -31,6 +31,7 @@ void torsh_tally_destroy(struct tally *tally)
 	torsh_mappings_destroy(&tally->mappings);
 	torsh_columns_destroy(tally->columns);
 	torsh_timeline_destroy(tally->timeline);
+	torsh_steps_destroy(&tally->steps);
 	for (uint32_t i = 0; i < tally->n_notes; i++)
 		free(tally->notes[i]);
 	free(tally->threads);
@@ -170,6 +171,37 @@ static void number_labels(struct code_table *code, struct event *event)
 	}
 }
 
+static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
+{
+	const struct live_block *block;
+
+	if (tensor->is_free || tensor->device || !tensor->address)
+		return;
+	block = torsh_live_find(&tally->heap.live, tensor->address);
+	if (block)
+		tally->heap.sites[block->site].is_of_tensors = 1;
+}
+
+/* What the totals take from an event of the timeline; its labels are numbers already. */
+static void learn(struct tally *tally, const struct event *event, uint64_t stamp)
+{
+	uint32_t label;
+
+	switch (event->id) {
+	case EVENT_STEP:
+		torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
+		break;
+	case EVENT_OP_BEGIN:
+		label = event->op_begin.name;
+		if (event->op_begin.scope == OP_USER && label)
+			torsh_steps_scope(&tally->steps, label, tally->code.functions[label - 1].name, stamp);
+		break;
+	case EVENT_TENSOR:
+		mark_tensor(tally, &event->tensor);
+		break;
+	}
+}
+
 static void keep_timeline(struct tally *tally, const struct intake *intake, const struct intake_event *event,
 			  const struct event *cold, uint64_t stamp)
 {
@@ -180,11 +212,12 @@ static void keep_timeline(struct tally *tally, const struct intake *intake, cons
 		.event = *cold,
 	};
 
+	number_labels(&tally->code, &row.event);
+	learn(tally, &row.event, stamp);
 	if (tally->timeline_failed)
 		return;
 	if (!tally->timeline)
 		tally->timeline = torsh_timeline_create();
-	number_labels(&tally->code, &row.event);
 	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, &row) : -ENOMEM;
 }
 

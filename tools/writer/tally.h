@@ -14,6 +14,7 @@
 #include "tools/writer/joint.h"
 #include "tools/writer/mappings.h"
 #include "tools/writer/series.h"
+#include "tools/writer/step_marks.h"
 #include "tools/writer/ticks.h"
 
 #define TALLY_NOTES_MAX 64u
@@ -61,6 +62,7 @@ struct tally {
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept */
+	struct step_marks steps;
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
 };

@@ -321,6 +321,8 @@ static void apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 			.base_bytes = row->base_bytes[i],
 			.delta_blocks = row->delta_blocks[i],
 			.delta_bytes = row->delta_bytes[i],
+			.operator = i < row->n_in_operator ? row->in_operator[i] : 0,
+			.module = i < row->n_in_module ? row->in_module[i] : 0,
 		};
 	}
 }

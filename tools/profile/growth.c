@@ -2,10 +2,6 @@
 /* See tools/profile/growth.h. */
 #include "tools/profile/growth.h"
 
-#include <string.h>
-
-#include "tools/die.h"
-
 /* The parts of one quarter of the run. */
 static uint64_t quarter(uint32_t which, uint32_t n)
 {
@@ -33,7 +29,6 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n)
 static void add_process(struct growth *growth, const struct profile_process *process)
 {
 	const struct profile_survivors *survivors = process->survivors.items;
-	struct holders *found = &growth->found;
 
 	if (process->steps.n_steps > growth->n_steps)
 		growth->n_steps = process->steps.n_steps;
@@ -43,13 +38,12 @@ static void add_process(struct growth *growth, const struct profile_process *pro
 	for (size_t i = 0; i < process->survivors.n; i++) {
 		if (!torsh_growth_is_steady(survivors[i].parts, process->steps.n_parts))
 			continue;
-		found->items = torsh_need_room(found->items, found->n, &found->n_room, sizeof(*found->items));
-		found->items[found->n++] = (struct holder){
-			.process = process,
-			.stack = survivors[i].stack,
-			.blocks = survivors[i].late_blocks,
-			.bytes = survivors[i].late_bytes,
-		};
+		torsh_holders_add(&growth->found, &(struct holder){
+							  .process = process,
+							  .stack = survivors[i].stack,
+							  .blocks = survivors[i].late_blocks,
+							  .bytes = survivors[i].late_bytes,
+						  });
 	}
 }
 

@@ -16,6 +16,7 @@
 #include "recording.pb-c.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
+#define PROFILE_SEVERAL UINT32_MAX /* in place of a label: not always the same */
 #define PROFILE_SIZE_CLASSES 65
 
 struct profile_module {
@@ -52,6 +53,7 @@ struct profile_total {
 	uint64_t temporary, temporary_bytes;
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
+	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
 };
 
 /* Blocks of one stack that were live when the last Live was written. */

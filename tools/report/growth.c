@@ -26,6 +26,8 @@ static cJSON *make_grown(const struct holder *holder)
 	torsh_json_set(grown, "kind", torsh_json_text(torsh_growth_is_tensor(holder) ? "tensor" : "block"));
 	torsh_json_set(grown, "bytes", torsh_json_u64(holder->bytes));
 	torsh_json_set(grown, "blocks", torsh_json_u64(holder->blocks));
+	torsh_json_set(grown, "operator", torsh_json_text(torsh_holder_operator(holder)));
+	torsh_json_set(grown, "module", torsh_json_text(torsh_holder_module(holder)));
 	torsh_json_set(grown, "pid", torsh_json_u64(holder->process->pid));
 	torsh_json_set(grown, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
 	return grown;

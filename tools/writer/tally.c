@@ -32,6 +32,7 @@ void torsh_tally_destroy(struct tally *tally)
 	torsh_columns_destroy(tally->columns);
 	torsh_timeline_destroy(tally->timeline);
 	torsh_steps_destroy(&tally->steps);
+	torsh_scopes_destroy(&tally->scopes);
 	for (uint32_t i = 0; i < tally->n_notes; i++)
 		free(tally->notes[i]);
 	free(tally->threads);
@@ -183,10 +184,11 @@ static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
 }
 
 /* What the totals take from an event of the timeline; its labels are numbers already. */
-static void learn(struct tally *tally, const struct event *event, uint64_t stamp)
+static void learn(struct tally *tally, struct heap_flow *flow, const struct event *event, uint64_t stamp)
 {
 	uint32_t label;
 
+	flow->scope = torsh_scopes_take(&tally->scopes, flow->number, event);
 	switch (event->id) {
 	case EVENT_STEP:
 		torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
@@ -202,7 +204,7 @@ static void learn(struct tally *tally, const struct event *event, uint64_t stamp
 	}
 }
 
-static void keep_timeline(struct tally *tally, const struct intake *intake, const struct intake_event *event,
+static void keep_timeline(struct tally *tally, struct intake *intake, const struct intake_event *event,
 			  const struct event *cold, uint64_t stamp)
 {
 	struct timeline_event row = {
@@ -213,7 +215,7 @@ static void keep_timeline(struct tally *tally, const struct intake *intake, cons
 	};
 
 	number_labels(&tally->code, &row.event);
-	learn(tally, &row.event, stamp);
+	learn(tally, &intake->heap, &row.event, stamp);
 	if (tally->timeline_failed)
 		return;
 	if (!tally->timeline)
@@ -279,6 +281,8 @@ void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
 	struct tally_thread *thread = &tally->threads[intake->thread];
 
 	torsh_heap_realloc_failed(&tally->heap, &intake->heap, tally->last_stamp);
+	torsh_scopes_end(&tally->scopes, intake->heap.number);
+	intake->heap.scope = NULL;
 	thread->end_stamp = intake->codec.stamp;
 	thread->allocs = intake->heap.allocs;
 	thread->alloc_bytes = intake->heap.alloc_bytes;

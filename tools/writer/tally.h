@@ -63,6 +63,7 @@ struct tally {
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept */
 	struct step_marks steps;
+	struct scopes scopes;
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/key_map.h"
+#include "agent/label.h"
 #include "agent/probe.h"
 #include "agent/process.h"
 #include "agent/python_lines.h"
@@ -16,7 +17,6 @@
 #define TEXT_IS_COMPACT(state) ((state) >> 5 & 1u)
 #define TEXT_IS_ASCII(state) ((state) >> 6 & 1u)
 
-static struct key_map texts; /* hash of the bytes -> offset << 32 | length */
 static struct key_map codes; /* hash of names and line -> index + 1 */
 static struct key_map lines; /* code << 32 | line + 1 -> id + 1 */
 
@@ -110,34 +110,6 @@ static size_t read_text(uintptr_t text, char *out, size_t n_out)
 	return n;
 }
 
-static uint64_t hash_bytes(const char *bytes, size_t n)
-{
-	uint64_t hash = n;
-
-	for (size_t i = 0; i < n; i += 8) {
-		uint64_t word = 0;
-
-		memcpy(&word, bytes + i, n - i < 8 ? n - i : 8);
-		hash = torsh_key_map_mix(hash, word);
-	}
-	return hash | 1;
-}
-
-/* The piece of the channel's text area that holds these bytes. */
-static struct channel_text intern(const char *bytes, size_t n)
-{
-	struct channel *channel = &torsh_process->channel;
-	uint64_t key = hash_bytes(bytes, n), value = torsh_key_map_find(&texts, key);
-	struct channel_text text = {.offset = (uint32_t)(value >> 32), .length = (uint32_t)value};
-
-	if (value && text.length == n && !memcmp(channel->text + text.offset, bytes, n))
-		return text;
-	text = torsh_channel_add_text(channel, bytes, n);
-	if (!value && text.length)
-		torsh_key_map_add(&texts, key, (uint64_t)text.offset << 32 | text.length);
-	return text;
-}
-
 /* ---- codes and lines ---- */
 
 static bool is_same_code(const struct channel_code *code, struct channel_text name, struct channel_text file,
@@ -154,7 +126,8 @@ static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 	struct channel *channel = &torsh_process->channel;
 	size_t n_name = read_text(read_word(code, at->code_name), scratch->name, sizeof(scratch->name));
 	size_t n_file = read_text(read_word(code, at->code_file), scratch->file, sizeof(scratch->file));
-	struct channel_text name = intern(scratch->name, n_name), file = intern(scratch->file, n_file);
+	struct channel_text name = torsh_label_text(scratch->name, n_name);
+	struct channel_text file = torsh_label_text(scratch->file, n_file);
 	uint32_t first_line = read_u32(code, at->code_first_line), index;
 	uint64_t key = torsh_key_map_mix((uint64_t)name.offset << 32 | file.offset, first_line);
 	uint64_t value = torsh_key_map_find(&codes, key);

@@ -194,8 +194,8 @@ _Static_assert(sizeof(struct channel_module) == 72, "channel_module is part of t
 #define CHANNEL_NO_MODULE UINT32_MAX
 
 /*
- * A function of an interpreted language, as its own code object names it. Claimed by moving n_codes, then written: it
- * is there once an address that names it is there.
+ * A function of an interpreted language, as its own code object names it; or a label of the timeline's events, which
+ * has a name only. Claimed by moving n_codes, then written: it is there once an address or an event that names it is there.
  */
 struct channel_code {
 	struct channel_text name; /* qualified where the interpreter knows that */

@@ -178,6 +178,7 @@ static uint64_t read_field(struct reader *in, uint32_t n)
 #define READ_u32(in) (uint32_t)read_field(in, 4)
 #define READ_i32(in) (int32_t)(uint32_t)read_field(in, 4)
 #define READ_u64(in) read_field(in, 8)
+#define READ_label(in) (uint32_t)read_field(in, 4)
 
 static void unpack(struct reader *in, struct event *event)
 {
@@ -199,6 +200,7 @@ static void unpack(struct reader *in, struct event *event)
 #undef READ_u32
 #undef READ_i32
 #undef READ_u64
+#undef READ_label
 
 static int unpack_stack(struct reader *payload, struct event *event, struct codec_stack *stack)
 {

@@ -10,6 +10,7 @@
 typedef uint32_t torsh_wire_u32;
 typedef int32_t torsh_wire_i32;
 typedef uint64_t torsh_wire_u64;
+typedef uint32_t torsh_wire_label;
 
 enum event_id {
 #define EVENT(id, NAME, name, text) EVENT_##NAME = id,
@@ -41,6 +42,25 @@ enum alloc_entry {
 	ALLOC_ALIGNED, /* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
 	N_ALLOC_ENTRIES
 };
+
+/* Is it one of the timeline's? */
+#define EVENT_IS_TIMELINE(id) ((id) >= 32 && (id) < 56)
+
+/* Who spoke of a range, a mark or a value. */
+enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
+
+enum range_payload { PAYLOAD_NONE, PAYLOAD_U64, PAYLOAD_I64, PAYLOAD_F64 };
+
+enum value_kind { VALUE_SCALAR, VALUE_COUNTER, VALUE_SAMPLE /* of a histogram */ };
+
+/* RecordFunction's scopes that mean something here: op_begin.scope. */
+enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
+
+#define OP_NO_SEQUENCE UINT64_MAX
+
+/* op_begin.flags */
+#define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
+#define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
 
 enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
 

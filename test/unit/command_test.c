@@ -40,9 +40,11 @@ static int write_recording(void **state)
 	stack = fixture_stack(first, "leak@/opt/program main@/opt/program");
 	fixture_live(first, stack, 10, 10240);
 	fixture_total(first, stack, 1, 4, 4096, 6, 6144);
+	fixture_survivors(first, stack, UINT64_MAX, 96, 48 * 1024, 1);
 	stack = fixture_stack(first, "_ZN1a4leakEv@/opt/program main@/opt/program");
 	fixture_live(first, stack, 1, 100);
 	fixture_total(first, stack, 2, 1, 100, 0, 0);
+	fixture_survivors(first, stack, 0xffffff, 8, 8000, 0);
 	stack = fixture_stack(first, "?@/opt/program main@/opt/program");
 	fixture_live(first, stack, 2, 30);
 	fixture_total(first, stack, 2, 2, 30, 0, 0);
@@ -224,6 +226,32 @@ static void options_narrow_leaks_down(void **state)
 	cJSON_Delete(json);
 }
 
+static void what_grows_is_told_by_the_step(void **state)
+{
+	const cJSON *grown;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(leaks, directory, "--growth", "--json"), 0);
+	assert_schema("leaks-growth");
+	json = parse_output();
+	assert_int_equal(number_of(json, "steps"), 65);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "growth")), 1);
+	grown = item_of(json, "growth", 0);
+	assert_int_equal(number_of(grown, "bytes_per_step"), 1024);
+	assert_int_equal(number_of(grown, "blocks_per_step"), 2);
+	assert_int_equal(number_of(grown, "steps"), 48);
+	assert_string_equal(text_of(grown, "kind"), "tensor");
+	assert_string_equal(text_of(item_of(grown, "stack", 0), "function"), "leak");
+	cJSON_Delete(json);
+	assert_int_equal(RUN(leaks, directory, "--growth"), 0);
+	assert_non_null(strstr(output, "What grows, over 65 steps"));
+	assert_non_null(strstr(output, "1.00 KiB a step in 2 tensors"));
+	/* The child said nothing of steps. */
+	assert_int_equal(RUN(leaks, directory, "--growth", "--pid", "200"), 0);
+	assert_non_null(strstr(output, "No steps are known"));
+}
+
 static void the_peak_is_that_of_the_highest_process(void **state)
 {
 	cJSON *json;
@@ -308,7 +336,7 @@ static void dump_prints_an_object_a_line(void **state)
 		if (!schema_check_text(&check, "tools/schema/dump.json", line))
 			fail_msg("%s", check.problem);
 	}
-	assert_int_equal(n, 2 * 9 + 2);
+	assert_int_equal(n, 2 * 10 + 2);
 }
 
 static void wrong_usage_ends_with_2(void **state)
@@ -368,6 +396,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_are_those_of_all_processes),
 		cmocka_unit_test(options_narrow_leaks_down),
+		cmocka_unit_test(what_grows_is_told_by_the_step),
 		cmocka_unit_test(the_peak_is_that_of_the_highest_process),
 		cmocka_unit_test(reports_for_people_name_what_was_left_out),
 		cmocka_unit_test(the_overview_fits_its_schema),

@@ -21,7 +21,7 @@
 #define N_EVENTS 600u
 #define N_SESSIONS 1500u
 
-struct event {
+struct turn {
 	uint32_t process, place, site;
 	uint64_t size; /* 0: the block ends; a process's last event ends it */
 	int is_last;
@@ -62,7 +62,7 @@ static void look_at_peak(struct replay *replay, uint64_t stamp)
 	memcpy(replay->peak_of, of, sizeof(of));
 }
 
-static void replay_event(struct replay *replay, const struct event *event, uint64_t stamp)
+static void replay_event(struct replay *replay, const struct turn *event, uint64_t stamp)
 {
 	if (event->is_last)
 		memset(replay->sizes[event->process], 0, sizeof(replay->sizes[event->process]));
@@ -73,7 +73,7 @@ static void replay_event(struct replay *replay, const struct event *event, uint6
 }
 
 /* Of a process only what it did since it began and before it ended. */
-static void make_events(struct event *events, uint64_t *random)
+static void make_events(struct turn *events, uint64_t *random)
 {
 	uint32_t ends[N_PROCESSES];
 
@@ -83,7 +83,7 @@ static void make_events(struct event *events, uint64_t *random)
 		uint32_t p = (uint32_t)random_below(random, N_PROCESSES);
 		int is_alive = i < ends[p];
 
-		events[i] = (struct event){
+		events[i] = (struct turn){
 			.process = p,
 			.place = (uint32_t)random_below(random, N_PLACES),
 			.site = (uint32_t)random_below(random, N_SITES),
@@ -109,7 +109,7 @@ static void destroy(struct process *process)
 	torsh_stacks_destroy(&process->stacks);
 }
 
-static void fold(struct process *process, const struct event *event, uint64_t stamp)
+static void fold(struct process *process, const struct turn *event, uint64_t stamp)
 {
 	uint64_t address = 0x1000 + 16 * event->place;
 
@@ -134,7 +134,7 @@ static void fold(struct process *process, const struct event *event, uint64_t st
 }
 
 /* Fold the process's events up to number `until`, stamps being numbers and 1. */
-static void fold_some(struct process *process, uint32_t number, const struct event *events, uint32_t until)
+static void fold_some(struct process *process, uint32_t number, const struct turn *events, uint32_t until)
 {
 	for (; process->next < until; process->next++) {
 		if (events[process->next].process == number)
@@ -186,7 +186,7 @@ static void compare(struct joint *joint, const struct replay *replay, const stru
 static void check_session(uint64_t seed)
 {
 	struct process processes[N_PROCESSES];
-	struct event events[N_EVENTS];
+	struct turn events[N_EVENTS];
 	struct replay replay;
 	struct joint joint = {0};
 	uint64_t random = seed;
@@ -236,10 +236,10 @@ static void a_change_that_comes_late_counts_from_then_on(void **state)
 		begin(&processes[p]);
 		processes[p].member = torsh_joint_add(&joint, &processes[p].heap, p);
 	}
-	fold(&processes[0], &(struct event){.size = 100}, 10);
-	fold(&processes[0], &(struct event){.size = 0}, 20);
+	fold(&processes[0], &(struct turn){.size = 100}, 10);
+	fold(&processes[0], &(struct turn){.size = 0}, 20);
 	torsh_joint_settle(&joint, 30);
-	fold(&processes[1], &(struct event){.size = 70}, 15);
+	fold(&processes[1], &(struct turn){.size = 70}, 15);
 	torsh_joint_settle(&joint, UINT64_MAX);
 	torsh_axis_settle(&joint.axis);
 	assert_int_equal(joint.late_changes, 1);
@@ -258,15 +258,15 @@ static void processes_that_had_nothing_at_the_peak_are_forgotten(void **state)
 	(void)state;
 	begin(&first);
 	first.member = torsh_joint_add(&joint, &first.heap, 0);
-	fold(&first, &(struct event){.size = 1000000}, 1);
+	fold(&first, &(struct turn){.size = 1000000}, 1);
 	for (uint32_t i = 1; i < 1000; i++) {
 		struct process other;
 
 		begin(&other);
 		other.member = torsh_joint_add(&joint, &other.heap, i);
 		/* The peak is in the hundredth. */
-		fold(&other, &(struct event){.size = i == 100 ? 5000 : 10}, 2 * i);
-		fold(&other, &(struct event){.is_last = 1}, 2 * i + 1);
+		fold(&other, &(struct turn){.size = i == 100 ? 5000 : 10}, 2 * i);
+		fold(&other, &(struct turn){.is_last = 1}, 2 * i + 1);
 		torsh_joint_settle(&joint, 2 * i + 2);
 		destroy(&other);
 	}

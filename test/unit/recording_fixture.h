@@ -27,6 +27,7 @@ struct fixture {
 	Torsh__Stacks stacks;
 	Torsh__StackTotals totals;
 	Torsh__Live live;
+	Torsh__Growth growth;
 	Torsh__Heap heap;
 	Torsh__Process process;
 	uint64_t bias[FIXTURE_MAX], start[FIXTURE_MAX], end[FIXTURE_MAX], ip[FIXTURE_MAX], offset[FIXTURE_MAX];
@@ -38,6 +39,9 @@ struct fixture {
 	uint32_t total_stack[FIXTURE_MAX], seen[FIXTURE_MAX], live_stack[FIXTURE_MAX];
 	uint64_t columns[16][FIXTURE_MAX];
 	int64_t signed_columns[2][FIXTURE_MAX];
+	uint32_t grown_stack[FIXTURE_MAX];
+	uint64_t parts[FIXTURE_MAX], late_blocks[FIXTURE_MAX], late_bytes[FIXTURE_MAX];
+	protobuf_c_boolean is_tensor[FIXTURE_MAX];
 };
 
 static inline void fixture_start(struct fixture *fixture, uint32_t number, uint32_t pid)
@@ -50,6 +54,7 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	torsh__stacks__init(&fixture->stacks);
 	torsh__stack_totals__init(&fixture->totals);
 	torsh__live__init(&fixture->live);
+	torsh__growth__init(&fixture->growth);
 	torsh__heap__init(&fixture->heap);
 	torsh__process__init(&fixture->process);
 #define OF_PROCESS(message)               \
@@ -62,6 +67,7 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	OF_PROCESS(stacks)
 	OF_PROCESS(totals)
 	OF_PROCESS(live)
+	OF_PROCESS(growth)
 	OF_PROCESS(heap)
 	OF_PROCESS(process)
 #undef OF_PROCESS
@@ -230,6 +236,26 @@ static inline void fixture_live(struct fixture *fixture, uint32_t stack, uint64_
 	live->n_first_ns = live->n_last_ns = live->n_inherited_blocks = live->n_inherited_bytes = i + 1;
 }
 
+/* Survivors of 64 steps, 48 of them late, by the user's marks. */
+static inline void fixture_survivors(struct fixture *fixture, uint32_t stack, uint64_t parts, uint64_t blocks,
+				     uint64_t bytes, int is_tensor)
+{
+	Torsh__Growth *growth = &fixture->growth;
+	size_t i = growth->n_stack;
+
+	growth->has_rule = growth->has_n_steps = growth->has_part_count = growth->has_late_steps = 1;
+	growth->rule = 3;
+	growth->n_steps = 65;
+	growth->part_count = 64;
+	growth->late_steps = 48;
+	fixture->grown_stack[i] = stack;
+	fixture->parts[i] = parts;
+	fixture->late_blocks[i] = blocks;
+	fixture->late_bytes[i] = bytes;
+	fixture->is_tensor[i] = is_tensor;
+	growth->n_stack = growth->n_parts = growth->n_late_blocks = growth->n_late_bytes = growth->n_is_tensor = i + 1;
+}
+
 static inline void fixture_point(struct fixture *fixture)
 {
 	fixture->modules.path = fixture->path;
@@ -266,6 +292,11 @@ static inline void fixture_point(struct fixture *fixture)
 	fixture->live.last_ns = fixture->columns[LIVE_LAST];
 	fixture->live.inherited_blocks = fixture->columns[LIVE_INHERITED];
 	fixture->live.inherited_bytes = fixture->columns[LIVE_INHERITED_BYTES];
+	fixture->growth.stack = fixture->grown_stack;
+	fixture->growth.parts = fixture->parts;
+	fixture->growth.late_blocks = fixture->late_blocks;
+	fixture->growth.late_bytes = fixture->late_bytes;
+	fixture->growth.is_tensor = fixture->is_tensor;
 	fixture->live.has_usable_is_known = fixture->live.usable_is_known = 1;
 }
 
@@ -282,12 +313,13 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	Torsh__Stacks *stacks = &fixture->stacks;
 	Torsh__StackTotals *totals = &fixture->totals;
 	Torsh__Live *live = &fixture->live;
+	Torsh__Growth *growth = &fixture->growth;
 	Torsh__Heap *heap = &fixture->heap;
 	Torsh__Process *process = &fixture->process;
 
 	fixture_point(fixture);
 	chunk.n_process = chunk.n_modules = chunk.n_addresses = chunk.n_symbols = chunk.n_stacks = 1;
-	chunk.n_functions = chunk.n_stack_totals = chunk.n_live = chunk.n_heap = 1;
+	chunk.n_functions = chunk.n_stack_totals = chunk.n_live = chunk.n_heap = chunk.n_growth = 1;
 	chunk.process = &process;
 	chunk.modules = &modules;
 	chunk.functions = &functions;
@@ -297,6 +329,7 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	chunk.stack_totals = &totals;
 	chunk.live = &live;
 	chunk.heap = &heap;
+	chunk.growth = &growth;
 	return take(sink, &chunk);
 }
 

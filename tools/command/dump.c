@@ -17,6 +17,7 @@
 #include "tools/profile/read.h"
 #include "tools/report/json.h"
 #include "tools/store/events_columns.h"
+#include "tools/store/timeline_columns.h"
 #include "tools/store/recording_read.h"
 
 static const char doc[] = "Print everything in a recording, one JSON object a line: the messages of "
@@ -199,6 +200,7 @@ static void print_fields(const struct event *event)
 #define torsh_print_u32(name, value) printf(",\"%s\":%" PRIu32, name, value)
 #define torsh_print_i32(name, value) printf(",\"%s\":%" PRId32, name, value)
 #define torsh_print_u64(name, value) print_u64(name, value)
+#define torsh_print_label(name, value) torsh_print_u32(name, value)
 #define EVENT(id, NAME, name, text) \
 	case EVENT_##NAME: {        \
 		const struct event_##name *fields = &event->name;
@@ -213,6 +215,7 @@ static void print_fields(const struct event *event)
 #undef torsh_print_u32
 #undef torsh_print_i32
 #undef torsh_print_u64
+#undef torsh_print_label
 	default:
 		printf(",\"id\":%" PRIu32, event->id);
 	}
@@ -235,6 +238,14 @@ static const char *event_name(uint32_t id)
 	}
 }
 
+static void print_event(uint32_t process, uint64_t at_ns, uint32_t thread, uint32_t stack, const struct event *event)
+{
+	printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32 ",\"stack\":%" PRIu32,
+	       event_name(event->id), process, at_ns, thread, stack);
+	print_fields(event);
+	puts("}");
+}
+
 static void print_events(const Torsh__Events *events)
 {
 	struct columns_reader *reader;
@@ -243,19 +254,46 @@ static void print_events(const Torsh__Events *events)
 				    events->columns.len);
 
 	if (rc == 0) {
-		while ((rc = torsh_columns_next(reader, &event)) == 1) {
-			printf("{\"event\":\"%s\",\"process\":%" PRIu32 ",\"at_ns\":%" PRIu64 ",\"thread\":%" PRIu32
-			       ",\"stack\":%" PRIu32,
-			       event_name(event.event.id), events->process, event.at_ns, event.thread, event.stack);
-			print_fields(&event.event);
-			puts("}");
-		}
+		while ((rc = torsh_columns_next(reader, &event)) == 1)
+			print_event(events->process, event.at_ns, event.thread, event.stack, &event.event);
 		torsh_columns_close(reader);
 	}
 	if (rc < 0)
 		torsh_warn("%" PRIu32 " events of process %" PRIu32
 			   " are damaged: those that could be read are printed",
 			   events->n_events, events->process);
+}
+
+static void print_timeline(const Torsh__Timeline *timeline)
+{
+	struct timeline_reader *reader;
+	struct timeline_event event;
+	int rc = torsh_timeline_open(&reader, timeline->n_events, timeline->columns.data, timeline->columns.len);
+
+	if (rc == 0) {
+		while ((rc = torsh_timeline_next(reader, &event)) == 1)
+			print_event(timeline->process, event.at_ns, event.thread, event.stack, &event.event);
+		torsh_timeline_close(reader);
+	}
+	if (rc < 0)
+		torsh_warn("%" PRIu32 " events of the timeline of process %" PRIu32
+			   " are damaged: those that could be read are printed",
+			   timeline->n_events, timeline->process);
+}
+
+static bool print_as_events(const ProtobufCMessage *message, const struct dump_options *options)
+{
+	if (message->descriptor == &torsh__events__descriptor) {
+		if (!options->without_events)
+			print_events((const Torsh__Events *)message);
+		return true;
+	}
+	if (message->descriptor == &torsh__timeline__descriptor) {
+		if (!options->without_events)
+			print_timeline((const Torsh__Timeline *)message);
+		return true;
+	}
+	return false;
 }
 
 static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *options)
@@ -276,10 +314,8 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 		n = *(const size_t *)(at + field->quantifier_offset);
 		messages = *(ProtobufCMessage * *const *)(at + field->offset);
 		for (size_t k = 0; k < n; k++) {
-			if (messages[k]->descriptor != &torsh__events__descriptor)
+			if (!print_as_events(messages[k], options))
 				print_message(field->name, messages[k]);
-			else if (!options->without_events)
-				print_events((const Torsh__Events *)messages[k]);
 		}
 	}
 }
@@ -305,7 +341,7 @@ int torsh_command_dump(int argc, char **argv)
 	if (rc < 0)
 		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));
 	if (options.without_events)
-		torsh_recording_skip(reader, CHUNK_EVENTS);
+		torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
 		print_chunk(chunk, &options);
 		torsh__chunk__free_unpacked(chunk, NULL);

@@ -7,6 +7,7 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/report/growth.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
@@ -18,23 +19,37 @@ static const char doc[] = "Show the blocks that a recorded program had not freed
 			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
 			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
 			  "out and counted apart, and so is what was alive when a process became another program "
-			  "(exec): --at-exec shows that.";
+			  "(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
+			  "step of a training, whether or not the process has ended.";
 
-enum { KEY_AT_EXEC = 1 };
+enum { KEY_AT_EXEC = 1, KEY_GROWTH };
+
+struct own_choice {
+	bool is_at_exec, is_growth;
+};
 
 static const struct argp_option own_options[] = {
 	{"at-exec", KEY_AT_EXEC, NULL, 0, "show in place of leaks what was alive when a process became another program",
 	 0},
+	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
 	{0},
 };
 
 static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
+	struct own_choice *choice = state->input;
+
 	(void)argument;
-	if (key != KEY_AT_EXEC)
+	switch (key) {
+	case KEY_AT_EXEC:
+		choice->is_at_exec = true;
+		return 0;
+	case KEY_GROWTH:
+		choice->is_growth = true;
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	*(bool *)state->input = true;
-	return 0;
+	}
 }
 
 struct view {
@@ -227,23 +242,53 @@ static void print_text(const struct view *view)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 }
 
-int torsh_command_leaks(int argc, char **argv)
+static void show_growth(const struct read_options *options, const struct reading *reading)
 {
-	struct read_options options = {0};
-	struct reading reading;
-	struct view view = {.options = &options, .reading = &reading};
+	struct growth growth = {.found.depth = options->depth, .found.view = options->view};
+	struct growth_view view = {
+		.profile = reading->profile,
+		.processes = reading->processes,
+		.n_processes = reading->n_processes,
+		.growth = &growth,
+	};
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_own, &view.leaks.at_exec, &options);
-	torsh_reading_open(&reading, &options);
-	view.leaks.found.depth = options.depth;
-	view.leaks.found.view = options.view;
-	torsh_leaks_find(&view.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
-	view.n_shown = torsh_options_choose(&options, &view.leaks.found, reading.symbols, TEXT_LIMIT);
-	if (options.is_json)
+	torsh_growth_find(&growth, reading->processes, reading->n_processes);
+	torsh_holders_merge_stacks(&growth.found, reading->symbols);
+	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
+	if (options->is_json)
+		torsh_growth_json(&view);
+	else
+		torsh_growth_text(&view);
+	torsh_growth_free(&growth);
+}
+
+static void show_leaks(struct read_options *options, const struct reading *reading, bool is_at_exec)
+{
+	struct view view = {.options = options, .reading = reading, .leaks.at_exec = is_at_exec};
+
+	view.leaks.found.depth = options->depth;
+	view.leaks.found.view = options->view;
+	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
+	view.n_shown = torsh_options_choose(options, &view.leaks.found, reading->symbols, TEXT_LIMIT);
+	if (options->is_json)
 		print_json(&view);
 	else
 		print_text(&view);
 	torsh_leaks_free(&view.leaks);
+}
+
+int torsh_command_leaks(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct own_choice choice = {0};
+
+	torsh_options_parse(argc, argv, doc, own_options, parse_own, &choice, &options);
+	torsh_reading_open(&reading, &options);
+	if (choice.is_growth)
+		show_growth(&options, &reading);
+	else
+		show_leaks(&options, &reading, choice.is_at_exec);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -374,6 +374,8 @@ static void apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 			.base_bytes = row->base_bytes[i],
 			.delta_blocks = row->delta_blocks[i],
 			.delta_bytes = row->delta_bytes[i],
+			.operator = i < row->n_in_operator ? row->in_operator[i] : 0,
+			.module = i < row->n_in_module ? row->in_module[i] : 0,
 		};
 	}
 }
@@ -452,6 +454,39 @@ static void apply_live(struct profile *profile, const Torsh__Live *row)
 			.inherited_blocks = column_at(row->inherited_blocks, row->n_inherited_blocks, i),
 			.inherited_bytes = column_at(row->inherited_bytes, row->n_inherited_bytes, i),
 		};
+	}
+}
+
+static void apply_growth(struct profile *profile, const Torsh__Growth *row)
+{
+	struct profile_process *process = find_process(profile, row->process);
+	size_t n = row->n_stack;
+
+	if (!process)
+		return;
+	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	clear_rows(&process->survivors);
+	process->steps = (struct profile_steps){
+		.rule = row->rule,
+		.n_parts = row->part_count,
+		.n_steps = row->n_steps,
+		.late_steps = row->late_steps,
+	};
+	for (size_t i = 0; i < n; i++) {
+		struct profile_survivors *survivors = take_row(profile, &process->survivors, row->stack[i],
+							       sizeof(struct profile_survivors));
+
+		if (survivors)
+			*survivors = (struct profile_survivors){
+				.stack = row->stack[i],
+				.is_tensor = row->is_tensor[i],
+				.parts = row->parts[i],
+				.late_blocks = row->late_blocks[i],
+				.late_bytes = row->late_bytes[i],
+			};
 	}
 }
 
@@ -628,6 +663,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	APPLY_ALL(stack_totals, apply_totals)
 	APPLY_ALL(heap, apply_heap)
 	APPLY_ALL(live, apply_live)
+	APPLY_ALL(growth, apply_growth)
 	APPLY_ALL(mappings, apply_mappings)
 	APPLY_ALL(threads, apply_threads)
 	APPLY_ALL(series, apply_series)

@@ -9,12 +9,34 @@
 #include "tools/die.h"
 #include "tools/profile/arena.h"
 
-static void add_holder(struct holders *holders, const struct holder *holder)
+void torsh_holders_add(struct holders *holders, const struct holder *holder)
 {
+	const struct profile_total *total;
+	struct holder *added;
+
 	if (!holder->blocks && !holder->bytes)
 		return;
 	holders->items = torsh_need_room(holders->items, holders->n, &holders->n_room, sizeof(*holders->items));
-	holders->items[holders->n++] = *holder;
+	added = &holders->items[holders->n++];
+	*added = *holder;
+	total = torsh_profile_row(&holder->process->totals, holder->stack, sizeof(*total));
+	added->operator = total ? total->operator : 0;
+	added->module = total ? total->module : 0;
+}
+
+static const char *name_of(const struct profile_process *process, uint32_t label)
+{
+	return label && label <= process->n_functions ? process->functions[label - 1].name : NULL;
+}
+
+const char *torsh_holder_operator(const struct holder *holder)
+{
+	return name_of(holder->process, holder->operator);
+}
+
+const char *torsh_holder_module(const struct holder *holder)
+{
+	return name_of(holder->process, holder->module);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -35,7 +57,7 @@ static void collect_live(struct holders *holders, const struct profile_process *
 	const struct profile_live *live = process->live.items;
 
 	for (size_t i = 0; i < process->live.n; i++) {
-		add_holder(holders, &(struct holder){
+		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = live[i].stack,
 					    .blocks = less(live[i].blocks, live[i].inherited_blocks),
@@ -57,7 +79,7 @@ static void collect_shares(struct holders *holders, const struct profile_process
 	for (size_t i = 0; i < process->totals.n; i++) {
 		bool is_moved = is_live || total[i].seen != process->heap.peak_number;
 
-		add_holder(holders, &(struct holder){
+		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = total[i].stack,
 					    .blocks = share(total[i].base_blocks, is_moved ? total[i].delta_blocks : 0),
@@ -71,7 +93,7 @@ static void collect_joint(struct holders *holders, const struct profile_process 
 	const struct profile_joint_share *share = process->joint_shares.items;
 
 	for (size_t i = 0; i < process->joint_shares.n; i++) {
-		add_holder(holders, &(struct holder){
+		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = share[i].stack,
 					    .blocks = share[i].blocks,
@@ -85,7 +107,7 @@ static void collect_totals(struct holders *holders, const struct profile_process
 	const struct profile_total *total = process->totals.items;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
-		add_holder(holders, &(struct holder){
+		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = total[i].stack,
 					    .blocks = is_temporary ? total[i].temporary : total[i].allocs,
@@ -103,7 +125,7 @@ static void collect_mapped(struct holders *holders, const struct profile_process
 		int64_t pieces = mapping[i].base_pieces + (is_moved ? mapping[i].delta_pieces : 0);
 		int64_t bytes = mapping[i].base_bytes + (is_moved ? mapping[i].delta_bytes : 0);
 
-		add_holder(holders, &(struct holder){
+		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = mapping[i].stack,
 					    .blocks = pieces > 0 ? (uint64_t)pieces : 0,
@@ -144,6 +166,10 @@ static void merge_into(struct holder *to, const struct holder *from)
 	to->blocks += from->blocks;
 	to->bytes += from->bytes;
 	to->usable_bytes += from->usable_bytes;
+	if (to->operator != from->operator)
+		to->operator = PROFILE_SEVERAL;
+	if (to->module != from->module)
+		to->module = PROFILE_SEVERAL;
 	to->usable_is_known = to->usable_is_known && from->usable_is_known;
 	to->has_times = to->has_times && from->has_times;
 	if (from->first_ns < to->first_ns)

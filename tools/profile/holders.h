@@ -29,6 +29,7 @@ struct holder {
 	uint64_t first_ns, last_ns; /* where has_times */
 	bool usable_is_known, has_times;
 	bool is_arena; /* CPython's: torsh_holders_mark_arenas */
+	uint32_t operator, module; /* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
 	const struct frame **frames; /* set by torsh_holders_name */
 	size_t n_frames;
 };
@@ -39,6 +40,9 @@ struct holders {
 	enum stack_view view;
 	size_t depth; /* frames that count; 0: all */
 };
+
+/* Add one, unless it holds nothing; what it was allocated in is found here. */
+void torsh_holders_add(struct holders *holders, const struct holder *holder);
 
 /* Add a process's. */
 void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what);
@@ -57,6 +61,10 @@ size_t torsh_holders_put_large_first(struct holders *holders, uint64_t min_bytes
 
 /* Give the first n_first their frames, and merge those of a process that then look alike (same functions and lines). */
 void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first);
+
+/* Names of what the holder's blocks were allocated in, NULL: in none, in several, or not known. */
+const char *torsh_holder_operator(const struct holder *holder);
+const char *torsh_holder_module(const struct holder *holder);
 
 void torsh_holders_sum(const struct holders *holders, uint64_t *blocks, uint64_t *bytes);
 void torsh_holders_free(struct holders *holders);

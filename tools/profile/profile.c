@@ -62,6 +62,7 @@ static void destroy_process(struct profile_process *process)
 	free_rows(&process->totals);
 	free_rows(&process->joint_shares);
 	free_rows(&process->live);
+	free_rows(&process->survivors);
 	free_rows(&process->mappings);
 	for (size_t i = 0; i < process->n_threads; i++)
 		free(process->threads[i].name);

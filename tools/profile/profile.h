@@ -16,6 +16,7 @@
 #include "recording.pb-c.h"
 
 #define PROFILE_NO_ROW UINT32_MAX
+#define PROFILE_SEVERAL UINT32_MAX /* in place of a label: not always the same */
 #define PROFILE_SIZE_CLASSES 65
 
 struct profile_module {
@@ -52,6 +53,7 @@ struct profile_total {
 	uint64_t temporary, temporary_bytes;
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
+	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
 };
 
 /* Blocks of one stack that were live when the last Live was written. */
@@ -68,6 +70,19 @@ struct profile_mapping {
 	int64_t base_pieces, base_bytes;
 	int64_t delta_pieces, delta_bytes;
 	uint64_t total_bytes;
+};
+
+/* See Growth. */
+struct profile_survivors {
+	uint32_t stack;
+	bool is_tensor;
+	uint64_t parts, late_blocks, late_bytes;
+};
+
+struct profile_steps {
+	uint32_t rule; /* 0: nothing is known of steps */
+	uint32_t n_parts;
+	uint64_t n_steps, late_steps;
 };
 
 struct profile_thread {
@@ -172,6 +187,8 @@ struct profile_process {
 	bool has_live, usable_is_known;
 	uint64_t live_ns;
 	struct profile_rows live; /* struct profile_live */
+	struct profile_steps steps;
+	struct profile_rows survivors; /* struct profile_survivors */
 	struct profile_vm vm;
 	struct profile_rows mappings; /* struct profile_mapping */
 	struct profile_thread *threads;

@@ -87,7 +87,7 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 		snprintf(error, n_error, "%s: %s", path, rc == -EPROTO ? why : strerror(-rc));
 		return rc == -EPROTO ? -EAGAIN : rc;
 	}
-	torsh_recording_skip(reader, CHUNK_EVENTS);
+	torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
 	profile = torsh_profile_create(path);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,11 @@ static size_t character_bytes(const unsigned char *text)
 		return forms[i].n;
 	}
 	return 0;
+}
+
+cJSON *torsh_json_double(double number)
+{
+	return torsh_need(isfinite(number) ? cJSON_CreateNumber(number) : cJSON_CreateNull());
 }
 
 cJSON *torsh_json_text(const char *text)

@@ -34,6 +34,7 @@ void torsh_json_end(struct json *json);
 cJSON *torsh_json_u64(uint64_t number);
 cJSON *torsh_json_i64(int64_t number);
 cJSON *torsh_json_hex(uint64_t number); /* "0x7f..." */
+cJSON *torsh_json_double(double number); /* null where it is not finite */
 cJSON *torsh_json_text(const char *text);
 cJSON *torsh_json_bool(bool is_true);
 

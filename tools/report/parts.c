@@ -55,6 +55,8 @@ cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));
 	if (with_pid)
 		torsh_json_set(object, "pid", torsh_json_u64(holder->process->pid));
+	torsh_json_set(object, "operator", torsh_json_text(torsh_holder_operator(holder)));
+	torsh_json_set(object, "module", torsh_json_text(torsh_holder_module(holder)));
 	torsh_json_set(object, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
 	return object;
 }

@@ -79,6 +79,16 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 	}
 }
 
+/* What they were allocated in, where that is known. */
+static void print_scope(FILE *out, const struct holder *holder)
+{
+	const char *operator = torsh_holder_operator(holder), *module = torsh_holder_module(holder);
+
+	if (operator || module)
+		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
+			module ? module : "");
+}
+
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
@@ -102,6 +112,7 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 			fprintf(out, "     allocated from %s to %s after the start\n",
 				torsh_size_duration(first_ns, first), torsh_size_duration(last_ns, last));
 	}
+	print_scope(out, holder);
 	torsh_text_stack(out, holder->frames, holder->n_frames);
 }
 

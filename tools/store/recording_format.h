@@ -35,6 +35,7 @@ enum chunk_kind {
 	CHUNK_TOTALS = 2, /* stack totals, heap, live, mappings, threads, series, joint */
 	CHUNK_EVENTS = 4,
 	CHUNK_END = 8,
+	CHUNK_TIMELINE = 16,
 };
 
 struct chunk_header {

@@ -202,12 +202,14 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	    chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings || chunk->n_threads ||
-	    chunk->n_series || chunk->n_joint)
+	    chunk->n_series || chunk->n_joint || chunk->n_growth)
 		kinds |= CHUNK_TOTALS;
 	if (chunk->n_events)
 		kinds |= CHUNK_EVENTS;
 	if (chunk->end)
 		kinds |= CHUNK_END;
+	if (chunk->n_timeline)
+		kinds |= CHUNK_TIMELINE;
 	return (uint16_t)kinds;
 }
 

@@ -97,6 +97,12 @@ static uint32_t function_number(struct code_table *table, uint32_t index)
 	return table->function_numbers[index] - 1;
 }
 
+uint32_t torsh_code_label(struct code_table *table, uint32_t label)
+{
+	/* CHANNEL_NO_MODULE and 1 is none again. */
+	return label ? function_number(table, label - 1) + 1 : 0;
+}
+
 static uint64_t key_of(const struct view_address *address)
 {
 	uint64_t h = address->ip * UINT64_C(0x9e3779b97f4a7c15);

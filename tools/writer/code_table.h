@@ -39,6 +39,9 @@ struct code_table {
 void torsh_code_create(struct code_table *table, const struct channel_view *view);
 void torsh_code_destroy(struct code_table *table);
 
+/* The number, and 1, of the function whose name the channel's label is; 0: none, or one that the channel doesn't have. */
+uint32_t torsh_code_label(struct code_table *table, uint32_t label);
+
 /* Slow half of torsh_code_number. */
 int64_t torsh_code_add(struct code_table *table, uint32_t id);
 

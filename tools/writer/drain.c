@@ -224,6 +224,20 @@ static void write_events(struct drain *drain, struct target *target, uint32_t n_
 	look_for_stops(drain);
 }
 
+static void write_timeline(struct drain *drain, struct target *target, uint32_t n_least)
+{
+	struct tally *tally = &target->tally;
+
+	if (!torsh_rows_timeline(drain->file, target, n_least) && !tally->timeline_failed)
+		return;
+	if (!tally->timeline_failed)
+		tally->timeline_failed = -ENOSPC;
+	torsh_tally_note(tally, "not all of the timeline was kept in the recording: %s", strerror(-tally->timeline_failed));
+	torsh_timeline_destroy(tally->timeline);
+	tally->timeline = NULL;
+	look_for_stops(drain);
+}
+
 static uint64_t larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -257,6 +271,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 			continue;
 		target->n_written = target->tally.n_folded;
 		write_events(drain, target, 1);
+		write_timeline(drain, target, 1);
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
@@ -486,6 +501,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	torsh_strangers_leave(&drain->strangers, target);
 	torsh_ticks_measure(&drain->rate);
 	write_events(drain, target, 1);
+	write_timeline(drain, target, 1);
 	torsh_rows_target(drain->file, target, RECORDING_LAST);
 	torsh_rows_symbols(drain->file, target, drain->book);
 	look_for_stops(drain);
@@ -627,6 +643,7 @@ static struct target_pass drain_all(struct drain *drain)
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		write_events(drain, target, EVENTS_CHUNK);
+		write_timeline(drain, target, EVENTS_CHUNK);
 		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);

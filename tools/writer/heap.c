@@ -79,6 +79,24 @@ static void end_unseen(struct heap *heap, const struct live_block *block, uint64
 	heap->implicit_frees++;
 }
 
+static void note_label(uint32_t *of_site, uint32_t label, int is_first)
+{
+	if (is_first)
+		*of_site = label;
+	else if (*of_site != label)
+		*of_site = HEAP_SCOPES_DIFFER;
+}
+
+static void note_scope(struct heap_site *site, const struct scope *scope)
+{
+	static const struct scope none;
+
+	if (!scope)
+		scope = &none;
+	note_label(&site->scope.operator, scope->operator, !site->allocs);
+	note_label(&site->scope.module, scope->module, !site->allocs);
+}
+
 static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
 {
 	struct heap_site *site = &heap->sites[alloc->site];
@@ -89,6 +107,7 @@ static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct 
 	flow->allocs++;
 	flow->alloc_bytes += alloc->size;
 	flow->last_alloc = alloc->address;
+	note_scope(site, flow->scope);
 	site->allocs++;
 	site->alloc_bytes += alloc->size;
 }

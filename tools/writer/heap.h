@@ -15,9 +15,11 @@
 
 #include "tools/writer/axis.h"
 #include "tools/writer/live_table.h"
+#include "tools/writer/scopes.h"
 #include "tools/writer/stack_table.h"
 
 #define HEAP_SIZE_CLASSES 65u
+#define HEAP_SCOPES_DIFFER UINT32_MAX
 
 /* A stack that blocks were allocated with. */
 struct heap_site {
@@ -26,6 +28,8 @@ struct heap_site {
 	uint64_t allocs, alloc_bytes;
 	uint64_t temporary, temporary_bytes;
 	uint32_t is_changed; /* since the last checkpoint */
+	struct scope scope; /* in which its blocks were allocated; HEAP_SCOPES_DIFFER: in several */
+	uint32_t is_of_tensors; /* a framework's allocator said that it gave out one of its blocks */
 };
 
 /* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */
@@ -37,6 +41,7 @@ struct heap_flow {
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
 	uint32_t n_turned; /* the tally's, at its latest event */
+	const struct scope *scope; /* what its thread is in; NULL: nothing */
 };
 
 struct joint_member;

@@ -105,6 +105,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	Torsh__Mappings mappings = TORSH__MAPPINGS__INIT, *mappings_row = &mappings;
 	Torsh__Threads threads = TORSH__THREADS__INIT, *threads_row = &threads;
 	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
+	Torsh__Growth growth = TORSH__GROWTH__INIT, *growth_row = &growth;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_memory memory = {0}, sites_memory = {0};
 
@@ -122,6 +123,8 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	torsh_rows_put_series(&series, &memory, target);
 	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
 	chunk.n_threads = chunk.n_series = 1;
+	chunk.n_growth = torsh_rows_put_growth(&growth, &memory, target) != 0;
+	chunk.growth = &growth_row;
 	chunk.process = &processes;
 	chunk.stack_totals = &sites_row;
 	chunk.heap = &heaps;
@@ -177,6 +180,29 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 	ROWS_SET(&row, n_events, n_events);
 	chunk.n_events = 1;
 	chunk.events = &rows;
+	result = torsh_recording_append(file, &chunk, RECORDING_EVENTS);
+	free(row.columns.data);
+	return result ? n_events : 0;
+}
+
+uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least)
+{
+	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct timeline_writer *timeline = target->tally.timeline;
+	uint32_t n_events;
+	int result;
+
+	if (!timeline || torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
+		return 0;
+	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
+	if (result)
+		return n_events;
+	row.has_columns = 1;
+	ROWS_SET(&row, process, target->number);
+	ROWS_SET(&row, n_events, n_events);
+	chunk.n_timeline = 1;
+	chunk.timeline = &rows;
 	result = torsh_recording_append(file, &chunk, RECORDING_EVENTS);
 	free(row.columns.data);
 	return result ? n_events : 0;

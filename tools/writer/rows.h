@@ -52,6 +52,9 @@ int torsh_rows_holders(struct recording_file *file, struct target *target, uint3
 /* The kept events, if there are at least n_least of them. Returns how many could not be written. */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
 
+/* The same of the timeline. */
+uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
+
 /* Names of functions for its addresses, from the files of its modules; for a target that has ended. */
 void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
 

@@ -42,6 +42,8 @@ void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory,
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
 				uint32_t *site);
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
+/* Returns 0 where nothing is known of steps. */
+int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target);

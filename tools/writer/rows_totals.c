@@ -37,6 +37,26 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 	row->base_bytes[i] = site->live.base_bytes;
 	row->delta_blocks[i] = (int64_t)(site->live.n - site->live.base_n);
 	row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
+	if (!row->n_in_operator)
+		return;
+	row->in_operator[i] = site->scope.operator;
+	row->in_module[i] = site->scope.module;
+}
+
+static int has_scope(const struct heap_site *site)
+{
+	return (site->scope.operator | site->scope.module) != 0;
+}
+
+/* Of the sites from first on that changed, n of them: is any in an operator or a module? */
+static int have_scopes(const struct heap *heap, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < heap->n_sites && n; i++) {
+		n -= heap->sites[i].is_changed;
+		if (heap->sites[i].is_changed && has_scope(&heap->sites[i]))
+			return 1;
+	}
+	return 0;
 }
 
 static uint32_t count_changed(const struct heap *heap, uint32_t first)
@@ -56,6 +76,10 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_totals(row, memory, n);
+	if (have_scopes(heap, *site, n)) {
+		ROWS_COLUMN(memory, row, in_operator, n);
+		ROWS_COLUMN(memory, row, in_module, n);
+	}
 	for (; i < n; (*site)++) {
 		if (heap->sites[*site].is_changed)
 			put_site(row, i++, &heap->sites[*site]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/tally.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,9 @@ void torsh_tally_destroy(struct tally *tally)
 	torsh_heap_destroy(&tally->heap);
 	torsh_mappings_destroy(&tally->mappings);
 	torsh_columns_destroy(tally->columns);
+	torsh_timeline_destroy(tally->timeline);
+	torsh_steps_destroy(&tally->steps);
+	torsh_scopes_destroy(&tally->scopes);
 	for (uint32_t i = 0; i < tally->n_notes; i++)
 		free(tally->notes[i]);
 	free(tally->threads);
@@ -175,6 +179,80 @@ static void pass_turns(struct tally *tally, uint64_t stamp)
 	tally->heap.was_paused = 1;
 }
 
+/* Labels become numbers that the recording has. */
+static void number_labels(struct code_table *code, struct event *event)
+{
+#define NUMBER_u32(field)
+#define NUMBER_i32(field)
+#define NUMBER_u64(field)
+#define NUMBER_label(field) (field) = torsh_code_label(code, field);
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)           \
+	case EVENT_##NAME: {                  \
+		struct event_##name *e = &event->name; \
+		(void)e;
+#define FIELD(type, field) NUMBER_##type(e->field)
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
+{
+	const struct live_block *block;
+
+	if (tensor->is_free || tensor->device || !tensor->address)
+		return;
+	block = torsh_live_find(&tally->heap.live, tensor->address);
+	if (block)
+		tally->heap.sites[block->site].is_of_tensors = 1;
+}
+
+/* What the totals take from an event of the timeline; its labels are numbers already. */
+static void learn(struct tally *tally, struct heap_flow *flow, const struct event *event, uint64_t stamp)
+{
+	uint32_t label;
+
+	flow->scope = torsh_scopes_take(&tally->scopes, flow->number, event);
+	switch (event->id) {
+	case EVENT_STEP:
+		torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
+		break;
+	case EVENT_OP_BEGIN:
+		label = event->op_begin.name;
+		if (event->op_begin.scope == OP_USER && label)
+			torsh_steps_scope(&tally->steps, label, tally->code.functions[label - 1].name, stamp);
+		break;
+	case EVENT_TENSOR:
+		mark_tensor(tally, &event->tensor);
+		break;
+	}
+}
+
+static void keep_timeline(struct tally *tally, struct intake *intake, const struct intake_event *event,
+			  const struct event *cold, uint64_t stamp)
+{
+	struct timeline_event row = {
+		.at_ns = torsh_ticks_to_ns(&tally->clock, stamp),
+		.thread = intake->thread,
+		.stack = cold->id == EVENT_OP_BEGIN && cold->op_begin.flags & OP_HAS_STACK ? event->place : 0,
+		.event = *cold,
+	};
+
+	number_labels(&tally->code, &row.event);
+	learn(tally, &intake->heap, &row.event, stamp);
+	if (tally->timeline_failed)
+		return;
+	if (!tally->timeline)
+		tally->timeline = torsh_timeline_create();
+	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, &row) : -ENOMEM;
+}
+
 static uint64_t take_stamp(struct tally *tally, uint64_t stamp)
 {
 	if (__builtin_expect(stamp < tally->last_stamp, 0)) {
@@ -221,6 +299,10 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	tally->n_folded++;
 	if (__builtin_expect(tally->n_turned, 0) && !take_pause(tally, intake, i, stamp))
 		return;
+	if (EVENT_IS_TIMELINE(event->id)) {
+		keep_timeline(tally, intake, event, &intake->cold[i], stamp);
+		return;
+	}
 	/* The writer makes rows of program events: what they say is the channel's. */
 	if (tally->columns && event->id != EVENT_PROGRAM)
 		keep_event(tally, intake, i, stamp);
@@ -258,6 +340,8 @@ void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
 	struct tally_thread *thread = &tally->threads[intake->thread];
 
 	torsh_heap_realloc_failed(&tally->heap, &intake->heap, tally->last_stamp);
+	torsh_scopes_end(&tally->scopes, intake->heap.number);
+	intake->heap.scope = NULL;
 	thread->end_stamp = intake->codec.stamp;
 	thread->allocs = intake->heap.allocs;
 	thread->alloc_bytes = intake->heap.alloc_bytes;

@@ -7,12 +7,14 @@
 #define TORSH_WRITER_TALLY_H
 
 #include "tools/store/events_columns.h"
+#include "tools/store/timeline_columns.h"
 #include "tools/writer/code_table.h"
 #include "tools/writer/heap.h"
 #include "tools/writer/intake.h"
 #include "tools/writer/joint.h"
 #include "tools/writer/mappings.h"
 #include "tools/writer/series.h"
+#include "tools/writer/step_marks.h"
 #include "tools/writer/ticks.h"
 
 #define TALLY_NOTES_MAX 64u
@@ -75,6 +77,10 @@ struct tally {
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept */
+	struct step_marks steps;
+	struct scopes scopes;
+	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
+	int timeline_failed; /* the same */
 };
 
 /* view and clock stay the caller's; view must outlive the tally. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Texts that are told to the writer once: of names of code, and of the labels of the timeline's events. Any thread, also
+ * in a signal handler; no locks.
+ */
+#ifndef TORSH_AGENT_LABEL_H
+#define TORSH_AGENT_LABEL_H
+
+#include <stddef.h>
+
+#include "agent/wire/channel.h"
+
+#define LABEL_MAX 1024u /* bytes; what is longer is cut */
+
+/* The piece of the channel's text area that holds these n bytes; length 0 when it is full. */
+struct channel_text torsh_label_text(const char *bytes, size_t n);
+
+/* The label that these n bytes are; 0 where n is, or when a table is full. Some ten nanoseconds when it was there. */
+uint32_t torsh_label(const char *bytes, size_t n);
+
+#endif

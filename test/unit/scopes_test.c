@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What threads are in, by their timelines; and what that makes of the blocks that they allocate. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tools/writer/heap.h"
+#include "tools/writer/scopes.h"
+
+static const struct scope *begin(struct scopes *scopes, uint32_t slot, uint32_t label, uint32_t record)
+{
+	return torsh_scopes_take(scopes, slot,
+				 &(struct event){.id = EVENT_OP_BEGIN, .op_begin = {.name = label, .record = record}});
+}
+
+static const struct scope *end(struct scopes *scopes, uint32_t slot, uint32_t record)
+{
+	return torsh_scopes_take(scopes, slot, &(struct event){.id = EVENT_OP_END, .op_end.record = record});
+}
+
+static void operators_nest_on_each_thread(void **state)
+{
+	struct scopes scopes = {{NULL}};
+
+	(void)state;
+	assert_int_equal(begin(&scopes, 0, 10, 1)->operator, 10);
+	assert_int_equal(begin(&scopes, 0, 11, 2)->operator, 11);
+	assert_int_equal(begin(&scopes, 5, 20, 3)->operator, 20);
+	assert_int_equal(end(&scopes, 0, 2)->operator, 10);
+	assert_int_equal(end(&scopes, 0, 1)->operator, 0);
+	assert_int_equal(end(&scopes, 5, 3)->operator, 0);
+	/* An end without a begin is none's. */
+	assert_int_equal(end(&scopes, 5, 77)->operator, 0);
+	torsh_scopes_destroy(&scopes);
+}
+
+static void an_operator_may_end_elsewhere_and_out_of_turn(void **state)
+{
+	struct scopes scopes = {{NULL}};
+	const struct scope *first;
+
+	(void)state;
+	begin(&scopes, 0, 10, 1);
+	first = begin(&scopes, 0, 11, 2);
+	end(&scopes, 3, 2);
+	assert_int_equal(first->operator, 10);
+	begin(&scopes, 0, 12, 4);
+	assert_int_equal(end(&scopes, 0, 1)->operator, 12);
+	assert_int_equal(end(&scopes, 0, 4)->operator, 0);
+	torsh_scopes_destroy(&scopes);
+}
+
+static void what_is_too_deep_is_counted(void **state)
+{
+	struct scopes scopes = {{NULL}};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 1000; i++)
+		begin(&scopes, 0, i, i);
+	for (uint32_t i = 1000; i > 1; i--)
+		end(&scopes, 0, i);
+	assert_int_equal(begin(&scopes, 0, 2000, 2000)->operator, 2000);
+	end(&scopes, 0, 2000);
+	assert_int_equal(end(&scopes, 0, 1)->operator, 0);
+	torsh_scopes_destroy(&scopes);
+}
+
+static void modules_are_those_that_are_called(void **state)
+{
+	struct event push = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 7, .source = RANGE_BY_MODULE}};
+	struct event pop = {.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
+	struct event other = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 9, .source = RANGE_BY_NVTX}};
+	struct scopes scopes = {{NULL}};
+
+	(void)state;
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &push)->module, 7);
+	push.range_push.name = 8;
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &push)->module, 8);
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &other)->module, 8);
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &pop)->module, 7);
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &pop)->module, 0);
+	assert_int_equal(torsh_scopes_take(&scopes, 0, &pop)->module, 0);
+	torsh_scopes_end(&scopes, 0);
+	assert_null(scopes.stacks[0]);
+}
+
+static void blocks_of_a_stack_are_in_one_scope_or_in_several(void **state)
+{
+	struct scope in = {.operator = 3, .module = 4};
+	struct heap_flow flow = {.scope = &in};
+	struct heap heap;
+
+	(void)state;
+	torsh_heap_create(&heap, 0);
+	for (uint32_t i = 1; i <= 3; i++)
+		torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = i, .address = 0x1000 * i, .size = 8});
+	assert_int_equal(heap.sites[0].scope.operator, 3);
+	assert_int_equal(heap.sites[0].scope.module, 4);
+	in.module = 5;
+	torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = 4, .address = 0x9000, .size = 8});
+	assert_int_equal(heap.sites[0].scope.operator, 3);
+	assert_int_equal(heap.sites[0].scope.module, HEAP_SCOPES_DIFFER);
+	flow.scope = NULL;
+	torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = 5, .address = 0xa000, .size = 8});
+	assert_int_equal(heap.sites[0].scope.operator, HEAP_SCOPES_DIFFER);
+	torsh_heap_destroy(&heap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operators_nest_on_each_thread),
+		cmocka_unit_test(an_operator_may_end_elsewhere_and_out_of_turn),
+		cmocka_unit_test(what_is_too_deep_is_counted),
+		cmocka_unit_test(modules_are_those_that_are_called),
+		cmocka_unit_test(blocks_of_a_stack_are_in_one_scope_or_in_several),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

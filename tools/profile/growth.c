@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/growth.h. */
+#include "tools/profile/growth.h"
+
+/* The parts of one quarter of the run. */
+static uint64_t quarter(uint32_t which, uint32_t n)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = n * which / 4; i < n * (which + 1) / 4; i++)
+		mask |= UINT64_C(1) << i;
+	return mask;
+}
+
+bool torsh_growth_is_steady(uint64_t parts, uint32_t n)
+{
+	uint32_t of[4], sum = 0;
+
+	if (n < GROWTH_STEPS_MIN || n > 64)
+		return false;
+	for (uint32_t i = 1; i < 4; i++) {
+		of[i] = (uint32_t)__builtin_popcountll(parts & quarter(i, n));
+		sum += of[i];
+	}
+	/* No quarter but the warm-up is without, and the last has its share: it goes on. */
+	return of[1] && of[2] && of[3] && of[3] * 6 >= sum;
+}
+
+static void add_process(struct growth *growth, const struct profile_process *process)
+{
+	const struct profile_survivors *survivors = process->survivors.items;
+
+	if (process->steps.n_steps > growth->n_steps)
+		growth->n_steps = process->steps.n_steps;
+	if (process->steps.n_parts < GROWTH_STEPS_MIN)
+		return;
+	growth->is_enough = true;
+	for (size_t i = 0; i < process->survivors.n; i++) {
+		if (!torsh_growth_is_steady(survivors[i].parts, process->steps.n_parts))
+			continue;
+		torsh_holders_add(&growth->found, &(struct holder){
+							  .process = process,
+							  .stack = survivors[i].stack,
+							  .blocks = survivors[i].late_blocks,
+							  .bytes = survivors[i].late_bytes,
+						  });
+	}
+}
+
+void torsh_growth_find(struct growth *growth, struct profile_process *const *processes, size_t n_processes)
+{
+	for (size_t i = 0; i < n_processes; i++)
+		add_process(growth, processes[i]);
+}
+
+void torsh_growth_free(struct growth *growth)
+{
+	torsh_holders_free(&growth->found);
+}
+
+const char *torsh_growth_rule(const struct profile_process *process)
+{
+	static const char *const rules[] = {NULL, "calls of an optimizer", "ProfilerStep#", "steps that the program marked"};
+
+	return process->steps.rule < sizeof(rules) / sizeof(*rules) ? rules[process->steps.rule] : NULL;
+}
+
+bool torsh_growth_is_tensor(const struct holder *holder)
+{
+	const struct profile_survivors *survivors =
+		torsh_profile_row(&holder->process->survivors, holder->stack, sizeof(*survivors));
+
+	return survivors && survivors->is_tensor;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/timeline.h. */
+#include "tools/profile/timeline.h"
+
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/store/recording_format.h"
+#include "tools/store/recording_read.h"
+
+static int walk_message(const struct profile *profile, const Torsh__Timeline *message, timeline_visit *visit,
+			void *context)
+{
+	const struct profile_process *process = torsh_profile_process(profile, message->process);
+	struct timeline_reader *reader;
+	struct timeline_event event;
+	int rc, result = 0;
+
+	if (!process)
+		return 0;
+	rc = torsh_timeline_open(&reader, message->n_events, message->columns.data, message->columns.len);
+	if (rc == 0) {
+		while (!result && (rc = torsh_timeline_next(reader, &event)) == 1)
+			result = visit(context, process, &event);
+		torsh_timeline_close(reader);
+	}
+	if (rc < 0)
+		torsh_warn("part of the timeline of process %u is damaged: what could be read of it is used",
+			   process->pid);
+	return result;
+}
+
+int torsh_timeline_walk(const struct profile *profile, timeline_visit *visit, void *context)
+{
+	struct recording_reader *reader;
+	Torsh__Chunk *chunk;
+	char why[256];
+	int rc = torsh_recording_open(&reader, profile->path, why, sizeof(why)), result = 0;
+
+	if (rc < 0)
+		return rc;
+	torsh_recording_skip(reader, CHUNK_TABLES | CHUNK_TOTALS | CHUNK_EVENTS | CHUNK_END);
+	while (!result && (rc = torsh_recording_next(reader, &chunk)) == 1) {
+		for (size_t i = 0; i < chunk->n_timeline && !result; i++)
+			result = walk_message(profile, chunk->timeline[i], visit, context);
+		torsh__chunk__free_unpacked(chunk, NULL);
+	}
+	torsh_recording_close(reader);
+	return result ? result : rc;
+}
+
+const char *torsh_timeline_label(const struct profile_process *process, uint32_t label)
+{
+	if (!label || label > process->n_functions)
+		return NULL;
+	return process->functions[label - 1].name;
+}

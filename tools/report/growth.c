@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/growth.h. */
+#include "tools/report/growth.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+static double a_step(const struct holder *holder, uint64_t sum)
+{
+	uint64_t steps = holder->process->steps.late_steps;
+
+	return steps ? (double)sum / (double)steps : 0;
+}
+
+static cJSON *make_grown(const struct holder *holder)
+{
+	cJSON *grown = torsh_json_object();
+
+	torsh_json_set(grown, "bytes_per_step", torsh_json_double(a_step(holder, holder->bytes)));
+	torsh_json_set(grown, "blocks_per_step", torsh_json_double(a_step(holder, holder->blocks)));
+	torsh_json_set(grown, "steps", torsh_json_u64(holder->process->steps.late_steps));
+	torsh_json_set(grown, "kind", torsh_json_text(torsh_growth_is_tensor(holder) ? "tensor" : "block"));
+	torsh_json_set(grown, "bytes", torsh_json_u64(holder->bytes));
+	torsh_json_set(grown, "blocks", torsh_json_u64(holder->blocks));
+	torsh_json_set(grown, "operator", torsh_json_text(torsh_holder_operator(holder)));
+	torsh_json_set(grown, "module", torsh_json_text(torsh_holder_module(holder)));
+	torsh_json_set(grown, "pid", torsh_json_u64(holder->process->pid));
+	torsh_json_set(grown, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
+	return grown;
+}
+
+static cJSON *make_processes(const struct growth_view *view)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < view->n_processes; i++) {
+		cJSON *process = torsh_parts_process(view->processes[i]);
+
+		torsh_json_set(process, "steps", torsh_json_u64(view->processes[i]->steps.n_steps));
+		torsh_json_set(process, "rule", torsh_json_text(torsh_growth_rule(view->processes[i])));
+		torsh_json_add(list, process);
+	}
+	return list;
+}
+
+void torsh_growth_json(const struct growth_view *view)
+{
+	struct json json;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "steps", torsh_json_u64(view->growth->n_steps));
+	torsh_json_member(&json, "enough_steps", torsh_json_bool(view->growth->is_enough));
+	torsh_json_array(&json, "growth");
+	for (size_t i = 0; i < view->n_shown; i++)
+		torsh_json_item(&json, make_grown(&view->growth->found.items[i]));
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->growth->found, view->n_shown));
+	torsh_json_member(&json, "events", torsh_parts_events(view->processes, view->n_processes));
+	torsh_json_member(&json, "processes", make_processes(view));
+	torsh_json_member(&json, "recording", torsh_parts_recording(view->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(view->processes, view->n_processes));
+	torsh_json_end(&json);
+}
+
+static void print_heading(const struct growth *growth)
+{
+	char steps[SIZE_TEXT_BYTES];
+
+	if (!growth->n_steps)
+		torsh_text_heading(stdout, "No steps are known: nothing said when one began. A program can mark them "
+					   "(torsh.h, torsh.py); the calls of a PyTorch optimizer are seen by themselves.");
+	else if (!growth->is_enough)
+		torsh_text_heading(stdout, "%s steps are too few to tell what grows.",
+				   torsh_size_grouped(growth->n_steps, steps));
+	else if (!growth->found.n)
+		torsh_text_heading(stdout, "Nothing grows, over %s steps.", torsh_size_grouped(growth->n_steps, steps));
+	else
+		torsh_text_heading(stdout, "What grows, over %s steps", torsh_size_grouped(growth->n_steps, steps));
+}
+
+static void print_grown(size_t rank, const struct holder *holder)
+{
+	char bytes[SIZE_TEXT_BYTES], sum[SIZE_TEXT_BYTES], blocks[64];
+
+	printf("\n#%-3zu %s a step in %.3g %s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
+	       torsh_size_human((uint64_t)(a_step(holder, holder->bytes) + 0.5), bytes), a_step(holder, holder->blocks),
+	       torsh_growth_is_tensor(holder) ? "tensors" : "blocks", torsh_size_exact(holder->bytes, sum),
+	       torsh_text_blocks(holder->blocks, blocks), holder->process->steps.late_steps, holder->process->pid);
+	torsh_text_stack(stdout, holder->frames, holder->n_frames);
+}
+
+void torsh_growth_text(const struct growth_view *view)
+{
+	const struct growth *growth = view->growth;
+
+	torsh_text_processes(stdout, view->processes, view->n_processes, 10);
+	print_heading(growth);
+	for (size_t i = 0; i < view->n_processes; i++) {
+		if (torsh_growth_rule(view->processes[i]))
+			printf("steps of pid %" PRIu32 ": %" PRIu64 ", by %s\n", view->processes[i]->pid,
+			       view->processes[i]->steps.n_steps, torsh_growth_rule(view->processes[i]));
+	}
+	torsh_text_notes(stdout, view->profile, view->processes, view->n_processes);
+	for (size_t i = 0; i < view->n_shown; i++)
+		print_grown(i + 1, &growth->found.items[i]);
+	if (growth->found.n > view->n_shown)
+		printf("\n... and %zu smaller ones; --limit 0 shows all\n", growth->found.n - view->n_shown);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* `torsh leaks --growth`, in its two renderings: what grows from step to step. */
+#ifndef TORSH_REPORT_GROWTH_H
+#define TORSH_REPORT_GROWTH_H
+
+#include "tools/profile/growth.h"
+
+struct growth_view {
+	const struct profile *profile;
+	struct profile_process *const *processes;
+	size_t n_processes;
+	const struct growth *growth;
+	size_t n_shown; /* holders, named */
+};
+
+void torsh_growth_text(const struct growth_view *view);
+void torsh_growth_json(const struct growth_view *view);
+
+#endif

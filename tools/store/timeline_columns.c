@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/store/timeline_columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/store/columns_bytes.h"
+
+/* What every event has; fields of the event itself follow in its own columns. */
+enum common_column { COLUMN_ID, COLUMN_AT, COLUMN_THREAD, COLUMN_STACK, N_COMMON };
+
+#define FIELDS_MAX 8u
+#define N_COLUMNS (N_COMMON + EVENT_ID_END * FIELDS_MAX)
+#define VARINT_MAX 10u
+#define DIRECTORY_ENTRY_MAX (2 * VARINT_MAX)
+
+/* The first column of an event's fields. */
+static uint32_t column_of(uint32_t id)
+{
+	return N_COMMON + id * FIELDS_MAX;
+}
+
+#define EVENT(id, NAME, name, text) enum { FIELDS_OF_##NAME = 0
+#define FIELD(type, name) +1
+#define END(NAME) }; _Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX, "its fields have columns");
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+
+struct timeline_writer {
+	struct column_bytes columns[N_COLUMNS];
+	uint64_t last[N_COLUMNS];
+	uint32_t n_events;
+	int result; /* of the event under way */
+};
+
+struct timeline_reader {
+	struct column_reader columns[N_COLUMNS];
+	uint64_t last[N_COLUMNS];
+	uint32_t n_left;
+};
+
+struct timeline_writer *torsh_timeline_create(void)
+{
+	return calloc(1, sizeof(struct timeline_writer));
+}
+
+void torsh_timeline_destroy(struct timeline_writer *writer)
+{
+	if (!writer)
+		return;
+	for (uint32_t i = 0; i < N_COLUMNS; i++)
+		free(writer->columns[i].bytes);
+	free(writer);
+}
+
+uint32_t torsh_timeline_count(const struct timeline_writer *writer)
+{
+	return writer->n_events;
+}
+
+static void put(struct timeline_writer *writer, uint32_t column, uint64_t value)
+{
+	struct column_bytes *bytes = &writer->columns[column];
+
+	if (bytes->capacity - bytes->n < VARINT_MAX && torsh_bytes_reserve(bytes, VARINT_MAX)) {
+		writer->result = -ENOMEM;
+		return;
+	}
+	torsh_bytes_put_varint(bytes, torsh_bytes_zigzag(value - writer->last[column]));
+	writer->last[column] = value;
+}
+
+static void put_fields(struct timeline_writer *writer, const struct event *event)
+{
+	uint32_t column = column_of(event->id);
+
+	switch (event->id) {
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME: {        \
+		const struct event_##name *e = &event->name;
+#define FIELD(type, name) put(writer, column++, (uint64_t)e->name);
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+int torsh_timeline_add(struct timeline_writer *writer, const struct timeline_event *event)
+{
+	if (writer->n_events == TIMELINE_EVENTS_MAX)
+		return -ENOSPC;
+	put(writer, COLUMN_ID, event->event.id);
+	put(writer, COLUMN_AT, event->at_ns);
+	put(writer, COLUMN_THREAD, event->thread);
+	put(writer, COLUMN_STACK, event->stack);
+	put_fields(writer, &event->event);
+	writer->n_events++;
+	return writer->result;
+}
+
+/* The number of columns that hold something; each with its number and length; then they themselves. */
+static int join_columns(const struct timeline_writer *writer, struct column_bytes *joined)
+{
+	uint32_t n_used = 0;
+	size_t n = VARINT_MAX;
+
+	for (uint32_t i = 0; i < N_COLUMNS; i++) {
+		n_used += writer->columns[i].n != 0;
+		n += writer->columns[i].n ? writer->columns[i].n + DIRECTORY_ENTRY_MAX : 0;
+	}
+	if (torsh_bytes_reserve(joined, n))
+		return -ENOMEM;
+	torsh_bytes_put_varint(joined, n_used);
+	for (uint32_t i = 0; i < N_COLUMNS; i++) {
+		if (!writer->columns[i].n)
+			continue;
+		torsh_bytes_put_varint(joined, i);
+		torsh_bytes_put_varint(joined, writer->columns[i].n);
+	}
+	for (uint32_t i = 0; i < N_COLUMNS; i++) {
+		if (writer->columns[i].n)
+			torsh_bytes_put(joined, writer->columns[i].bytes, writer->columns[i].n);
+	}
+	return 0;
+}
+
+int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint8_t **bytes, size_t *n_bytes)
+{
+	struct column_bytes joined = {0};
+	int result = writer->result ? writer->result : join_columns(writer, &joined);
+
+	*n_events = writer->n_events;
+	*bytes = joined.bytes;
+	*n_bytes = joined.n;
+	for (uint32_t i = 0; i < N_COLUMNS; i++)
+		writer->columns[i].n = 0;
+	memset(writer->last, 0, sizeof(writer->last));
+	writer->n_events = 0;
+	writer->result = 0;
+	return result;
+}
+
+/* The directory's columns, one behind the other from `at` on. */
+static int open_columns(struct timeline_reader *reader, struct column_reader *directory, uint64_t n_used,
+			const uint8_t *at)
+{
+	const uint8_t *end = directory->end;
+
+	for (uint64_t i = 0; i < n_used; i++) {
+		uint64_t column = torsh_bytes_take_varint(directory), n = torsh_bytes_take_varint(directory);
+
+		if (directory->is_short || column >= N_COLUMNS || n > (uint64_t)(end - at))
+			return -EPROTO;
+		reader->columns[column] = (struct column_reader){.at = at, .end = at + n};
+		at += n;
+	}
+	return 0;
+}
+
+int torsh_timeline_open(struct timeline_reader **opened, uint32_t n_events, const uint8_t *bytes, size_t n_bytes)
+{
+	struct column_reader directory = {.at = bytes, .end = bytes + n_bytes}, measured;
+	uint64_t n_used = torsh_bytes_take_varint(&directory);
+	struct timeline_reader *reader;
+
+	if (directory.is_short || n_used > N_COLUMNS || n_events > TIMELINE_EVENTS_MAX)
+		return -EPROTO;
+	measured = directory;
+	for (uint64_t i = 0; i < 2 * n_used; i++)
+		torsh_bytes_take_varint(&measured);
+	if (measured.is_short)
+		return -EPROTO;
+	reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return -ENOMEM;
+	reader->n_left = n_events;
+	if (open_columns(reader, &directory, n_used, measured.at)) {
+		free(reader);
+		return -EPROTO;
+	}
+	*opened = reader;
+	return 0;
+}
+
+void torsh_timeline_close(struct timeline_reader *reader)
+{
+	free(reader);
+}
+
+static uint64_t take(struct timeline_reader *reader, uint32_t column, int *is_short)
+{
+	struct column_reader *bytes = &reader->columns[column];
+
+	reader->last[column] += torsh_bytes_unzigzag(torsh_bytes_take_varint(bytes));
+	*is_short |= bytes->is_short;
+	return reader->last[column];
+}
+
+static void take_fields(struct timeline_reader *reader, struct event *event, int *is_short)
+{
+	uint32_t column = column_of(event->id);
+
+	switch (event->id) {
+#define EVENT(id, NAME, name, text)  \
+	case EVENT_##NAME: {         \
+		struct event_##name *e = &event->name;
+#define FIELD(type, name) e->name = (torsh_wire_##type)take(reader, column++, is_short);
+#define END(NAME) \
+	break;    \
+	}
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	}
+}
+
+int torsh_timeline_next(struct timeline_reader *reader, struct timeline_event *event)
+{
+	int is_short = 0;
+	uint64_t id;
+
+	if (!reader->n_left)
+		return 0;
+	id = take(reader, COLUMN_ID, &is_short);
+	if (!EVENT_IS_TIMELINE(id))
+		return -EPROTO;
+	memset(event, 0, sizeof(*event));
+	event->event.id = (uint32_t)id;
+	event->at_ns = take(reader, COLUMN_AT, &is_short);
+	event->thread = (uint32_t)take(reader, COLUMN_THREAD, &is_short);
+	event->stack = (uint32_t)take(reader, COLUMN_STACK, &is_short);
+	take_fields(reader, &event->event, &is_short);
+	if (is_short)
+		return -EPROTO;
+	reader->n_left--;
+	return 1;
+}

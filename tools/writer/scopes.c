@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/scopes.h"
+
+#include <stdlib.h>
+
+#include "tools/writer/memory.h"
+
+#define DEPTH_MAX 128u
+
+/* What began and has not ended, the outermost first. Deeper ones are counted only. */
+struct nest {
+	uint32_t labels[DEPTH_MAX], records[DEPTH_MAX];
+	uint32_t depth, n_deeper;
+};
+
+struct scope_stack {
+	struct scope scope;
+	struct nest operators, modules;
+};
+
+void torsh_scopes_destroy(struct scopes *scopes)
+{
+	for (uint32_t i = 0; i < CHANNEL_THREADS; i++)
+		free(scopes->stacks[i]);
+	*scopes = (struct scopes){0};
+}
+
+void torsh_scopes_end(struct scopes *scopes, uint32_t slot)
+{
+	free(scopes->stacks[slot]);
+	scopes->stacks[slot] = NULL;
+}
+
+static void push(struct nest *nest, uint32_t label, uint32_t record)
+{
+	if (nest->depth == DEPTH_MAX) {
+		nest->n_deeper++;
+		return;
+	}
+	nest->labels[nest->depth] = label;
+	nest->records[nest->depth++] = record;
+}
+
+static uint32_t top(const struct nest *nest)
+{
+	return nest->depth ? nest->labels[nest->depth - 1] : 0;
+}
+
+static void pop(struct nest *nest)
+{
+	if (nest->n_deeper)
+		nest->n_deeper--;
+	else if (nest->depth)
+		nest->depth--;
+}
+
+/* Take one out, wherever it is: ends need not come in order. Returns 0 when it isn't there. */
+static int take_out(struct nest *nest, uint32_t record)
+{
+	for (uint32_t i = nest->depth; i-- > 0;) {
+		if (nest->records[i] != record)
+			continue;
+		for (nest->depth--; i < nest->depth; i++) {
+			nest->labels[i] = nest->labels[i + 1];
+			nest->records[i] = nest->records[i + 1];
+		}
+		return 1;
+	}
+	return 0;
+}
+
+static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_t record)
+{
+	if (take_out(&own->operators, record))
+		return;
+	if (own->operators.n_deeper) {
+		own->operators.n_deeper--;
+		return;
+	}
+	for (uint32_t i = 0; i < CHANNEL_THREADS; i++) {
+		struct scope_stack *other = scopes->stacks[i];
+
+		if (!other || !take_out(&other->operators, record))
+			continue;
+		other->scope.operator = top(&other->operators);
+		return;
+	}
+}
+
+const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot, const struct event *event)
+{
+	struct scope_stack *own = scopes->stacks[slot];
+
+	if (!own)
+		own = scopes->stacks[slot] = torsh_memory_new(1, sizeof(*own));
+	if (event->id == EVENT_OP_BEGIN)
+		push(&own->operators, event->op_begin.name, event->op_begin.record);
+	else if (event->id == EVENT_OP_END)
+		end_operator(scopes, own, event->op_end.record);
+	else if (event->id == EVENT_RANGE_PUSH && event->range_push.source == RANGE_BY_MODULE)
+		push(&own->modules, event->range_push.name, 0);
+	else if (event->id == EVENT_RANGE_POP && event->range_pop.source == RANGE_BY_MODULE)
+		pop(&own->modules);
+	own->scope.operator = top(&own->operators);
+	own->scope.module = top(&own->modules);
+	return &own->scope;
+}

@@ -360,6 +360,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
+	forget_child(drain, target->pid);
 	forget_child(drain, (pid_t)target->start.pid);
 	torsh_rows_process(drain->file, target);
 	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
@@ -421,7 +422,7 @@ static void add_summary(struct drain *drain, const struct target *target)
 					     sizeof(*drain->summaries));
 	summary = &drain->summaries[drain->n_summaries++];
 	*summary = (struct drain_summary){
-		.pid = target->start.pid,
+		.pid = (uint32_t)target->pid,
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
 		.peak_bytes = heap->axis.peak_bytes,

@@ -9,6 +9,7 @@
 struct ancestor {
 	uint32_t pid; /* as we see it */
 	uint32_t own_pid; /* as the process saw it, perhaps in another namespace */
+	uint32_t parent_pid;
 	uint64_t start_ticks, start_ns;
 	struct target *target; /* NULL: it has ended, and what follows is its own */
 	struct tally_fork *forks;
@@ -39,15 +40,23 @@ static uint32_t find_parent(const struct lineage *lineage, const struct target *
 
 void torsh_lineage_begin(struct lineage *lineage, struct target *target)
 {
+	const struct ancestor *ancestors = lineage->ancestors;
+
 	target->inheritance.is_fork = target->start.forked_from != 0;
 	if (target->inheritance.is_fork)
 		target->parent_number = find_parent(lineage, target);
+	/* What adopted it meanwhile is not its parent. */
+	if (target->parent_number)
+		target->parent_pid = ancestors[target->parent_number - 1].pid;
+	else if (target->former_number && target->former_number <= lineage->n)
+		target->parent_pid = ancestors[target->former_number - 1].parent_pid;
 	target->inheritance.is_settled = !target->parent_number;
 	lineage->ancestors =
 		torsh_memory_grow(lineage->ancestors, &lineage->capacity, lineage->n, sizeof(*lineage->ancestors));
 	lineage->ancestors[lineage->n++] = (struct ancestor){
 		.pid = (uint32_t)target->pid,
 		.own_pid = target->start.pid,
+		.parent_pid = target->parent_pid,
 		.start_ticks = target->start.start_ticks,
 		.start_ns = target->tally.clock.start_ns,
 		.target = target,

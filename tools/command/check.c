@@ -165,6 +165,8 @@ int torsh_command_check(int argc, char **argv)
 	measure(budgets, &reading, &options);
 	if (!reading.profile->is_complete)
 		torsh_warn("the recording isn't complete: budgets are compared with what is there");
+	if (reading.profile->n_pauses)
+		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
 	are_kept = print_checks(budgets, &reading, options.is_json);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;

@@ -257,7 +257,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	}
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_CHECKPOINT);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -569,7 +569,6 @@ static struct target_pass drain_all(struct drain *drain)
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_LAST);
 	return sum;
 }
 

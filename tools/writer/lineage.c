@@ -5,6 +5,8 @@
 
 #include "tools/writer/memory.h"
 
+#define LATE_HELLO_NS UINT64_C(10000000000)
+
 /* A process image of the session, also when it is gone. */
 struct ancestor {
 	uint32_t pid; /* as we see it */
@@ -131,13 +133,16 @@ void torsh_lineage_end(struct lineage *lineage, struct target *target)
 int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			     uint64_t *start_ns)
 {
-	for (uint32_t i = 0; i < lineage->n; i++) {
+	int is_found = 0;
+
+	/* They are in the order of their hellos, which is nearly that of their starts. */
+	for (uint32_t i = lineage->n; i-- > 0 && lineage->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
 		const struct ancestor *ancestor = &lineage->ancestors[i];
 
 		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
 			continue;
 		*start_ns = ancestor->start_ns;
-		return 1;
+		is_found = 1;
 	}
-	return 0;
+	return is_found;
 }

@@ -9,6 +9,7 @@ PYTHON ?= python3
 # For `make BUILD=build/asan SANITIZE=address,undefined test-tools`: the tools and the unit tests, never the agent.
 SANITIZE ?=
 FUZZ_SECONDS ?= 60
+PYTHONS ?= 3.14 3.15
 T ?=
 J ?= 2
 

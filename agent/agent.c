@@ -281,6 +281,13 @@ static int start(void)
 	return 0;
 }
 
+/* Nothing is recorded from here on: hooks find that at their first look. */
+static void turn_off(void)
+{
+	torsh_config.activities = 0;
+	atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
+}
+
 void torsh_agent_start(void)
 {
 	int expected = AGENT_UNSTARTED, result, saved = errno;
@@ -292,7 +299,10 @@ void torsh_agent_start(void)
 	if (!result)
 		start_stack_checks();
 	torsh_flow_self = &torsh_flow_unborn;
-	atomic_store_explicit(&torsh_agent_state, result ? AGENT_OFF : AGENT_ON, memory_order_release);
+	if (result)
+		turn_off();
+	else
+		atomic_store_explicit(&torsh_agent_state, AGENT_ON, memory_order_release);
 	errno = saved;
 }
 
@@ -309,7 +319,7 @@ void torsh_agent_restart_in_child(void)
 	if (result) {
 		if (result != -ECANCELED)
 			torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
-		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
+		turn_off();
 	}
 	torsh_channel_unmap(&parent);
 	torsh_flow_self = &torsh_flow_unborn;

@@ -86,6 +86,10 @@ exports: agent ## the agent exports, imports and needs only what it may
 lint: ## formatting, static analysis, licence lines; the longest functions and files
 	@test/check/lint
 
+try-unstable-python: agent tools ## check the frames of the CPython versions of Debian unstable (PYTHONS), unpacked below build
+	@for version in $(PYTHONS); do test/python/debian_unstable $$version $(BUILD) || exit; done
+	@BUILD=$(BUILD) $(PYTHON) test/run --match debian --only e2e --jobs $(J)
+
 demo: ## train a small PyTorch model under the agent with a planted leak, and show the reports
 	.ci/deps build demo
 	@$(MAKE) --no-print-directory all
@@ -96,7 +100,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: try-unstable-python test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

@@ -249,6 +249,7 @@ def blocks_of_a_pause_are_in_no_report():
     check_counts(report["events"])
     text = torsh("leaks", target.output)
     assert re.search(r"note: recording was paused .* after the start, for ", text), text
+    assert b"recording was paused" in run([TORSH, "check", target.output, "--max-leak", "1G"]).stderr
 
 
 @case
@@ -495,12 +496,14 @@ def a_process_without_a_session_is_status_2():
 def a_snapshot_that_cannot_be_written_says_so():
     with Target() as target:
         target.tell("a")
-        for path in ("/nonexistent/x", "/dev/null", scratch("folder")):
+        # The last one is the recording itself, which must not be harmed.
+        for path in ("/nonexistent/x", "/dev/null", scratch("folder"), recordings(target.output)[0]):
             result = run([TORSH, "snapshot", target.pid, "-o", path])
             expect_equal(result.returncode, 2, f"status for {path}")
             assert b"can't write" in result.stderr, result.stderr
         assert os.path.exists("/dev/null")
         target.end()
+    expect_equal(kept(target.output), {"keep_first": (10, 10 * FIRST)}, "leaks at the end")
 
 
 def ask(path, message, fds=()):

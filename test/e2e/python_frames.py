@@ -5,6 +5,7 @@ Python frames in stacks, against what the interpreter says itself in the same mo
 on every CPython of this machine.
 """
 
+import ast
 import gzip
 import pathlib
 import sys
@@ -40,24 +41,71 @@ def by_stack(blocks):
     return sums
 
 
-def is_of_probe(entry):
-    innermost = entry["stack"][0]
-    return (innermost["function"] or "").startswith("leak") and "/probe." in innermost["module"]
+def is_of(module):
+    """The test for entries whose block an extension module allocated itself."""
+    return lambda entry: f"/{module}." in entry["stack"][0]["module"]
+
+
+def expect_frames(report, is_wanted, truth):
+    """Blocks and bytes of the stacks of Python are those that the truth, {size: frames}, makes."""
+    found = by_stack((python_frames(entry), entry["blocks"], entry["bytes"])
+                     for entry in report["leaks"] if is_wanted(entry))
+    expected = by_stack((frames, 1, size) for size, frames in truth.items())
+    wrong = [frames for frames in {**expected, **found} if found.get(frames) != expected.get(frames)]
+    if wrong:
+        raise AssertionError(f"{len(wrong)} of {len(expected)} stacks differ, first:\n" + "\n".join(
+            f"  found {found.get(frames)}, expected {expected.get(frames)} of {frames[:8]}" for frames in wrong[:4]))
+    return len(expected)
+
+
+def is_leak_of_probe(entry):
+    return is_of("probe")(entry) and functions(entry)[0].startswith("leak")
 
 
 def check_frames(python):
     output, truth, has_greenlets = record_frames(python)
     report = leaks(output, "--depth", "0", "--no-lines")
     check_counts(report["events"])
-    found = by_stack((python_frames(entry), entry["blocks"], entry["bytes"])
-                     for entry in report["leaks"] if is_of_probe(entry))
-    expected = by_stack((frames, 1, size) for size, frames in truth.items())
-    wrong = [frames for frames in {**expected, **found} if found.get(frames) != expected.get(frames)]
-    if wrong:
-        raise AssertionError(f"{len(wrong)} of {len(expected)} stacks differ, first:\n" + "\n".join(
-            f"  found {found.get(frames)}, expected {expected.get(frames)} of {frames[:8]}" for frames in wrong[:4]))
-    print(f"{python.path} {python.version}: {len(truth)} blocks of {len(expected)} stacks" +
+    n_stacks = expect_frames(report, is_leak_of_probe, truth)
+    print(f"{python.path} {python.version}: {len(truth)} blocks of {n_stacks} stacks" +
           ("" if has_greenlets else ", without greenlets"))
+
+
+def check_ending(python, n_daemons, n_leaks):
+    truth = scratch("truth") / "frames"
+    result, output = record([python.path, pythons.SOURCES / "ending.py", truth, n_daemons],
+                            env={"PYTHONPATH": str(python.build(pythons.SOURCES / "probe.c")),
+                                 "PYTHONDONTWRITEBYTECODE": "1"})
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and what was said")
+    said = dict(ast.literal_eval(line) for line in truth.read_text().splitlines())
+    expect_equal(len(said), n_leaks, "what wrote something down at the end")
+    report = leaks(output, "--depth", "0", "--no-lines")
+    check_counts(report["events"])
+    expect_frames(report, is_leak_of_probe, {size: tuple(frames) for size, frames in said.items()})
+
+
+@case
+def lines_are_right_around_functions_of_cython():
+    cython = need_command("cython3")
+    python = next((each for each in pythons.find_all() if each.path.is_relative_to("/usr/bin")), None)
+    if not python:
+        raise Skip("there is no interpreter beside Debian's cython3")
+    source = scratch("cython") / "between.c"
+    made = run([cython, "-3", "-o", source, pythons.SOURCES / "between.pyx"])
+    expect_equal(made.returncode, 0, f"status of cython3 ({made.stderr.decode()})")
+    truth = scratch("truth") / "frames.json"
+    result, output = record([python.path, pythons.SOURCES / "around_cython.py", truth],
+                            env={"PYTHONPATH": str(python.build(source)), "PYTHONDONTWRITEBYTECODE": "1"})
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    said = {size: tuple(map(tuple, frames)) for size, frames in json.loads(truth.read_text())}
+    report = leaks(output, "--depth", "0", "--no-default-suppressions")
+    expect_frames(report, is_of("between"), said)
+    # Functions of Cython stand between the lines as what they are.
+    deepest = max((entry for entry in report["leaks"] if is_of("between")(entry)), key=lambda entry: len(entry["stack"]))
+    kinds = [frame.get("language") or ("cython" if "/between." in (frame["module"] or "") else "native")
+             for frame in deepest["stack"]]
+    changes = [kind for kind, before in zip(kinds, [None, *kinds]) if kind != before and kind != "native"]
+    assert changes[:5] == ["cython", "python", "cython", "python", "cython"], changes
 
 
 def a_python():
@@ -236,6 +284,8 @@ def not_here(version):
 
 for found_python in pythons.find_all():
     add_case(f"frames_of_{found_python.name}", check_frames, found_python)
+    add_case(f"ending_of_{found_python.name}", check_ending, found_python, 0, 7)
+    add_case(f"ending_of_{found_python.name}_with_threads", check_ending, found_python, 3, 4)
 for missing_version in pythons.missing():
     add_case("frames_of_python_" + missing_version.replace(".", "_"), not_here, missing_version)
 

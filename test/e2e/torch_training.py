@@ -11,8 +11,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from family import Truth, complete  # noqa: E402
 
 TRAIN = ROOT / "test/bench/workloads/train.py"
+LOADER = ROOT / "test/python/loader.py"
+LEAK_LINE = next(i for i, line in enumerate(LOADER.read_text().splitlines(), 1) if line.endswith("# line: leak"))
 
 
 def torch_python():
@@ -45,6 +48,35 @@ def stacks_of_training_agree_with_the_arbiter():
     counters = leaks(output, "--no-lines", "--limit", "1")["counters"]
     assert counters["captures_checked"] > 10_000, counters
     expect_equal(counters["captures_differing"], 0, "stacks that differ")
+
+
+def leaks_of_workers(method):
+    """Each at its line, in the process of the worker that leaked it."""
+    python, truth = torch_python(), Truth(scratch("truth"))
+    bare = run([python, LOADER, method, Truth(scratch("bare")).path])
+    result, output = record([python, LOADER, method, truth.path])
+    expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr),
+                 "status and output")
+    report = complete(output, "--no-lines")
+    check_counts(report["events"])
+    expected, found = {}, {}
+    for member in truth.members():
+        blocks, size = expected.get(member.pid, (0, 0))
+        expected[member.pid] = blocks + 1, size + member.size
+    for entry in report["leaks"]:
+        lines = [(frame["file"], frame["line"]) for frame in entry["stack"] if frame.get("language") == "python"]
+        if lines and lines[0] == (str(LOADER), LEAK_LINE):
+            blocks, size = found.get(entry["pid"], (0, 0))
+            found[entry["pid"]] = blocks + entry["blocks"], size + entry["bytes"]
+    expect_equal(len(expected), 2, "workers")
+    expect_equal(found, expected, "blocks and bytes at their line, by pid")
+    workers = [process for process in report["processes"] if process["pid"] in expected]
+    expect_equal({process["end"] for process in workers}, {"exit 0"}, "ends of the workers")
+    assert all(process["ppid"] in {other["pid"] for other in report["processes"]} for process in workers), workers
+
+
+for start_method in ("fork", "spawn", "forkserver"):
+    add_case(f"leaks_of_a_loaders_workers_by_{start_method}", leaks_of_workers, start_method)
 
 
 @case

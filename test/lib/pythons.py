@@ -90,6 +90,15 @@ def find_all():
     return sorted(found.values(), key=lambda python: (python.minor, python.name))
 
 
+@functools.lru_cache(None)
+def with_module(module):
+    """The path of an interpreter that has it; skips the case where there is none."""
+    for path in (ROOT / "build/venv/bin/python3", *(python.path for python in reversed(find_all()))):
+        if os.access(path, os.X_OK) and run([path, "-c", f"import {module}"]).returncode == 0:
+            return path
+    raise Skip(f"no CPython of this machine has {module}")
+
+
 def missing():
     """Versions that the agent knows and that are not here."""
     there = {python.minor for python in find_all()}

@@ -18,11 +18,14 @@
 static char directory[] = "/tmp/torsh-command-XXXXXX";
 static char *output; /* of the last command */
 
-/* Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. */
+/*
+ * Two processes: one with three leaks, bookkeeping and a peak; its child with a smaller peak. And a program that the
+ * child started, which was not followed.
+ */
 static int write_recording(void **state)
 {
-	static struct fixture fixtures[2];
-	struct fixture *first = &fixtures[0], *child = &fixtures[1];
+	static struct fixture fixtures[3];
+	struct fixture *first = &fixtures[0], *child = &fixtures[1], *stranger = &fixtures[2];
 	char *arguments[] = {"program", "--odd=\xff\"\n"};
 	uint32_t stack;
 	char path[256];
@@ -56,6 +59,7 @@ static int write_recording(void **state)
 	first->heap.peak_bytes = 4096 + 6144 + 100 + 30 + 1024;
 	first->heap.peak_blocks = 14;
 	fixture_start(child, 2, 200);
+	child->process.has_forked_from = 1;
 	child->process.forked_from = 1;
 	child->process.end = TORSH__PROCESS__END_KIND__SIGNALED;
 	child->process.end_code = 9;
@@ -65,12 +69,20 @@ static int write_recording(void **state)
 	child->heap.has_peak_number = child->heap.has_peak_bytes = 1;
 	child->heap.peak_number = 1;
 	child->heap.peak_bytes = 300;
+	fixture_start(stranger, 1, 300);
+	stranger->not_followed = "it is of another kind";
+	stranger->process.has_parent_pid = stranger->process.has_start_ns = 1;
+	stranger->process.parent_pid = 200;
+	stranger->process.start_ns = 1000;
+	stranger->process.has_end_ns = stranger->process.has_end_code = 0;
+	stranger->process.end = TORSH__PROCESS__END_KIND__VANISHED;
 	snprintf(path, sizeof(path), "%s/new.torsh", directory);
-	fixture_write(path, fixtures, 2, 2000);
+	fixture_write(path, fixtures, 3, 2000);
 	snprintf(path, sizeof(path), "%s/old.torsh", directory);
 	fixture_write(path, child, 1, 1000);
 	fixture_free(first);
 	fixture_free(child);
+	fixture_free(stranger);
 	return 0;
 }
 
@@ -291,6 +303,36 @@ static void reports_for_people_name_what_was_left_out(void **state)
 	assert_non_null(strstr(output, "Next: torsh leaks"));
 }
 
+/* Its end and all that would have been measured is null, not 0. */
+static void programs_that_were_not_followed_are_listed(void **state)
+{
+	static const char *const unknown[] = {"end_ns", "leaked_bytes", "at_exec_blocks", "inherited", "rank"};
+	const cJSON *process;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(leaks, directory, "--json"), 0);
+	json = parse_output();
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "processes")), 3);
+	assert_true(cJSON_IsTrue(cJSON_GetObjectItem(item_of(json, "processes", 1), "followed")));
+	process = item_of(json, "processes", 2);
+	assert_true(cJSON_IsFalse(cJSON_GetObjectItem(process, "followed")));
+	assert_string_equal(text_of(process, "reason"), "it is of another kind");
+	assert_string_equal(text_of(process, "end"), "vanished");
+	assert_int_equal(number_of(process, "pid"), 300);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		assert_true(cJSON_IsNull(cJSON_GetObjectItem(process, unknown[i])));
+	cJSON_Delete(json);
+	assert_int_equal(RUN(report, directory, "--tree"), 0);
+	assert_non_null(strstr(output, "   └─ program (pid 300): from 1 µs, vanished, not followed: it is of"));
+	assert_int_equal(RUN(report, directory), 0);
+	assert_non_null(strstr(output, "program (pid 300): vanished; not followed: it is of another kind\n"));
+	assert_int_equal(RUN_WITH_ERRORS(leaks, directory, "--pid=300"), 2);
+	assert_non_null(strstr(output, "process 300 was not followed: it is of another kind"));
+	assert_int_equal(RUN_WITH_ERRORS(check, directory, "--max-leak=1G"), 0);
+	assert_non_null(strstr(output, "not of programs that were not followed"));
+}
+
 static void the_overview_fits_its_schema(void **state)
 {
 	(void)state;
@@ -329,6 +371,7 @@ static void dump_prints_an_object_a_line(void **state)
 	assert_non_null(strstr(output, "\"agent_version\":\"test\""));
 	assert_non_null(strstr(output, "{\"stack_totals\":{\"process\":1,"));
 	assert_non_null(strstr(output, "{\"end\":{\"complete\":true,"));
+	assert_non_null(strstr(output, "{\"unfollowed\":{\"process\":{"));
 	assert_non_null(strstr(output, "\"bias\":[\"0x10000000\","));
 	for (rest = output; (line = strsep(&rest, "\n")) && *line; n++) {
 		struct schema_check check;
@@ -336,7 +379,7 @@ static void dump_prints_an_object_a_line(void **state)
 		if (!schema_check_text(&check, "tools/schema/dump.json", line))
 			fail_msg("%s", check.problem);
 	}
-	assert_int_equal(n, 2 * 10 + 2);
+	assert_int_equal(n, 2 * 10 + 1 + 2);
 }
 
 static void wrong_usage_ends_with_2(void **state)
@@ -399,6 +442,7 @@ int main(void)
 		cmocka_unit_test(what_grows_is_told_by_the_step),
 		cmocka_unit_test(the_peak_is_that_of_the_highest_process),
 		cmocka_unit_test(reports_for_people_name_what_was_left_out),
+		cmocka_unit_test(programs_that_were_not_followed_are_listed),
 		cmocka_unit_test(the_overview_fits_its_schema),
 		cmocka_unit_test(budgets_decide_the_exit_status),
 		cmocka_unit_test(dump_prints_an_object_a_line),

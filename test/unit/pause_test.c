@@ -137,6 +137,22 @@ static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
 	stop(&paused);
 }
 
+static void a_resize_that_outlasts_the_pause_stays_with_its_stack(void **state)
+{
+	struct paused paused;
+
+	(void)state;
+	start(&paused);
+	begin_pause(&paused);
+	fake_alloc(&paused.thread, 20, 0x1000, 1, 7);
+	/* Begun in the pause, and stamped when it was over. */
+	resize(&paused, END - 1, 0x1000, 0x2000, 16);
+	drain(&paused);
+	assert_int_equal(bytes_of_stack(&paused, 1), 16);
+	assert_int_equal(bytes_of_stack(&paused, 0), 0);
+	stop(&paused);
+}
+
 static void an_address_that_is_given_out_again_ends_its_block(void **state)
 {
 	struct paused paused;
@@ -222,6 +238,7 @@ int main(void)
 		cmocka_unit_test(only_blocks_from_outside_are_recorded),
 		cmocka_unit_test(frees_are_recorded_all_the_while),
 		cmocka_unit_test(a_known_block_that_is_resized_stays_with_its_stack),
+		cmocka_unit_test(a_resize_that_outlasts_the_pause_stays_with_its_stack),
 		cmocka_unit_test(an_address_that_is_given_out_again_ends_its_block),
 		cmocka_unit_test(no_block_is_temporary_over_a_pause),
 		cmocka_unit_test(nothing_younger_than_the_hold_is_folded),

@@ -30,6 +30,7 @@ struct fixture {
 	Torsh__Growth growth;
 	Torsh__Heap heap;
 	Torsh__Process process;
+	const char *not_followed; /* NULL, or why: then only the row of the process counts */
 	uint64_t bias[FIXTURE_MAX], start[FIXTURE_MAX], end[FIXTURE_MAX], ip[FIXTURE_MAX], offset[FIXTURE_MAX];
 	char *path[FIXTURE_MAX], *name[FIXTURE_MAX], *frame[FIXTURE_MAX];
 	char *function[FIXTURE_MAX], *file[FIXTURE_MAX];
@@ -302,6 +303,19 @@ static inline void fixture_point(struct fixture *fixture)
 
 typedef int (*fixture_take)(void *sink, const Torsh__Chunk *chunk);
 
+/* Of a program that was not followed there is only a row. */
+static inline int fixture_give_unfollowed(struct fixture *fixture, fixture_take take, void *sink)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Unfollowed row = TORSH__UNFOLLOWED__INIT, *rows = &row;
+
+	row.process = &fixture->process;
+	row.reason = (char *)(uintptr_t)fixture->not_followed;
+	chunk.n_unfollowed = 1;
+	chunk.unfollowed = &rows;
+	return take(sink, &chunk);
+}
+
 /* Hand all that was made, as one chunk, to take. */
 static inline int fixture_give(struct fixture *fixture, fixture_take take, void *sink)
 {
@@ -318,6 +332,8 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	Torsh__Process *process = &fixture->process;
 
 	fixture_point(fixture);
+	if (fixture->not_followed)
+		return fixture_give_unfollowed(fixture, take, sink);
 	chunk.n_process = chunk.n_modules = chunk.n_addresses = chunk.n_symbols = chunk.n_stacks = 1;
 	chunk.n_functions = chunk.n_stack_totals = chunk.n_live = chunk.n_heap = chunk.n_growth = 1;
 	chunk.process = &process;

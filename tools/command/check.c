@@ -12,10 +12,11 @@
 #include "tools/report/json.h"
 #include "tools/size.h"
 
-static const char doc[] = "Compare a recording with budgets. Exit status 1 when one of them is broken.\v"
-			  "Leaks are those that `torsh leaks` reports, summed over all processes; the peak is that of "
-			  "all processes together (as `torsh peak` shows it), the resident set that of the process with "
-			  "the highest. What isn't known counts as broken.";
+static const char doc[] =
+	"Compare a recording with budgets. Exit status 1 when one of them is broken.\v"
+	"Leaks are those that `torsh leaks` reports, summed over all processes; the peak is that of "
+	"all processes together (as `torsh peak` shows it), the resident set that of the process with "
+	"the highest. What isn't known counts as broken.";
 
 /* BUDGET(name, option, argument, what is compared) */
 #define BUDGETS                                                             \
@@ -165,6 +166,10 @@ int torsh_command_check(int argc, char **argv)
 	measure(budgets, &reading, &options);
 	if (!reading.profile->is_complete)
 		torsh_warn("the recording isn't complete: budgets are compared with what is there");
+	if (reading.profile->n_pauses)
+		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
+	if (reading.n_unfollowed)
+		torsh_warn("budgets are compared with what was recorded, not of programs that were not followed");
 	are_kept = print_checks(budgets, &reading, options.is_json);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;

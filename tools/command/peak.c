@@ -61,7 +61,8 @@ static cJSON *make_mappings(const struct view *view)
 
 		cJSON_DeleteItemFromObjectCaseSensitive(holder, "blocks");
 		torsh_json_set(holder, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
-		torsh_json_set(holder, "what", torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
+		torsh_json_set(holder, "what",
+			       torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
 		torsh_json_add(list, holder);
 	}
 	torsh_json_set(object, "holders", list);

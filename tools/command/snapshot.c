@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,17 +125,28 @@ static char *choose_name(const struct live_session *session, uint32_t pid)
 			       (double)session->profile->snapshot_ns / 1e9);
 }
 
-/* Into the file at path, which is removed again when that fails. */
-static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
+/* The file at path, empty. The lock keeps it from being a recording that goes on, first of all this one. */
+static int open_output(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), result;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	struct stat status;
 
 	if (fd < 0)
 		torsh_die("can't write %s: %s", path, strerror(errno));
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		torsh_die("can't write %s: it is not a file", path);
-	result = write_snapshot(answer, start_realtime_ns, fd);
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		torsh_die("can't write %s: a session is being recorded into it", path);
+	if (ftruncate(fd, 0))
+		torsh_die("can't write %s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* Into the file at path, which is removed again when that fails. */
+static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
+{
+	int fd = open_output(path), result = write_snapshot(answer, start_realtime_ns, fd);
+
 	if (!result && close(fd))
 		result = -errno;
 	if (result) {

@@ -8,15 +8,16 @@
 
 #include "tools/live/live.h"
 
-/* A writer answers within milliseconds; a second more where a thread was stopped in the middle of an event. */
-#define PATIENCE_S 10
+/* A writer answers within milliseconds; one that is far behind its targets tells its status after a second. */
+#define STATUS_PATIENCE_S 10
+#define PATIENCE_S 60
 
 #define N_FDS 2u
 
 /* Returns the connection, or -errno. */
-static int connect_to(const char *path)
+static int connect_to(const char *path, int patience_s)
 {
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	const struct timeval patience = {.tv_sec = patience_s};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t n_peer = sizeof(peer);
@@ -100,7 +101,7 @@ int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_h
 	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
 
 	*answer = (struct live_answer){.fds = {-1, -1}};
-	fd = connect_to(socket_path);
+	fd = connect_to(socket_path, verb == REQUEST_STATUS ? STATUS_PATIENCE_S : PATIENCE_S);
 	if (fd < 0)
 		return fd;
 	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : receive(fd, answer);

@@ -8,10 +8,12 @@
 
 #define FRAMES 5 /* from the call of mmap to the allocator's entry, with nothing inlined */
 
-/* 3.8 to 3.11, then 3.12 and later. They also map what frames of Python live in: then none of the others is outside. */
+/* 3.8 to 3.11, then 3.12 and later. They also map what frames of Python live in, but not for any of the growers. */
 static const char *const mappers[] = {"_PyObject_ArenaMmap", "_PyMem_ArenaAlloc"};
-static const char *const growers[] = {"new_arena", "allocate_from_new_pool", "pymalloc_alloc",
-				      "_PyObject_Malloc", "_PyObject_Calloc", "_PyObject_Realloc"};
+static const char *const growers[] = {
+	"new_arena",	    "allocate_from_new_pool", "pymalloc_alloc",
+	"_PyObject_Malloc", "_PyObject_Calloc",	      "_PyObject_Realloc",
+};
 
 #define N(names) (sizeof(names) / sizeof(*(names)))
 

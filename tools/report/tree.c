@@ -69,16 +69,25 @@ static size_t find_parent(const struct tree *tree, size_t i)
 	return find_pid(tree, i, child->parent_pid);
 }
 
+/* On its one line, whatever it holds. */
+static void print_argument(FILE *out, const char *argument)
+{
+	size_t n = strlen(argument), n_shown = n < ARGUMENT_COLUMNS ? n : ARGUMENT_COLUMNS;
+
+	fputc(' ', out);
+	for (size_t i = 0; i < n_shown; i++)
+		fputc((unsigned char)argument[i] < ' ' ? ' ' : argument[i], out);
+	if (n_shown < n)
+		fputs("...", out);
+}
+
 static void print_arguments(FILE *out, const struct profile_process *process)
 {
 	size_t n = process->n_arguments < 1 + ARGUMENTS_SHOWN ? process->n_arguments : 1 + ARGUMENTS_SHOWN;
 
 	fputs(torsh_profile_program_name(process), out);
-	for (size_t i = 1; i < n; i++) {
-		const char *argument = process->arguments[i];
-
-		fprintf(out, " %.*s%s", ARGUMENT_COLUMNS, argument, strlen(argument) > ARGUMENT_COLUMNS ? "..." : "");
-	}
+	for (size_t i = 1; i < n; i++)
+		print_argument(out, process->arguments[i]);
 	if (process->n_arguments > n)
 		fputs(" ...", out);
 }

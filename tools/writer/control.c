@@ -154,7 +154,6 @@ static void end_former_image(struct control *control, struct target *target)
 		if (is_image_of(target, watch->target)) {
 			fate = TARGET_EXECUTED;
 			target->former_number = watch->target->number;
-			target->parent_pid = watch->target->parent_pid;
 		}
 		tell_fate(control, watch, fate);
 	}

@@ -2,7 +2,6 @@
 #include "tools/writer/drain.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/writer/attend.h"
 #include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
-#include "tools/writer/pauses.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
-#include "tools/writer/snapshot.h"
 
 #define BUDGET 32768u /* events folded between two looks at the rings */
 #define SLEEP_BUSY_NS 500000u
@@ -54,7 +52,7 @@ struct drain {
 	_Atomic uint64_t n_finished;
 	_Atomic int had_children; /* stored before n_finished moves */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
-	struct jobs jobs;
+	struct attendance attendance; /* its jobs: any thread's, its rest is below */
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct target **incoming;
@@ -72,9 +70,6 @@ struct drain {
 	uint64_t session_realtime_ns; /* the same moment */
 	int has_session;
 	struct lineage lineage;
-	struct pauses pauses;
-	struct job *job; /* that waits until all targets are at its moment */
-	struct ticks_moment job_moment;
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock joint_clock;
 	struct strangers strangers;
@@ -169,13 +164,13 @@ int torsh_drain_awaits_child(struct drain *drain)
 
 void torsh_drain_ask(struct drain *drain, struct job *job)
 {
-	torsh_jobs_ask(&drain->jobs, job);
+	torsh_jobs_ask(&drain->attendance.jobs, job);
 	torsh_sleep_wake(&drain->mail);
 }
 
 struct job *torsh_drain_answered(struct drain *drain)
 {
-	return torsh_jobs_answered(&drain->jobs);
+	return torsh_jobs_answered(&drain->attendance.jobs);
 }
 
 /* ---- the recording ------------------------------------------------------------------------------------------- */
@@ -277,7 +272,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	}
 	if (drain->lineage.n > 1)
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_CHECKPOINT);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =
 		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
@@ -292,7 +287,7 @@ static void write_session(const struct drain *drain)
 		.is_full = drain->options.is_full,
 	};
 
-	torsh_pauses_put(&drain->pauses, drain->session_monotonic_ns, &session);
+	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
 	torsh_rows_session(drain->file, &session);
 	torsh_pauses_release(&session);
 }
@@ -373,15 +368,14 @@ static void begin_target(struct drain *drain, struct target *target)
 	if (target->is_clock_foreign)
 		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
-	torsh_pauses_tell(&drain->pauses, target);
-	if (drain->job)
-		torsh_target_hold(target, &drain->job_moment);
+	torsh_attend_join(&drain->attendance, target);
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
 	join_processes(drain, target);
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
+	forget_child(drain, target->pid);
 	forget_child(drain, (pid_t)target->start.pid);
 	torsh_rows_process(drain->file, target);
 	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
@@ -443,7 +437,7 @@ static void add_summary(struct drain *drain, const struct target *target)
 					     sizeof(*drain->summaries));
 	summary = &drain->summaries[drain->n_summaries++];
 	*summary = (struct drain_summary){
-		.pid = target->start.pid,
+		.pid = (uint32_t)target->pid,
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
 		.peak_bytes = heap->axis.peak_bytes,
@@ -527,97 +521,41 @@ static int awaits_parent(const struct target *target, uint64_t now)
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
 
-/* Whether that is a change or not, it is so from now on. */
-static void set_pause(struct drain *drain, struct job *job)
-{
-	int is_paused = job->request.verb == REQUEST_PAUSE, is_change = is_paused != torsh_pauses_lasts(&drain->pauses);
-
-	if (is_change)
-		torsh_pauses_turn(&drain->pauses, drain->targets, drain->n_targets);
-	if (is_change && drain->has_session)
-		write_session(drain);
-	job->answer.n_processes = drain->n_targets;
-	torsh_jobs_answer(&drain->jobs, job, is_change ? 0 : -EALREADY);
-}
-
-/* Everything is to be as it was in the moment of the request: what was stamped before it, nothing that came after. */
-static void begin_job(struct drain *drain, struct job *job)
-{
-	drain->job = job;
-	drain->job_moment = torsh_ticks_moment();
-	for (uint32_t i = 0; i < drain->n_targets; i++)
-		torsh_target_hold(drain->targets[i], &drain->job_moment);
-}
-
-static void take_jobs(struct drain *drain)
+static void take_requests(struct drain *drain)
 {
 	struct job *job;
 
-	while (!drain->job && (job = torsh_jobs_take(&drain->jobs))) {
+	while ((job = torsh_attend_next(&drain->attendance))) {
 		/* Who said hello before somebody asked is there. */
 		take_incoming(drain);
-		if (job->request.verb == REQUEST_PAUSE || job->request.verb == REQUEST_RESUME)
-			set_pause(drain, job);
-		else
-			begin_job(drain, job);
+		if (torsh_attend_take(&drain->attendance, job, drain->targets, drain->n_targets) && drain->has_session)
+			write_session(drain);
 	}
 }
 
-/* A descriptor of its own: a copy of ours would keep the recording locked for as long as the caller has it. */
-static int reopen_recording(const struct drain *drain)
+static void answer_request(struct drain *drain)
 {
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", drain->options.recording_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int make_answer(struct drain *drain, struct job *job)
-{
-	int is_whole = job->request.verb == REQUEST_SNAPSHOT;
+	const struct ticks_moment *moment = &drain->attendance.moment;
 	struct snapshot snapshot = {
-		.session = {
-			.start_realtime_ns = drain->session_realtime_ns,
-			.is_full = drain->options.is_full,
-			.recording = drain->options.recording_path,
-			.taken_ns = drain->has_session ? session_ns(drain, drain->job_moment.ns) : 0,
-		},
 		.targets = drain->targets,
 		.n_targets = drain->n_targets,
 		.joint = drain->lineage.n > 1 ? &drain->joint : NULL,
 		.joint_clock = &drain->joint_clock,
-		.n_holders = is_whole ? SNAPSHOT_ALL : job->request.n_holders,
 	};
 
+	snapshot.session = (struct rows_session){
+		.start_realtime_ns = drain->session_realtime_ns,
+		.is_full = drain->options.is_full,
+		.recording = drain->options.recording_path,
+		.taken_ns = drain->has_session ? session_ns(drain, moment->ns) : 0,
+	};
 	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
 	if (snapshot.joint)
-		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, &drain->job_moment) + 1);
-	torsh_pauses_put(&drain->pauses, drain->session_monotonic_ns, &snapshot.session);
-	job->answer.n_processes = drain->n_targets;
-	job->answer.recording_bytes = torsh_recording_written(drain->file);
-	job->fds[0] = torsh_snapshot_make(&snapshot);
+		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, moment) + 1);
+	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &snapshot.session);
+	torsh_attend_answer(&drain->attendance, &snapshot, drain->options.recording_fd,
+			    torsh_recording_written(drain->file));
 	torsh_pauses_release(&snapshot.session);
-	if (job->fds[0] < 0 || !is_whole)
-		return job->fds[0] < 0 ? job->fds[0] : 0;
-	job->fds[1] = reopen_recording(drain);
-	return job->fds[1] < 0 ? job->fds[1] : 0;
-}
-
-/* If all targets are at its moment. */
-static void answer_job(struct drain *drain)
-{
-	struct job *job = drain->job;
-
-	for (uint32_t i = 0; i < drain->n_targets; i++) {
-		if (!torsh_target_is_at_hold(drain->targets[i]))
-			return;
-	}
-	drain->job = NULL;
-	torsh_jobs_answer(&drain->jobs, job, make_answer(drain, job));
-	for (uint32_t i = 0; i < drain->n_targets; i++)
-		torsh_target_let_go(drain->targets[i]);
 	/* The next one may be there already. */
 	torsh_sleep_wake(&drain->mail);
 }
@@ -648,7 +586,6 @@ static struct target_pass drain_all(struct drain *drain)
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file, RECORDING_LAST);
 	return sum;
 }
 
@@ -716,7 +653,7 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 		drain->last_active_ns = now;
 	if (pass->n_folded >= BUDGET || pass->fill_percent > 40)
 		return;
-	if (drain->job) {
+	if (drain->attendance.job) {
 		torsh_sleep_lightly(&drain->mail, seen, ORDER_SLACK_NS);
 		return;
 	}
@@ -761,15 +698,15 @@ static void *run(void *argument)
 
 		must_stop = atomic_load_explicit(&drain->must_stop, memory_order_acquire);
 		take_incoming(drain);
-		take_jobs(drain);
+		take_requests(drain);
 		if (now - drain->last_measure_ns > MEASURE_EVERY_NS) {
 			torsh_ticks_measure(&drain->rate);
 			drain->last_measure_ns = now;
 		}
 		pass = drain_all(drain);
 		settle_joint(drain);
-		if (drain->job)
-			answer_job(drain);
+		if (torsh_attend_is_due(&drain->attendance, drain->targets, drain->n_targets))
+			answer_request(drain);
 		if (must_stop && !drain->n_targets)
 			break;
 		if (now >= drain->next_checkpoint_ns)
@@ -788,7 +725,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	drain->options = *options;
 	drain->book = torsh_book_create();
 	pthread_mutex_init(&drain->lock, NULL);
-	torsh_jobs_create(&drain->jobs, options->answer_fd);
+	torsh_attend_create(&drain->attendance, options->answer_fd);
 	clock_gettime(CLOCK_REALTIME, &real);
 	torsh_ticks_start(&drain->rate);
 	drain->checkpoint_step_ns = FIRST_CHECKPOINT_NS;
@@ -797,7 +734,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 					     (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
 	if (drain->file && !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
-	torsh_jobs_destroy(&drain->jobs);
+	torsh_attend_destroy(&drain->attendance);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	free(drain);
@@ -826,8 +763,7 @@ void torsh_drain_destroy(struct drain *drain)
 {
 	for (uint32_t i = 0; i < drain->n_reasons; i++)
 		free(drain->reasons[i]);
-	torsh_jobs_destroy(&drain->jobs);
-	torsh_pauses_destroy(&drain->pauses);
+	torsh_attend_destroy(&drain->attendance);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->joint);

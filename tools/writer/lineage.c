@@ -5,10 +5,13 @@
 
 #include "tools/writer/memory.h"
 
+#define LATE_HELLO_NS UINT64_C(10000000000)
+
 /* A process image of the session, also when it is gone. */
 struct ancestor {
 	uint32_t pid; /* as we see it */
 	uint32_t own_pid; /* as the process saw it, perhaps in another namespace */
+	uint32_t parent_pid;
 	uint64_t start_ticks, start_ns;
 	struct target *target; /* NULL: it has ended, and what follows is its own */
 	struct tally_fork *forks;
@@ -39,15 +42,23 @@ static uint32_t find_parent(const struct lineage *lineage, const struct target *
 
 void torsh_lineage_begin(struct lineage *lineage, struct target *target)
 {
+	const struct ancestor *ancestors = lineage->ancestors;
+
 	target->inheritance.is_fork = target->start.forked_from != 0;
 	if (target->inheritance.is_fork)
 		target->parent_number = find_parent(lineage, target);
+	/* What adopted it meanwhile is not its parent. */
+	if (target->parent_number)
+		target->parent_pid = ancestors[target->parent_number - 1].pid;
+	else if (target->former_number && target->former_number <= lineage->n)
+		target->parent_pid = ancestors[target->former_number - 1].parent_pid;
 	target->inheritance.is_settled = !target->parent_number;
 	lineage->ancestors =
 		torsh_memory_grow(lineage->ancestors, &lineage->capacity, lineage->n, sizeof(*lineage->ancestors));
 	lineage->ancestors[lineage->n++] = (struct ancestor){
 		.pid = (uint32_t)target->pid,
 		.own_pid = target->start.pid,
+		.parent_pid = target->parent_pid,
 		.start_ticks = target->start.start_ticks,
 		.start_ns = target->tally.clock.start_ns,
 		.target = target,
@@ -122,13 +133,16 @@ void torsh_lineage_end(struct lineage *lineage, struct target *target)
 int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			     uint64_t *start_ns)
 {
-	for (uint32_t i = 0; i < lineage->n; i++) {
+	int is_found = 0;
+
+	/* They are in the order of their hellos, which is nearly that of their starts. */
+	for (uint32_t i = lineage->n; i-- > 0 && lineage->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
 		const struct ancestor *ancestor = &lineage->ancestors[i];
 
 		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
 			continue;
 		*start_ns = ancestor->start_ns;
-		return 1;
+		is_found = 1;
 	}
-	return 0;
+	return is_found;
 }

@@ -21,7 +21,7 @@ struct lineage {
 
 void torsh_lineage_destroy(struct lineage *lineage);
 
-/* A target that has begun, in the order of numbers from 1 on: its parent_number is set. */
+/* A target that has begun, in the order of numbers from 1 on: its parents' number and pid are set. */
 void torsh_lineage_begin(struct lineage *lineage, struct target *target);
 
 /* Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far first. */

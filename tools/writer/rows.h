@@ -62,7 +62,7 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
 		      enum recording_worth worth);
 /* The row of a program that can't be followed, as it is known now. */
-void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger, enum recording_worth worth);
+void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger);
 
 struct rows_end {
 	int is_complete;

@@ -131,7 +131,7 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 	static char tsc[] = "tsc", monotonic[] = "monotonic";
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, pid, target->start.pid);
+	ROWS_SET(row, pid, (uint32_t)target->pid);
 	ROWS_SET(row, parent_pid, target->parent_pid);
 	ROWS_SET(row, forked_from, target->parent_number);
 	ROWS_SET(row, executed_from, target->former_number);

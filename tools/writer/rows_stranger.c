@@ -60,7 +60,7 @@ static void put_stranger(Torsh__Process *row, struct rows_memory *memory, const 
 	put_end(row, stranger);
 }
 
-void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger, enum recording_worth worth)
+void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger)
 {
 	Torsh__Process process = TORSH__PROCESS__INIT;
 	Torsh__Unfollowed row = TORSH__UNFOLLOWED__INIT, *rows = &row;
@@ -78,6 +78,6 @@ void torsh_rows_stranger(struct recording_file *file, const struct stranger *str
 	row.reason = reason;
 	chunk.n_unfollowed = 1;
 	chunk.unfollowed = &rows;
-	torsh_recording_append(file, &chunk, worth);
+	torsh_recording_append(file, &chunk, RECORDING_LAST);
 	torsh_rows_free(&memory);
 }

@@ -9,6 +9,7 @@
 #include "tools/writer/rows.h"
 
 #define STRANGERS_MAX 65536u /* in a session; more are said to have been there */
+#define SETTLE_NS UINT64_C(500000000) /* longer than what is on a ring stays there */
 
 static void destroy(struct stranger *stranger)
 {
@@ -48,6 +49,7 @@ static struct stranger *add_stranger(struct strangers *strangers, const struct t
 		.problem =
 			program->problem < N_PROGRAM_PROBLEMS ? (enum program_problem)program->problem : PROGRAM_STATIC,
 		.start_ns = torsh_ticks_to_ns(&starter->tally.clock, program->stamp),
+		.taken_monotonic_ns = torsh_ticks_monotonic_ns(),
 		.pidfd = -1,
 		.stat_fd = -1,
 		.wait_status = -1,
@@ -133,24 +135,34 @@ static void look_for_end(const struct strangers *strangers, const struct lineage
 }
 
 static void write_row(const struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
-		      struct stranger *stranger, enum recording_worth worth)
+		      struct stranger *stranger)
 {
 	look_for_end(strangers, lineage, stranger);
+	stranger->is_written = 1;
 	if (!stranger->is_withdrawn)
-		torsh_rows_stranger(file, stranger, worth);
+		torsh_rows_stranger(file, stranger);
 }
 
-void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
-			   enum recording_worth worth)
+/* That its start failed may be told after its end was seen. */
+static int is_recent(const struct stranger *stranger, int has_ended)
+{
+	uint64_t since = stranger->taken_monotonic_ns;
+
+	if (has_ended && stranger->end_monotonic_ns > since)
+		since = stranger->end_monotonic_ns;
+	return torsh_ticks_monotonic_ns() < since + SETTLE_NS;
+}
+
+void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file)
 {
 	for (uint32_t i = strangers->n; i-- > 0;) {
 		struct stranger *stranger = strangers->items[i];
 		/* Pairs with the release of the control thread: it has let go, and what it found out is there. */
-		int has_ended = atomic_load_explicit(&stranger->fate, memory_order_acquire) != TARGET_LIVES ||
-				(stranger->is_image && stranger->is_withdrawn);
+		int has_ended = atomic_load_explicit(&stranger->fate, memory_order_acquire) != TARGET_LIVES;
 
-		if (has_ended || worth == RECORDING_CHECKPOINT)
-			write_row(strangers, lineage, file, stranger, has_ended ? RECORDING_LAST : worth);
+		if (is_recent(stranger, has_ended) || (!has_ended && stranger->is_written))
+			continue;
+		write_row(strangers, lineage, file, stranger);
 		if (!has_ended)
 			continue;
 		destroy(stranger);
@@ -161,7 +173,7 @@ void torsh_strangers_write(struct strangers *strangers, const struct lineage *li
 void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file)
 {
 	for (uint32_t i = 0; i < strangers->n; i++) {
-		write_row(strangers, lineage, file, strangers->items[i], RECORDING_LAST);
+		write_row(strangers, lineage, file, strangers->items[i]);
 		destroy(strangers->items[i]);
 	}
 	free(strangers->items);

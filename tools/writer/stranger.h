@@ -25,6 +25,9 @@ struct stranger {
 	uint64_t start_ns; /* on the session's axis */
 	int pidfd, stat_fd; /* each may be -1 */
 
+	uint64_t taken_monotonic_ns; /* when the writer heard of it */
+	int is_written;
+
 	_Atomic int fate; /* enum target_fate. Stored by who watches it, behind the two that follow */
 	uint64_t end_monotonic_ns;
 	int wait_status; /* -1: not known */
@@ -51,9 +54,8 @@ void torsh_strangers_take(struct strangers *strangers, struct target *target,
 /* The target has ended, and with it the stranger that it may have become. */
 void torsh_strangers_leave(struct strangers *strangers, const struct target *target);
 
-/* Write down those that have ended, and forget them; worth RECORDING_CHECKPOINT: also those that go on. */
-void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
-			   enum recording_worth worth);
+/* For a checkpoint: write down those that have ended, and forget them; those that go on are written down once. */
+void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file);
 
 /* Write down all, and forget them. Nobody watches them any more. */
 void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file);

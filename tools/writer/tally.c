@@ -279,12 +279,16 @@ static int take_pause(struct tally *tally, struct intake *intake, uint32_t i, ui
 	if (intake->heap.n_turned != tally->n_turned)
 		intake->heap.last_alloc = 0;
 	intake->heap.n_turned = tally->n_turned;
-	if (!(tally->n_turned & 1) || event->id != EVENT_ALLOC)
+	if (event->id != EVENT_ALLOC)
 		return 1;
-	if (event->entry == ALLOC_REALLOC && intake->heap.is_reallocating) {
+	/* An agent that saw the pause sends no stack, though the pause may be over when the event is stamped. */
+	if (event->entry == ALLOC_REALLOC && intake->heap.is_reallocating &&
+	    (tally->n_turned & 1 || !event->place)) {
 		event->place = intake->heap.old.site;
 		return 1;
 	}
+	if (!(tally->n_turned & 1))
+		return 1;
 	if (event->entry == ALLOC_REALLOC)
 		torsh_heap_end_unknown(&tally->heap, &intake->heap);
 	torsh_heap_forget(&tally->heap, stamp, event->address);

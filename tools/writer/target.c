@@ -15,6 +15,17 @@
 #define FOREIGN_NS 1000000000u
 #define LEAVING_PASSES 64u /* over the rings of a target that goes on filling them */
 
+/* By its own word, unless it lives in another pid namespace than we do. */
+static uint32_t parent_pid(const struct target *target)
+{
+	pid_t parent;
+
+	if (target->start.pid == (uint32_t)target->pid)
+		return target->start.parent_pid;
+	parent = torsh_process_parent(target->stat_fd);
+	return parent > 0 ? (uint32_t)parent : 0;
+}
+
 int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 {
 	struct target *target = torsh_memory_new(1, sizeof(*target));
@@ -24,13 +35,13 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 		goto free;
 	memcpy(&target->start, (const void *)target->view.header, sizeof(target->start));
 	target->pid = pid;
-	target->parent_pid = target->start.forked_from ? target->start.forked_from : target->start.parent_pid;
 	target->wait_status = -1;
 	target->pidfd = pidfd;
 	target->fold_until = ORDER_NO_BOUND;
 	/* Where there is no pidfd the pid may be another process's by now. */
 	target->status_fd = pidfd < 0 ? -1 : torsh_process_open_status(pid);
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
+	target->parent_pid = parent_pid(target);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
 	*created = target;

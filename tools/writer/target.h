@@ -42,7 +42,7 @@ struct inheritance {
 struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
-	pid_t pid; /* as the kernel told us */
+	pid_t pid; /* as the kernel told us: in our namespace */
 	int pidfd, status_fd, stat_fd; /* each may be -1: the process was gone when it was asked for */
 	_Atomic int fate; /* enum target_fate: stored by the control thread, which then forgets the target */
 
@@ -50,7 +50,7 @@ struct target {
 	uint32_t number; /* of the process image in the session: 1, 2, ... as they said hello */
 	uint32_t parent_number; /* of the process that it is a fork of, 0: none */
 	uint32_t former_number; /* of the image that it was before an exec, 0: none */
-	uint32_t parent_pid; /* at its birth: what adopted it later doesn't count */
+	uint32_t parent_pid; /* at its birth: what adopted it later doesn't count. In our namespace; 0: not known */
 	struct inheritance inheritance;
 	struct target_slot *slots;
 	struct intake **intakes; /* those in use, in no order */

@@ -49,9 +49,13 @@ struct ticks_moment {
 	uint64_t ticks, ns;
 };
 
+/* Not before what the calling thread did before: the clock that is read first waits for that. */
 static inline struct ticks_moment torsh_ticks_moment(void)
 {
-	return (struct ticks_moment){.ticks = torsh_ticks_counter(), .ns = torsh_ticks_monotonic_ns()};
+	struct ticks_moment moment = {.ns = torsh_ticks_monotonic_ns()};
+
+	moment.ticks = torsh_ticks_counter();
+	return moment;
 }
 
 /* The moment in the target's stamps. */

@@ -10,16 +10,17 @@ WORKERS, EPOCHS = 16, 2
 
 
 class Pictures(Dataset):
-    """Each sample is made as if it were read and augmented: flipped, cut, normalised."""
+    """Each sample is made as if it had been read: enlarged, cut at random, flipped, normalised."""
 
     def __len__(self):
         return int(sys.argv[1])
 
     def __getitem__(self, index):
-        picture = torch.full((3, 96, 96), float(index % 255))
-        for shift in range(12):
-            picture = torch.roll(picture, shift, 2).flip(1)[:, :96, :96] * 0.99 + shift
-        return {"picture": (picture - picture.mean()) / (picture.std() + 1), "label": index % 10}
+        picture = torch.full((1, 3, 200, 200), float(index % 255))
+        picture = torch.nn.functional.interpolate(picture, size=256, mode="bicubic", antialias=True)[0]
+        top, left = torch.randint(32, (2,)).tolist()
+        picture = picture[:, top:top + 224, left:left + 224].flip(2)
+        return {"picture": (picture - picture.mean((1, 2), True)) / (picture.std() + 1), "label": index % 10}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Programs that can't be followed: from the events of who starts them to the rows that readers get. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/unit/channel_fixture.h"
+#include "tools/profile/read.h"
+#include "tools/writer/rows.h"
+#include "tools/writer/stranger.h"
+
+#define STARTER 4000000u /* no process has this pid */
+#define CHILD 4000001u
+
+static char path[] = "/tmp/torsh-stranger-XXXXXX";
+static struct fake_channel channel;
+static struct fake_thread thread;
+static struct target *target;
+static struct lineage lineage;
+static struct strangers strangers;
+static struct recording_file *file;
+static int fd;
+
+static int start(void **state)
+{
+	static const struct recording_limits limits;
+	const struct ticks_clock clock = {0};
+
+	(void)state;
+	strcpy(path + sizeof(path) - sizeof("XXXXXX"), "XXXXXX");
+	fd = mkstemp(path);
+	file = torsh_recording_create(fd, &limits, 1);
+	torsh_rows_session(file, &(struct rows_session){.start_realtime_ns = 1});
+	fake_channel_create(&channel, 1);
+	channel.header->pid = STARTER;
+	channel.header->parent_pid = 17;
+	if (torsh_target_create(&target, dup(channel.fd), (pid_t)STARTER, -1))
+		return -1;
+	target->number = 1;
+	torsh_target_begin(target, &clock);
+	torsh_lineage_begin(&lineage, target);
+	fake_thread_open(&thread, &channel, 0, STARTER, 0);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	torsh_lineage_destroy(&lineage);
+	torsh_target_destroy(target);
+	fake_channel_destroy(&channel);
+	close(fd);
+	return unlink(path);
+}
+
+static void put_program(uint64_t stamp, uint32_t child, enum program_problem problem, const char *text, uint32_t n)
+{
+	struct channel_text place = n ? fake_text(&channel, text, n) : (struct channel_text){0};
+	const struct event event = {
+		.id = EVENT_PROGRAM,
+		.program = {.child = child, .problem = problem, .text = place.offset, .length = place.length},
+	};
+
+	fake_begin(&thread);
+	fake_commit_cold(&thread, stamp, &event);
+}
+
+static void fail_to_watch(void *context, struct stranger *stranger)
+{
+	(void)context;
+	fail_msg("process %u is not there to be watched", stranger->pid);
+}
+
+static void take(void)
+{
+	torsh_target_drain(target, 1, UINT64_MAX);
+	torsh_strangers_take(&strangers, target, fail_to_watch, NULL);
+}
+
+/* The session ends: what a reader finds. */
+static struct profile *read_rows(void)
+{
+	char error[512];
+	struct profile *profile;
+
+	torsh_strangers_end(&strangers, &lineage, file);
+	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
+	torsh_recording_finish(file);
+	profile = torsh_profile_read(path, 0, error, sizeof(error));
+	assert_non_null(profile);
+	return profile;
+}
+
+static void what_is_not_known_is_not_there(void **state)
+{
+	static const char text[] = "/opt/tool\0\0tool\0--fast";
+	const struct profile_process *row;
+	struct profile *profile;
+
+	(void)state;
+	put_program(5, CHILD, PROGRAM_FOREIGN, text, sizeof(text));
+	put_program(6, CHILD + 1, PROGRAM_STATIC, NULL, 0);
+	take();
+	profile = read_rows();
+	assert_int_equal(profile->n_unfollowed, 2);
+	row = profile->unfollowed[0];
+	assert_int_equal(row->pid, CHILD);
+	assert_int_equal(row->parent_pid, STARTER);
+	assert_string_equal(row->program, "/opt/tool");
+	assert_int_equal(row->n_arguments, 2);
+	assert_string_equal(row->arguments[1], "--fast");
+	assert_string_equal(row->not_followed, "it is of another architecture than the agent");
+	assert_int_equal(row->end, TORSH__PROCESS__END_KIND__VANISHED);
+	assert_false(row->has_end_ns);
+	assert_null(profile->unfollowed[1]->program);
+	assert_int_equal(profile->unfollowed[1]->n_arguments, 0);
+	torsh_profile_destroy(profile);
+}
+
+static void a_start_that_failed_leaves_no_row(void **state)
+{
+	static const char text[] = "/opt/tool\0\0tool";
+	struct profile *profile;
+
+	(void)state;
+	put_program(5, CHILD, PROGRAM_STATIC, text, sizeof(text));
+	take();
+	put_program(6, CHILD, PROGRAM_FINE, NULL, 0);
+	put_program(7, STARTER, PROGRAM_STATIC, text, sizeof(text));
+	put_program(8, STARTER, PROGRAM_FINE, NULL, 0);
+	take();
+	/* The next one with that pid is another. */
+	put_program(9, CHILD, PROGRAM_PRIVILEGED, text, sizeof(text));
+	take();
+	profile = read_rows();
+	assert_int_equal(profile->n_unfollowed, 1);
+	assert_non_null(strstr(profile->unfollowed[0]->not_followed, "gains privileges"));
+	torsh_profile_destroy(profile);
+}
+
+static void who_became_one_ends_as_it_does(void **state)
+{
+	static const char text[] = "/opt/script\0/opt/interpreter\0script";
+	const struct profile_process *row;
+	struct profile *profile;
+
+	(void)state;
+	put_program(5, STARTER, PROGRAM_STATIC, text, sizeof(text));
+	take();
+	target->end_monotonic_ns = 70;
+	target->wait_status = 9;
+	atomic_store(&target->fate, TARGET_DIED);
+	torsh_strangers_leave(&strangers, target);
+	profile = read_rows();
+	assert_int_equal(profile->n_unfollowed, 1);
+	row = profile->unfollowed[0];
+	assert_int_equal(row->pid, STARTER);
+	assert_int_equal(row->parent_pid, 17);
+	assert_int_equal(row->executed_from, 1);
+	assert_int_equal(row->end, TORSH__PROCESS__END_KIND__SIGNALED);
+	assert_int_equal(row->end_code, 9);
+	assert_int_equal(row->end_ns, 70);
+	assert_non_null(strstr(row->not_followed, "its interpreter /opt/interpreter is statically linked"));
+	torsh_profile_destroy(profile);
+}
+
+/* What the other process says is not trusted: neither the place of the text, nor the kind of problem. */
+static void damaged_events_do_no_harm(void **state)
+{
+	const struct event events[] = {
+		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 1, .text = UINT32_MAX - 8, .length = 100}},
+		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 1, .text = 0, .length = UINT32_MAX}},
+		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 0x7fffffff}},
+		{.id = EVENT_PROGRAM, .program = {.child = UINT32_MAX, .problem = 2}},
+	};
+	struct profile *profile;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		fake_begin(&thread);
+		fake_commit_cold(&thread, 10 + i, &events[i]);
+	}
+	take();
+	profile = read_rows();
+	assert_int_equal(profile->n_unfollowed, 4);
+	assert_int_equal(profile->n_bad_rows, 0);
+	torsh_profile_destroy(profile);
+}
+
+int main(void)
+{
+#define STRANGER_TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		STRANGER_TEST(what_is_not_known_is_not_there),
+		STRANGER_TEST(a_start_that_failed_leaves_no_row),
+		STRANGER_TEST(who_became_one_ends_as_it_does),
+		STRANGER_TEST(damaged_events_do_no_harm),
+	};
+#undef STRANGER_TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

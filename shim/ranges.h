@@ -50,6 +50,18 @@ void torsh_ranges_step(struct range_text name, uint64_t number);
 /* tid 0: the calling thread. */
 void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_source source);
 
+/*
+ * collectors/injection.c. The path of the consumer that the user's environment has for NVTX or ITT: not ours; NULL:
+ * none. It may be told everything that we are told.
+ */
+const char *torsh_injection_consumer(enum range_source source);
+
+/*
+ * What dlopen is to open: path, or the agent where path is such a consumer, about to be opened by a program's NVTX or
+ * ITT. So these find the agent, and the environment stays the user's.
+ */
+const char *torsh_injection_redirect(const char *path);
+
 /* A sentence for the reports: what was not recorded, and why. */
 void torsh_ranges_note(const char *sentence);
 

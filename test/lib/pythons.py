@@ -48,14 +48,14 @@ class Python:
         made.rename(module)
         return folder
 
-    def install(self, package):
-        """The folder that holds a package from PyPI, or None where that can't be had."""
+    def install(self, package, holds=None):
+        """The folder that holds a package from PyPI, or None where that can't be had; holds: what the package brings."""
         folder = BUILD / "test/python" / self.name / "packages"
-        if not (folder / package).exists():
+        if not (folder / (holds or package)).exists():
             command = [self.path, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:",
                        "--target", folder, package]
             if run(command, env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:
-                shutil.rmtree(folder / package, ignore_errors=True)
+                shutil.rmtree(folder / (holds or package), ignore_errors=True)
                 return None
         return folder
 

@@ -49,3 +49,19 @@ def python_with(package):
         if folder:
             return python, folder
     raise Skip(f"{package} can't be had from PyPI")
+
+
+def itt_flags():
+    """
+    What the compiler needs for a program that has ITT's static part: its sources, from where $ITTAPI or build/ittapi
+    says, or the one in PyTorch's library.
+    """
+    for root in (os.environ.get("ITTAPI"), BUILD / "ittapi"):
+        root = pathlib.Path(root or "/nonexistent")
+        if (root / "src/ittnotify/ittnotify_static.c").exists():
+            return [f"-I{root}/include", f"-I{root}/src/ittnotify", f"{root}/src/ittnotify/ittnotify_static.c", "-w"]
+    for torch in (BUILD / "venv").glob("lib/python3*/site-packages/torch"):
+        if (torch / "include/ittnotify.h").exists():
+            return [f"-I{torch}/include", f"-L{torch}/lib", "-ltorch_cpu", f"-Wl,-rpath,{torch}/lib",
+                    "-Wl,--allow-shlib-undefined"]
+    raise Skip("there is no static part of ITT here: neither sources (ITTAPI=FOLDER) nor PyTorch")

@@ -47,6 +47,33 @@ def what_is_said_is_recorded():
 
 
 @case
+def regions_are_summed():
+    output = record([PROGRAM])[1]
+    report = read_report("regions", output, "--limit", "0")
+    calls = {(entry["domain"], entry["name"]): (entry["calls"], entry["threads"], entry["left_open"])
+             for entry in report["regions"]}
+    alone = {(None, name): (1, 1, 0) for name in ("outer", "middle", "scoped", "in scope", "handed over")}
+    rounds = {(None, f"round {i}"): (N_ROUNDS, 1, 0) for i in range(N_THREADS)}
+    expect_equal(calls, {**alone, **rounds, (None, "inner"): (N_THREADS * N_ROUNDS, N_THREADS, 0),
+                         ("other", "with all"): (1, 1, 0), (None, "left open"): (1, 1, 1),
+                         (None, "never ended"): (1, 1, 1)}, "regions")
+    expect_equal((report["steps"], report["unpaired_ends"]), (2, 1), "steps, and pops too many")
+    # Times are those between the events.
+    events = timeline(output)
+    begin = next(event for event in events if event.get("name") == "handed over")
+    end = next(event for event in events if event["event"] == "range_end")
+    [handed] = [entry for entry in report["regions"] if entry["name"] == "handed over"]
+    expect_equal([handed[key] for key in ("total_ns", "avg_ns", "min_ns", "max_ns")], [end["at_ns"] - begin["at_ns"]] * 4,
+                 "times of a region")
+    by_thread = read_report("regions", output, "--by-thread", "--sort", "calls")
+    expect_equal([entry["calls"] for entry in by_thread["regions"][:2 * N_THREADS]], [N_ROUNDS] * 2 * N_THREADS, "by thread")
+    expect_equal(read_report("regions", output, "--source", "nvtx")["regions"], [], "what others said")
+    text = torsh("regions", output)
+    for words in ("other/with all", "counted as ended there: 2", "ends without a region to end: 1", "items", "mark with all"):
+        assert words in text, f"'{words}' is not in\n{text}"
+
+
+@case
 def ranges_are_started_here_and_ended_there():
     events = timeline(record([PROGRAM])[1])
     starts = {event["name"]: event for event in events if event["event"] == "range_start"}

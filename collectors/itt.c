@@ -531,7 +531,7 @@ static void record_resume_scoped(uint32_t scope)
 		int has_consumer = torsh_itt_consumer.name != NULL;                           \
 		result theirs = has_consumer ? torsh_itt_consumer.name arguments : (result)0; \
                                                                                               \
-		return record_##name(ITT_WITH(theirs, has_consumer, UNPACK arguments));       \
+		return record_##name(theirs, has_consumer MORE(UNPACK arguments));            \
 	}
 #define ITT_VOID(name, parameters, arguments)              \
 	static void do_##name parameters                   \
@@ -541,12 +541,15 @@ static void record_resume_scoped(uint32_t scope)
 		record_##name arguments;                   \
 	}
 #define ITT_ALSO(other, name)
-#define ITT_WITH(theirs, has_consumer, ...) theirs, has_consumer __VA_OPT__(, ) __VA_ARGS__
+/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+#define MORE(...) MORE_(__VA_ARGS__)
+#define MORE_(...) , ##__VA_ARGS__
 #include "shim/itt.def"
 #undef ITT
 #undef ITT_VOID
 #undef ITT_ALSO
-#undef ITT_WITH
+#undef MORE
+#undef MORE_
 #undef UNPACK
 
 const struct itt_functions torsh_itt_functions = {

@@ -434,7 +434,7 @@ static void record_Initialize(const void *reserved)
 		int has_consumer = torsh_nvtx_consumer.Name != NULL;                           \
 		result theirs = has_consumer ? torsh_nvtx_consumer.Name arguments : (result)0; \
                                                                                                \
-		return record_##Name(NVTX_WITH(theirs, has_consumer, UNPACK arguments));       \
+		return record_##Name(theirs, has_consumer MORE(UNPACK arguments));             \
 	}
 #define NVTX_VOID(module, slot, Name, parameters, arguments) \
 	static void do_##Name parameters                     \
@@ -443,11 +443,14 @@ static void record_Initialize(const void *reserved)
 			torsh_nvtx_consumer.Name arguments;  \
 		record_##Name arguments;                     \
 	}
-#define NVTX_WITH(theirs, has_consumer, ...) theirs, has_consumer __VA_OPT__(, ) __VA_ARGS__
+/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+#define MORE(...) MORE_(__VA_ARGS__)
+#define MORE_(...) , ##__VA_ARGS__
 #include "shim/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
-#undef NVTX_WITH
+#undef MORE
+#undef MORE_
 #undef UNPACK
 
 const struct nvtx_functions torsh_nvtx_functions = {

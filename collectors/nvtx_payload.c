@@ -68,9 +68,10 @@ static struct range_says says_of(void *domain, const struct nvtx_payload *payloa
 	if (kind == MESSAGE_NONE || !payloads[0].bytes || payloads[0].size_bytes < offset + sizeof(pointer))
 		return says;
 	memcpy(&pointer, (const char *)payloads[0].bytes + offset, sizeof(pointer));
-	if (pointer)
-		says.name = kind == MESSAGE_POINTER ? (struct range_text){.bytes = pointer}
-						    : (struct range_text){.label = torsh_nvtx_label(pointer)};
+	if (pointer && kind == MESSAGE_POINTER)
+		says.name = (struct range_text){.bytes = pointer};
+	else if (pointer)
+		says.name = (struct range_text){.label = torsh_nvtx_label(pointer)};
 	return says;
 }
 

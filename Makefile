@@ -167,8 +167,9 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
 	if [ -e tools/torsh.1 ]; then \
 		install -d $(INSTALLED)/share/man/man1 && install -m 644 tools/torsh.1 $(INSTALLED)/share/man/man1/; fi
-	if [ -e shim/torsh.h ]; then \
-		install -d $(INSTALLED)/include && install -m 644 shim/torsh.h $(INSTALLED)/include/; fi
+	install -d $(INSTALLED)/include $(INSTALLED)/lib/torsh/python
+	install -m 644 shim/torsh.h $(INSTALLED)/include/
+	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/
 
 clean: ## remove what was built; build/venv and build/bench-venv stay
 	@if [ -d $(BUILD) ]; then \

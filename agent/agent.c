@@ -14,6 +14,7 @@
 #include "agent/config.h"
 #include "agent/counter.h"
 #include "agent/environment.h"
+#include "agent/injection.h"
 #include "agent/pause.h"
 #include "agent/process.h"
 #include "agent/registry.h"
@@ -64,6 +65,11 @@ static int find_agent_path(void)
 	}
 	torsh_text_put(&text, name);
 	return 0;
+}
+
+const char *torsh_agent_path(void)
+{
+	return agent_path;
 }
 
 static void find_program_path(void)
@@ -239,6 +245,17 @@ static void start_stack_checks(void)
 		torsh_say("stacks are not compared: libunwind.so.8 can't be opened", NULL);
 }
 
+/* What programs that this one starts find in their environment, and this one in its own. */
+static void prepare_environment(const char *session)
+{
+#define INJECTION(source, activity, variable)        \
+	if (torsh_config.activities & (activity))    \
+		torsh_environment_inject(variable, agent_path);
+	TORSH_INJECTIONS
+#undef INJECTION
+	torsh_environment_start(agent_path, session);
+}
+
 /* 0, or why nothing is recorded: -ECANCELED when that was asked for, otherwise an error that the user was told. */
 static int start(void)
 {
@@ -255,7 +272,7 @@ static int start(void)
 		return say_nothing_is_recorded("the agent doesn't find its own path", result);
 	if (!torsh_config_wants(base_name(program_path))) {
 		/* Its children may be wanted. */
-		torsh_environment_start(agent_path, torsh_config.session);
+		prepare_environment(torsh_config.session);
 		return -ECANCELED;
 	}
 	choose_clock();
@@ -274,10 +291,10 @@ static int start(void)
 	/* A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it was. */
 	if (strpbrk(agent_path, PRELOAD_SEPARATORS))
 		torsh_channel_note(&torsh_process->channel,
-				   "programs that this one starts are not followed: the agent's path has a blank or a "
-				   "colon, which LD_PRELOAD can't hold");
+				   "programs that this one starts are not followed, and neither NVTX nor ITT is recorded: the "
+				   "agent's path has a blank or a colon, which LD_PRELOAD can't hold");
 	else
-		torsh_environment_start(agent_path, socket_path);
+		prepare_environment(socket_path);
 	return 0;
 }
 
@@ -389,6 +406,9 @@ __attribute__((constructor)) static void construct(void)
 {
 	struct flow *self;
 
+	/* Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in anybody's way there. */
+	if (!torsh_next_is_preloaded())
+		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);
 	torsh_agent_start();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) != AGENT_ON)
 		return;

@@ -14,6 +14,8 @@ enum activity {
 	ACTIVITY_HEAP = 1 << 0,
 	ACTIVITY_VM = 1 << 1,
 	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
+	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
+	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
 	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
 };
 

@@ -17,6 +17,11 @@ static char *kept[N_KEPT_MAX];
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
 
+#define N_INJECTIONS 2
+#define VARIABLE_NAME_MAX 32
+static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
+static size_t n_injections;
+
 static int same_name(const char *definition, const char *other)
 {
 	size_t n = strcspn(definition, "=");
@@ -88,6 +93,20 @@ char *const *torsh_environment_for_child(char *const *envp, char **slots)
 	}
 	slots[n] = NULL;
 	return slots;
+}
+
+void torsh_environment_inject(const char *name, const char *path)
+{
+	struct text text = {.bytes = injections[n_injections], .capacity = sizeof(injections[0])};
+
+	torsh_text_put(&text, name);
+	torsh_text_put(&text, "=");
+	torsh_text_put(&text, path);
+	for (char **e = environ; e && *e; e++)
+		if (same_name(text.bytes, *e) && strcmp(text.bytes, *e))
+			return;
+	n_injections++;
+	kept[n_kept++] = text.bytes;
 }
 
 void torsh_environment_start(const char *path, const char *session)

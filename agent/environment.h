@@ -9,6 +9,12 @@
 #include <stddef.h>
 
 /*
+ * Let the variable name say path, here and in children, where it has no value yet. Before torsh_environment_start; at
+ * most two times.
+ */
+void torsh_environment_inject(const char *name, const char *path);
+
+/*
  * Remember what children need (agent_path absolute, the session's socket or NULL, this process's TORSH_PROFILER_*
  * values), and put it into this process's own environment. One time.
  */

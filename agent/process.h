@@ -34,6 +34,9 @@ extern struct process *torsh_process;
 /* Start the agent in this process if that was not done: called by the first hook, or by the constructor. */
 void torsh_agent_start(void);
 
+/* The agent's own file, absolute; "" before it has started. */
+const char *torsh_agent_path(void);
+
 /* The calling thread is the only one of a child that fork left: give it a channel of its own, or go quiet. */
 void torsh_agent_restart_in_child(void);
 

@@ -197,6 +197,22 @@ const char *torsh_next_own_path(void)
 	return path_of((const void *)&torsh_next_own_path);
 }
 
+int torsh_next_is_preloaded(void)
+{
+	const struct link_map *map = NULL;
+	Dl_info info;
+
+	if (!dladdr1((const void *)&torsh_next_is_preloaded, &info, (void **)&map, RTLD_DL_LINKMAP))
+		return 1;
+	for (map = map->l_next; map; map = map->l_next) {
+		const char *slash = strrchr(map->l_name, '/');
+
+		if (!strncmp(slash ? slash + 1 : map->l_name, "libc.so", 7))
+			return 1;
+	}
+	return 0;
+}
+
 const char *torsh_next_problem(void)
 {
 	look_up();

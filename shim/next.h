@@ -31,6 +31,9 @@ extern uint32_t torsh_next_is_elsewhere;
 /* The path by which the loader knows this library, as it was given to it. NULL when it can't be told. */
 const char *torsh_next_own_path(void);
 
+/* Was this library loaded before the C library, so that its definitions come first? */
+int torsh_next_is_preloaded(void);
+
 /* A sentence when the heap, or a part of it, can't be seen, e.g. the program defines malloc itself. NULL: all is well. */
 const char *torsh_next_problem(void);
 

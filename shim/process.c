@@ -16,6 +16,7 @@
 
 #include "shim/hooks.h"
 #include "shim/next.h"
+#include "shim/ranges.h"
 
 EXPORT pid_t fork(void)
 {
@@ -216,7 +217,7 @@ EXPORT void *dlopen(const char *path, int mode)
 {
 	if (mode & RTLD_DEEPBIND)
 		torsh_process_loading_apart(path);
-	return torsh_next.dlopen(path, mode);
+	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 
 EXPORT void *dlmopen(long space, const char *path, int mode)

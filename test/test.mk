@@ -35,7 +35,7 @@ $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUI
 
 $(TEST)/programs/%: test/programs/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -o $@ $< -ldl -lm
+	$(call say,cc,$<)$(CC) -std=gnu11 $(PROGRAM_FLAGS) -I. -o $@ $< -ldl -lm
 
 $(TEST)/programs/lib%.so: test/programs/lib%_so.c $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 
-COMMANDS = ("run", "report", "leaks", "peak", "dump", "check", "export", "list", "top", "snapshot", "stop",
+COMMANDS = ("run", "report", "leaks", "peak", "regions", "dump", "check", "export", "list", "top", "snapshot", "stop",
             "start")
 
 
@@ -36,7 +36,7 @@ def every_command_explains_itself():
 @case
 def wrong_usage_is_status_2():
     for arguments in (["leaks"], ["leaks", "--no-such-option", "x"], ["nonsense"], ["leaks", "/nonexistent"],
-                      ["leaks", __file__], ["peak", scratch("empty")], ["leaks", "x", "--limit", "many"]):
+                      ["leaks", __file__], ["peak", scratch("empty")], ["regions", "x", "--source", "rumour"], ["leaks", "x", "--limit", "many"]):
         result = run([TORSH, *arguments])
         expect_equal(result.returncode, 2, f"status of torsh {' '.join(map(str, arguments))} ({result.stderr!r})")
         assert result.stderr, "no word about it"

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from timeline import timeline  # noqa: E402
 
 PROGRAM = PROGRAMS / "entries"
 
@@ -46,6 +47,21 @@ def torsh_run_finds_the_installed_agent():
         raise Skip("torsh run refuses an agent below a folder with a blank")
     result = run([usr / "bin/torsh", "run", "--output", output, "--no-summary", "--", PROGRAM])
     expect_recorded(usr, result, output)
+
+
+@case
+def what_programs_include_and_import_is_installed():
+    prefix, folder = scratch("prefix"), scratch("built")
+    install(f"PREFIX={prefix}")
+    (folder / "marks.c").write_text('#include <torsh.h>\nint main(void) { torsh_mark("by C"); return 0; }\n')
+    made = run(["gcc", f"-I{prefix / 'include'}", "-o", folder / "marks", folder / "marks.c"])
+    expect_equal((made.returncode, made.stderr), (0, b""), "status and stderr of the compiler")
+    python = [sys.executable, "-c", "import torsh; torsh.mark('by Python'); print(torsh.Recording('x')._command)"]
+    for command, said in (([folder / "marks"], b""), (python, f"{prefix}/bin/torsh\n".encode())):
+        result, output = record(command, env={"PYTHONPATH": str(prefix / "lib/torsh/python")})
+        expect_equal((result.returncode, os.path.normpath(result.stdout.strip() or b"")), (0, os.path.normpath(said.strip())),
+                     f"status and output ({result.stderr})")
+        expect_equal([event["name"][:3] for event in timeline(output)], ["by "], "marks")
 
 
 main()

@@ -50,17 +50,17 @@ class Python:
         made.rename(module)
         return folder
 
-    def install(self, package):
-        """The folder that holds a package from PyPI, or None where that can't be had."""
+    def install(self, package, holds=None):
+        """The folder that holds a package from PyPI, or None where that can't be had; holds: what the package brings."""
         folder = BUILD / "test/python" / self.name / "packages"
         options = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "--target", folder]
         # Debian's interpreters come without pip: then that of the one that runs this finds what is for them.
         for installer in ([self.path, *options], [sys.executable, *options, "--python-version", self.version]):
-            if (folder / package).exists():
+            if (folder / (holds or package)).exists():
                 break
             if run([*installer, package], env={**clean_environment(), "PIP_NO_INPUT": "1"}).returncode:
-                shutil.rmtree(folder / package, ignore_errors=True)
-        return folder if (folder / package).exists() else None
+                shutil.rmtree(folder / (holds or package), ignore_errors=True)
+        return folder if (folder / (holds or package)).exists() else None
 
 
 def _candidates():

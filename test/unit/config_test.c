@@ -58,7 +58,7 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_int_equal(torsh_config.summary, 1);
 	assert_int_equal(torsh_config.record_full, 0);
 	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
-	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON);
+	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_NVTX | ACTIVITY_ITT);
 	assert_null(torsh_config.output);
 }
 
@@ -141,7 +141,7 @@ static void what_comes_later_says_so(void **state)
 	read_config(set);
 	assert_non_null(strstr(said, "TORSH_PROFILER_WITH_FLOPS has no effect in this version"));
 	assert_non_null(strstr(said, "TORSH_PROFILER_SCHEDULE has no effect in this version"));
-	assert_non_null(strstr(said, "this version records heap, vm and python"));
+	assert_non_null(strstr(said, "this version records heap, vm, python, nvtx and itt"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 

@@ -32,14 +32,16 @@ static int start(void **state)
 {
 	static char output[64] = "CMOCKA_MESSAGE_OUTPUT=";
 	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so",
-			      "TORSH_PROFILER_RECORD=full", NULL, NULL};
+			      "TORSH_PROFILER_RECORD=full", "FOREIGN_INJECTION=/x/tool.so", NULL, NULL};
 
 	(void)state;
 	if (getenv("CMOCKA_MESSAGE_OUTPUT")) {
 		strncat(output, getenv("CMOCKA_MESSAGE_OUTPUT"), 16);
-		own[3] = output;
+		own[4] = output;
 	}
 	environ = own;
+	torsh_environment_inject("OWN_INJECTION", "/abs/libtorshagent.so");
+	torsh_environment_inject("FOREIGN_INJECTION", "/abs/libtorshagent.so");
 	torsh_environment_start("/abs/libtorshagent.so", "/run/s");
 	return 0;
 }
@@ -52,6 +54,20 @@ static void own_environment_gets_the_absolute_path_and_the_session(void **state)
 	assert_int_equal(count(environ, "TORSH_PROFILER_SESSION=/run/s"), 1);
 	assert_int_equal(count(environ, "PATH=/bin"), 1);
 	assert_int_equal(count(environ, "TORSH_PROFILER_RECORD=full"), 1);
+}
+
+static void injections_are_put_where_nobodys_are(void **state)
+{
+	char *scrubbed[] = {NULL}, *slots[16], *const *child;
+
+	(void)state;
+	assert_int_equal(count(environ, "OWN_INJECTION=/abs/libtorshagent.so"), 1);
+	assert_int_equal(count(environ, "FOREIGN_INJECTION=/x/tool.so"), 1);
+	assert_int_equal(count_name(environ, "FOREIGN_INJECTION"), 1);
+	assert_in_range(torsh_environment_slots(scrubbed), 1, 16);
+	child = torsh_environment_for_child(scrubbed, slots);
+	assert_int_equal(count_name(child, "OWN_INJECTION"), 1);
+	assert_int_equal(count_name(child, "FOREIGN_INJECTION"), 0);
 }
 
 static void a_complete_environment_is_passed_on_as_it_is(void **state)
@@ -103,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_environment_gets_the_absolute_path_and_the_session),
+		cmocka_unit_test(injections_are_put_where_nobodys_are),
 		cmocka_unit_test(a_complete_environment_is_passed_on_as_it_is),
 		cmocka_unit_test(a_scrubbed_environment_is_filled_again),
 		cmocka_unit_test(what_the_caller_changed_for_its_child_stays),

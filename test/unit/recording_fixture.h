@@ -6,6 +6,7 @@
 #ifndef TORSH_TEST_RECORDING_FIXTURE_H
 #define TORSH_TEST_RECORDING_FIXTURE_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "agent/wire/channel.h"
 #include "tools/profile/profile.h"
 #include "tools/store/recording_write.h"
+#include "tools/store/timeline_columns.h"
 
 #define FIXTURE_MAX 64
 #define FIXTURE_BASE 0x10000000u /* where module 0 lies; the next one that much further */
@@ -43,6 +45,7 @@ struct fixture {
 	uint32_t grown_stack[FIXTURE_MAX];
 	uint64_t parts[FIXTURE_MAX], late_blocks[FIXTURE_MAX], late_bytes[FIXTURE_MAX];
 	protobuf_c_boolean is_tensor[FIXTURE_MAX];
+	struct timeline_writer *timeline; /* NULL: none */
 };
 
 static inline void fixture_start(struct fixture *fixture, uint32_t number, uint32_t pid)
@@ -85,6 +88,7 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 
 static inline void fixture_free(struct fixture *fixture)
 {
+	torsh_timeline_destroy(fixture->timeline);
 	for (size_t i = 0; i < FIXTURE_MAX; i++) {
 		free(fixture->path[i]);
 		free(fixture->name[i]);
@@ -156,6 +160,31 @@ static inline uint32_t fixture_address(struct fixture *fixture, const char *fram
 		fixture->symbols.n_symbol = fixture->symbols.n_offset = symbol + 1;
 	}
 	return n;
+}
+
+/* The label that a text is, for events. */
+static inline uint32_t fixture_label(struct fixture *fixture, const char *text)
+{
+	size_t n = fixture->functions.n_name;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (strcmp(fixture->function[i], text) == 0)
+			return i + 1;
+	}
+	fixture->function[n] = strdup(text);
+	fixture->file[n] = strdup("");
+	fixture->functions.n_name = fixture->functions.n_file = fixture->functions.n_first_line = n + 1;
+	return (uint32_t)n + 1;
+}
+
+static inline void fixture_event(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const struct event *event)
+{
+	struct timeline_event at = {.at_ns = at_ns, .thread = thread, .event = *event};
+
+	if (!fixture->timeline)
+		fixture->timeline = torsh_timeline_create();
+	if (!fixture->timeline || torsh_timeline_add(fixture->timeline, &at))
+		abort();
 }
 
 /* Frames with a blank between, innermost first. Returns the stack's number. */
@@ -316,6 +345,24 @@ static inline int fixture_give_unfollowed(struct fixture *fixture, fixture_take 
 	return take(sink, &chunk);
 }
 
+/* The events so far, into the chunk. */
+static inline int fixture_give_timeline(struct fixture *fixture, Torsh__Chunk *chunk, Torsh__Timeline *timeline,
+					Torsh__Timeline **list)
+{
+	uint32_t n_events;
+
+	if (!fixture->timeline)
+		return 0;
+	timeline->has_process = timeline->has_n_events = timeline->has_columns = 1;
+	timeline->process = fixture->process.process;
+	if (torsh_timeline_take(fixture->timeline, &n_events, &timeline->columns.data, &timeline->columns.len))
+		return -1;
+	timeline->n_events = n_events;
+	chunk->n_timeline = 1;
+	chunk->timeline = list;
+	return 0;
+}
+
 /* Hand all that was made, as one chunk, to take. */
 static inline int fixture_give(struct fixture *fixture, fixture_take take, void *sink)
 {
@@ -330,6 +377,8 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	Torsh__Growth *growth = &fixture->growth;
 	Torsh__Heap *heap = &fixture->heap;
 	Torsh__Process *process = &fixture->process;
+	Torsh__Timeline timeline = TORSH__TIMELINE__INIT, *list = &timeline;
+	int rc;
 
 	fixture_point(fixture);
 	if (fixture->not_followed)
@@ -346,7 +395,9 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	chunk.live = &live;
 	chunk.heap = &heap;
 	chunk.growth = &growth;
-	return take(sink, &chunk);
+	rc = fixture_give_timeline(fixture, &chunk, &timeline, &list) ? -ENOMEM : take(sink, &chunk);
+	free(timeline.columns.data);
+	return rc;
 }
 
 static inline int fixture_take_profile(void *profile, const Torsh__Chunk *chunk)

@@ -9,6 +9,7 @@
 	COMMAND(report, "overview of a recording on one page")                \
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
+	COMMAND(regions, "what the program said that it was doing")           \
 	COMMAND(export, "write stacks for flame graphs, speedscope or pprof") \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \

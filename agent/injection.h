@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The variables by which programs find tools, and what of them the agent wants to hear. */
+#ifndef TORSH_AGENT_INJECTION_H
+#define TORSH_AGENT_INJECTION_H
+
+/* INJECTION(source, activity, variable): read by each DSO that embeds NVTX or ITT, at its first call. */
+#define TORSH_INJECTIONS                                                 \
+	INJECTION(RANGE_BY_NVTX, ACTIVITY_NVTX, "NVTX_INJECTION64_PATH") \
+	INJECTION(RANGE_BY_ITT, ACTIVITY_ITT, "INTEL_LIBITTNOTIFY64")
+
+#endif

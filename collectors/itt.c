@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The ITT collector: each call goes to the consumer that was there first, if one was, and becomes an event. Times that
+ * a client gives with a call (_ex) are not its own: the event has the time at which it came.
+ */
+#include "shim/itt.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/key_map.h"
+#include "agent/label.h"
+#include "agent/text.h"
+#include "collectors/itt_handles.h"
+#include "shim/ranges.h"
+
+#define CONTROL_DOMAIN "ittapi.control" /* of pause and resume */
+
+/* What a number of a range is made of: ranges of one kind and domain differ by their id. */
+enum range_kind { KIND_TASK, KIND_FRAME, KIND_REGION, KIND_EVENT };
+#define RANGE_BY_ID (UINT64_C(1) << 63) /* no other source has such numbers */
+
+static struct key_map events; /* event + 1 -> label */
+static _Thread_local char this_thread; /* its address tells threads apart */
+
+static struct range_text domain_text(const struct itt_domain *domain)
+{
+	return (struct range_text){.bytes = domain ? domain->name : NULL};
+}
+
+static struct range_text string_text(const struct itt_string *string)
+{
+	return (struct range_text){.bytes = string ? string->text : NULL};
+}
+
+static struct range_says says_of(const struct itt_domain *domain, struct range_text name, const char *category)
+{
+	return (struct range_says){
+		.name = name,
+		.domain = domain_text(domain),
+		.category = {.bytes = category},
+		.source = RANGE_BY_ITT,
+	};
+}
+
+static uint64_t number_of(enum range_kind kind, const void *domain, struct itt_id id)
+{
+	uint64_t hash = torsh_key_map_mix((uintptr_t)domain, kind);
+
+	hash = torsh_key_map_mix(hash, id.d1);
+	hash = torsh_key_map_mix(hash, id.d2);
+	return RANGE_BY_ID | torsh_key_map_mix(hash, id.d3);
+}
+
+static size_t bytes_of(uint32_t type)
+{
+	static const uint8_t bytes[] = {0, 8, 8, 4, 4, 2, 2, 4, 8};
+
+	return type < sizeof(bytes) ? bytes[type] : 0;
+}
+
+/* The number of a type that lies at data, as a payload. */
+static void read_number(struct range_says *says, uint32_t type, const void *data)
+{
+	uint64_t bits = 0;
+	double number;
+
+	if (!data || !bytes_of(type))
+		return;
+	memcpy(&bits, data, bytes_of(type));
+	switch (type) {
+	case ITT_TYPE_S64:
+	case ITT_TYPE_S32:
+	case ITT_TYPE_S16: {
+		unsigned int shift = 64 - 8 * (unsigned int)bytes_of(type);
+
+		says->payload_type = PAYLOAD_I64;
+		says->payload = (uint64_t)((int64_t)(bits << shift) >> shift);
+		return;
+	}
+	case ITT_TYPE_FLOAT: {
+		float narrow;
+
+		memcpy(&narrow, data, sizeof(narrow));
+		number = narrow;
+		memcpy(&bits, &number, sizeof(bits));
+		says->payload_type = PAYLOAD_F64;
+		break;
+	}
+	case ITT_TYPE_DOUBLE:
+		says->payload_type = PAYLOAD_F64;
+		break;
+	default:
+		says->payload_type = PAYLOAD_U64;
+	}
+	says->payload = bits;
+}
+
+static void push(const struct itt_domain *domain, struct range_text name)
+{
+	struct range_says says = says_of(domain, name, NULL);
+
+	torsh_ranges_push(&says);
+}
+
+static void start(enum range_kind kind, const struct itt_domain *domain, struct itt_id id, struct range_text name)
+{
+	static const char *const categories[] = {[KIND_FRAME] = "frame", [KIND_REGION] = "region", [KIND_EVENT] = NULL};
+	struct range_says says = says_of(domain, name, categories[kind]);
+
+	torsh_ranges_start(&says, number_of(kind, domain, id));
+}
+
+static void end(enum range_kind kind, const void *domain, struct itt_id id)
+{
+	torsh_ranges_end(number_of(kind, domain, id));
+}
+
+static void mark(const struct itt_domain *domain, struct range_text name)
+{
+	struct range_says says = says_of(domain, name, NULL);
+
+	torsh_ranges_mark(&says);
+}
+
+/*
+ * What each function records. Those with a result get the consumer's, and whether there is one, and give what is
+ * returned.
+ */
+static struct itt_domain *record_domain_create(struct itt_domain *theirs, int has_consumer, const char *name)
+{
+	return has_consumer || !name ? theirs : torsh_itt_domain(name);
+}
+
+static struct itt_string *record_string_handle_create(struct itt_string *theirs, int has_consumer, const char *name)
+{
+	return has_consumer || !name ? theirs : torsh_itt_string(name);
+}
+
+static struct itt_histogram *record_histogram_create(struct itt_histogram *theirs, int has_consumer,
+						     const struct itt_domain *domain, const char *name, uint32_t x_type,
+						     uint32_t y_type)
+{
+	return has_consumer || !name ? theirs : torsh_itt_histogram(domain, name, x_type, y_type);
+}
+
+/* The name of a histogram's bar: "name[x]", x its place where that is no whole number. */
+static struct range_text bar_name(const struct itt_histogram *histogram, size_t i, const void *x, char *room)
+{
+	struct text text = {.bytes = room, .capacity = LABEL_MAX};
+	struct range_says at = {0};
+
+	if (x)
+		read_number(&at, histogram->x_type, (const char *)x + i * bytes_of(histogram->x_type));
+	torsh_text_put(&text, histogram->name);
+	torsh_text_put(&text, "[");
+	torsh_text_put_number(&text, at.payload_type == PAYLOAD_U64 ? at.payload : i);
+	torsh_text_put(&text, "]");
+	return (struct range_text){.bytes = room};
+}
+
+static void record_histogram_submit(struct itt_histogram *histogram, size_t n, void *x, void *y)
+{
+	char room[LABEL_MAX];
+
+	if (!histogram || !histogram->name || !y)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct range_says says = says_of(histogram->domain, bar_name(histogram, i, x, room), NULL);
+
+		read_number(&says, histogram->y_type, (const char *)y + i * bytes_of(histogram->y_type));
+		torsh_ranges_value(&says, VALUE_SAMPLE);
+	}
+}
+
+static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name, const char *domain,
+					 uint32_t type)
+{
+	return (has_consumer && !theirs) || !name ? theirs : torsh_itt_add_counter(theirs, name, domain, type);
+}
+
+static void *record_counter_create(void *theirs, int has_consumer, const char *name, const char *domain)
+{
+	return record_counter_create_typed(theirs, has_consumer, name, domain, ITT_TYPE_U64);
+}
+
+static void *record_counter_create_v3(void *theirs, int has_consumer, const struct itt_domain *domain, const char *name,
+				      uint32_t type)
+{
+	return record_counter_create_typed(theirs, has_consumer, name, domain ? domain->name : NULL, type);
+}
+
+static struct range_says counter_says(const struct counter *counter)
+{
+	return (struct range_says){
+		.name = {.label = counter->name},
+		.domain = {.label = counter->domain},
+		.source = RANGE_BY_ITT,
+	};
+}
+
+static void add(struct counter *counter, uint64_t by)
+{
+	struct range_says says;
+
+	if (!counter)
+		return;
+	says = counter_says(counter);
+	/* Counted down below nothing it is a negative number. */
+	says.payload_type = PAYLOAD_I64;
+	says.payload = atomic_fetch_add_explicit(&counter->count, by, memory_order_relaxed) + by;
+	torsh_ranges_value(&says, VALUE_COUNTER);
+}
+
+static void record_counter_inc_delta(void *counter, uint64_t by)
+{
+	add(torsh_itt_find_counter(counter), by);
+}
+
+static void record_counter_inc(void *counter)
+{
+	record_counter_inc_delta(counter, 1);
+}
+
+static void record_counter_dec_delta(void *counter, uint64_t by)
+{
+	record_counter_inc_delta(counter, -by);
+}
+
+static void record_counter_dec(void *counter)
+{
+	record_counter_dec_delta(counter, 1);
+}
+
+static void record_counter_set_value(void *handle, void *value)
+{
+	struct counter *counter = torsh_itt_find_counter(handle);
+	struct range_says says;
+
+	if (!counter || !value)
+		return;
+	says = counter_says(counter);
+	read_number(&says, counter->type ? counter->type : ITT_TYPE_U64, value);
+	atomic_store_explicit(&counter->count, says.payload, memory_order_relaxed);
+	torsh_ranges_value(&says, VALUE_COUNTER);
+}
+
+static void record_counter_set_value_ex(void *counter, void *clock, uint64_t at, void *value)
+{
+	(void)clock;
+	(void)at;
+	record_counter_set_value(counter, value);
+}
+
+static void record_counter_set_value_v3(void *counter, void *value)
+{
+	record_counter_set_value(counter, value);
+}
+
+static void record_counter_inc_delta_v3(const struct itt_domain *domain, struct itt_string *name, uint64_t by)
+{
+	add(torsh_itt_named_counter(domain, name), by);
+}
+
+static void record_counter_inc_v3(const struct itt_domain *domain, struct itt_string *name)
+{
+	record_counter_inc_delta_v3(domain, name, 1);
+}
+
+static void record_counter_dec_delta_v3(const struct itt_domain *domain, struct itt_string *name, uint64_t by)
+{
+	record_counter_inc_delta_v3(domain, name, -by);
+}
+
+static void record_counter_dec_v3(const struct itt_domain *domain, struct itt_string *name)
+{
+	record_counter_dec_delta_v3(domain, name, 1);
+}
+
+static void record_task_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
+			      struct itt_string *name)
+{
+	(void)id;
+	(void)parent;
+	push(domain, string_text(name));
+}
+
+/* A function that is a task: called by its address, which the reader of symbols may know. */
+static void record_task_begin_fn(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
+				 void *function)
+{
+	char name[2 + 16 + 1] = "0x", *at = name + 2;
+
+	(void)id;
+	(void)parent;
+	for (int shift = 60; shift >= 0; shift -= 4)
+		*at++ = "0123456789abcdef"[(uintptr_t)function >> shift & 15];
+	*at = '\0';
+	push(domain, (struct range_text){.bytes = name});
+}
+
+static void record_task_end(const struct itt_domain *domain)
+{
+	torsh_ranges_pop(domain_text(domain), RANGE_BY_ITT);
+}
+
+static void record_task_begin_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
+				 struct itt_id parent, struct itt_string *name)
+{
+	(void)clock;
+	(void)at;
+	record_task_begin(domain, id, parent, name);
+}
+
+static void record_task_end_ex(const struct itt_domain *domain, void *clock, uint64_t at)
+{
+	(void)clock;
+	(void)at;
+	record_task_end(domain);
+}
+
+static void record_task_begin_overlapped(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
+					 struct itt_string *name)
+{
+	(void)parent;
+	start(KIND_TASK, domain, id, string_text(name));
+}
+
+static void record_task_end_overlapped(const struct itt_domain *domain, struct itt_id id)
+{
+	end(KIND_TASK, domain, id);
+}
+
+static void record_task_begin_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
+					    struct itt_id parent, struct itt_string *name)
+{
+	(void)clock;
+	(void)at;
+	record_task_begin_overlapped(domain, id, parent, name);
+}
+
+static void record_task_end_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id)
+{
+	(void)clock;
+	(void)at;
+	record_task_end_overlapped(domain, id);
+}
+
+static void record_region_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
+				struct itt_string *name)
+{
+	(void)parent;
+	start(KIND_REGION, domain, id, string_text(name));
+}
+
+static void record_region_end(const struct itt_domain *domain, struct itt_id id)
+{
+	end(KIND_REGION, domain, id);
+}
+
+/* Frames have no name but their domain's. */
+static void record_frame_begin_v3(const struct itt_domain *domain, struct itt_id *id)
+{
+	start(KIND_FRAME, domain, id ? *id : (struct itt_id){0}, domain_text(domain));
+}
+
+static void record_frame_end_v3(const struct itt_domain *domain, struct itt_id *id)
+{
+	end(KIND_FRAME, domain, id ? *id : (struct itt_id){0});
+}
+
+/* A frame that is over: marked, with how long it was, in ns where the times are of our get_timestamp. */
+static void record_frame_submit_v3(const struct itt_domain *domain, struct itt_id *id, uint64_t begin, uint64_t end)
+{
+	struct range_says says = says_of(domain, domain_text(domain), "frame");
+
+	(void)id;
+	if (!torsh_itt_consumer.get_timestamp) {
+		says.payload_type = PAYLOAD_U64;
+		says.payload = end - begin;
+	}
+	torsh_ranges_mark(&says);
+}
+
+static uint64_t record_get_timestamp(uint64_t theirs, int has_consumer)
+{
+	struct timespec now;
+
+	if (has_consumer)
+		return theirs;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void record_marker(const struct itt_domain *domain, struct itt_id id, struct itt_string *name, uint32_t scope)
+{
+	(void)id;
+	(void)scope;
+	mark(domain, string_text(name));
+}
+
+static void record_marker_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
+			     struct itt_string *name, uint32_t scope)
+{
+	(void)clock;
+	(void)at;
+	record_marker(domain, id, name, scope);
+}
+
+/* Metadata is a mark of its own: numbers, the first of them, as payload; text as "key=text". */
+static void record_metadata_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
+					   uint32_t type, size_t n, void *data)
+{
+	struct range_says says = says_of(domain, string_text(key), "metadata");
+
+	(void)scope;
+	if (n)
+		read_number(&says, type, data);
+	torsh_ranges_mark(&says);
+}
+
+static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
+					       const char *data, size_t n)
+{
+	char room[LABEL_MAX];
+	struct text text = TEXT_IN(room);
+	struct range_says says = says_of(domain, (struct range_text){.bytes = room}, "metadata");
+
+	(void)scope;
+	torsh_text_put(&text, key && key->text ? key->text : "");
+	torsh_text_put(&text, "=");
+	/* 0: up to its end. */
+	if (data)
+		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_MAX));
+	torsh_ranges_mark(&says);
+}
+
+static void record_metadata_add(const struct itt_domain *domain, struct itt_id id, struct itt_string *key,
+				uint32_t type, size_t n, void *data)
+{
+	(void)id;
+	record_metadata_add_with_scope(domain, 0, key, type, n, data);
+}
+
+static void record_metadata_str_add(const struct itt_domain *domain, struct itt_id id, struct itt_string *key,
+				    const char *data, size_t n)
+{
+	(void)id;
+	record_metadata_str_add_with_scope(domain, 0, key, data, n);
+}
+
+static void record_thread_set_name(const char *name)
+{
+	torsh_ranges_name_thread(0, (struct range_text){.bytes = name}, RANGE_BY_ITT);
+}
+
+/* An event is the label of its name; beside a consumer, what that says. */
+static int record_event_create(int theirs, int has_consumer, const char *name, int n)
+{
+	char room[LABEL_MAX];
+	struct text text = TEXT_IN(room);
+	uint32_t label;
+	int event;
+
+	room[0] = '\0';
+	if (name)
+		torsh_text_put_bytes(&text, name, strnlen(name, n > 0 ? (size_t)n : LABEL_MAX));
+	label = torsh_ranges_label(room);
+	event = has_consumer ? theirs : (int)label;
+	if (label)
+		torsh_key_map_add(&events, (uint64_t)(uint32_t)event + 1, label);
+	return event;
+}
+
+/* Of a thread: another may be in the same event. */
+static struct itt_id event_id(int event)
+{
+	return (struct itt_id){.d1 = (uint32_t)event, .d2 = (uintptr_t)&this_thread};
+}
+
+static int record_event_start(int theirs, int has_consumer, int event)
+{
+	uint32_t label = (uint32_t)torsh_key_map_find(&events, (uint64_t)(uint32_t)event + 1);
+
+	start(KIND_EVENT, NULL, event_id(event), (struct range_text){.label = label});
+	return has_consumer ? theirs : 0;
+}
+
+static int record_event_end(int theirs, int has_consumer, int event)
+{
+	end(KIND_EVENT, NULL, event_id(event));
+	return has_consumer ? theirs : 0;
+}
+
+/* They are marked; the recording goes on: what it says of memory would be wrong with a gap. */
+static void mark_control(const char *name)
+{
+	static const struct itt_domain domain = {.name = CONTROL_DOMAIN};
+
+	mark(&domain, (struct range_text){.bytes = name});
+}
+
+static void record_pause(void)
+{
+	mark_control("pause");
+}
+
+static void record_resume(void)
+{
+	mark_control("resume");
+}
+
+static void record_pause_scoped(uint32_t scope)
+{
+	(void)scope;
+	record_pause();
+}
+
+static void record_resume_scoped(uint32_t scope)
+{
+	(void)scope;
+	record_resume();
+}
+
+/* The functions themselves: the consumer's first, so that its time is not in the range. */
+#define UNPACK(...) __VA_ARGS__
+#define ITT(result, name, parameters, arguments)                                              \
+	static result do_##name parameters                                                    \
+	{                                                                                     \
+		int has_consumer = torsh_itt_consumer.name != NULL;                           \
+		result theirs = has_consumer ? torsh_itt_consumer.name arguments : (result)0; \
+                                                                                              \
+		return record_##name(theirs, has_consumer MORE(UNPACK arguments));            \
+	}
+#define ITT_VOID(name, parameters, arguments)              \
+	static void do_##name parameters                   \
+	{                                                  \
+		if (torsh_itt_consumer.name)               \
+			torsh_itt_consumer.name arguments; \
+		record_##name arguments;                   \
+	}
+#define ITT_ALSO(other, name)
+/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+#define MORE(...) MORE_(__VA_ARGS__)
+#define MORE_(...) , ##__VA_ARGS__
+#include "shim/itt.def"
+#undef ITT
+#undef ITT_VOID
+#undef ITT_ALSO
+#undef MORE
+#undef MORE_
+#undef UNPACK
+
+const struct itt_functions torsh_itt_functions = {
+#define ITT(result, name, parameters, arguments) .name = do_##name,
+#define ITT_VOID(name, parameters, arguments) .name = do_##name,
+#define ITT_ALSO(other, name)
+#include "shim/itt.def"
+#undef ITT
+#undef ITT_VOID
+#undef ITT_ALSO
+};

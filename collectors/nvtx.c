@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The NVTX collector: each call goes to the consumer that was there first, if one was, and becomes an event.
+ *
+ * Where there is no consumer, handles of domains and registered strings are ours: the label of their text, in odd
+ * numbers, so that they are never NULL, mean the same in every DSO, and need no memory. Otherwise they are the
+ * consumer's, and the labels are found by them.
+ */
+#include "shim/nvtx.h"
+
+#include <string.h>
+
+#include "agent/key_map.h"
+#include "agent/label.h"
+#include "collectors/nvtx.h"
+#include "shim/ranges.h"
+
+/* Ranges by NVTX have numbers apart from torsh.h's: a consumer's ids may be anything. */
+#define RANGE_NUMBER(id) ((id) | UINT64_C(1) << 62)
+#define NOT_THE_CONSUMERS (UINT64_C(1) << 61)
+
+static struct key_map handles; /* the consumer's handle -> label */
+static struct key_map categories; /* domain's label and category's number -> label */
+
+static void *handle_of(uint32_t label)
+{
+	return (void *)((uintptr_t)label << 1 | 1);
+}
+
+uint32_t torsh_nvtx_label(void *handle)
+{
+	if (!torsh_nvtx_has_consumer)
+		return (uint32_t)((uintptr_t)handle >> 1);
+	return handle ? (uint32_t)torsh_key_map_find(&handles, (uintptr_t)handle) : 0;
+}
+
+/* The handle to be returned for a text: the consumer's, which is remembered, or ours. A consumer gets none of ours. */
+static void *make_handle(void *theirs, const char *text)
+{
+	uint32_t label = torsh_ranges_label(text);
+
+	if (!torsh_nvtx_has_consumer)
+		return handle_of(label);
+	if (theirs && label)
+		torsh_key_map_add(&handles, (uintptr_t)theirs, label);
+	return theirs;
+}
+
+static uint64_t category_key(uint32_t domain, uint32_t category)
+{
+	return torsh_key_map_mix(domain, category);
+}
+
+static void name_category(uint32_t domain, uint32_t category, const char *name)
+{
+	uint32_t label = torsh_ranges_label(name);
+
+	if (category && label)
+		torsh_key_map_add(&categories, category_key(domain, category), label);
+}
+
+/* The name of a category, or its number; room has 16 bytes. */
+static struct range_text category_text(uint32_t domain, uint32_t category, char *room)
+{
+	uint32_t label = category ? (uint32_t)torsh_key_map_find(&categories, category_key(domain, category)) : 0;
+	char *at = room + 15;
+
+	if (!category || label)
+		return (struct range_text){.label = label};
+	for (*at = '\0'; category; category /= 10)
+		*--at = (char)('0' + category % 10);
+	return (struct range_text){.bytes = at};
+}
+
+/* Wide characters are UTF-32 here; what is none becomes U+FFFD. out has LABEL_MAX bytes. */
+static const char *narrow(const wchar_t *wide, char *out)
+{
+	char *at = out, *end = out + LABEL_MAX - 5;
+
+	if (!wide)
+		return NULL;
+	for (; *wide && at < end; wide++) {
+		uint32_t c = (uint32_t)*wide;
+
+		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			c = 0xfffd;
+		if (c < 0x80) {
+			*at++ = (char)c;
+			continue;
+		}
+		if (c < 0x800) {
+			*at++ = (char)(0xc0 | c >> 6);
+		} else if (c < 0x10000) {
+			*at++ = (char)(0xe0 | c >> 12);
+			*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		} else {
+			*at++ = (char)(0xf0 | c >> 18);
+			*at++ = (char)(0x80 | (c >> 12 & 0x3f));
+			*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		}
+		*at++ = (char)(0x80 | (c & 0x3f));
+	}
+	*at = '\0';
+	return out;
+}
+
+static void read_payload(const struct nvtx_event *event, struct range_says *says)
+{
+	switch (event->payload_type) {
+	case NVTX_PAYLOAD_U64:
+		says->payload_type = PAYLOAD_U64;
+		says->payload = event->payload.u64;
+		break;
+	case NVTX_PAYLOAD_I64:
+		says->payload_type = PAYLOAD_I64;
+		says->payload = event->payload.u64;
+		break;
+	case NVTX_PAYLOAD_F64:
+		says->payload_type = PAYLOAD_F64;
+		says->payload = event->payload.u64;
+		break;
+	case NVTX_PAYLOAD_U32:
+		says->payload_type = PAYLOAD_U64;
+		says->payload = event->payload.u32;
+		break;
+	case NVTX_PAYLOAD_I32:
+		says->payload_type = PAYLOAD_I64;
+		says->payload = (uint64_t)(int64_t)event->payload.i32;
+		break;
+	case NVTX_PAYLOAD_F32: {
+		double wide = event->payload.f32;
+
+		says->payload_type = PAYLOAD_F64;
+		memcpy(&says->payload, &wide, sizeof(wide));
+		break;
+	}
+	}
+}
+
+/* Room for the texts of one event. */
+struct room {
+	char message[LABEL_MAX], category[16];
+};
+
+static struct range_says says_of(uint32_t domain, const struct nvtx_event *event, struct room *room)
+{
+	struct range_says says = {.domain = {.label = domain}, .source = RANGE_BY_NVTX};
+	struct nvtx_event known = {0};
+
+	if (!event)
+		return says;
+	memcpy(&known, event, event->size < sizeof(known) ? event->size : sizeof(known));
+	says.color = known.color_type == NVTX_COLOR_ARGB ? known.color : 0;
+	says.category = category_text(domain, known.category, room->category);
+	read_payload(&known, &says);
+	switch (known.message_type) {
+	case NVTX_MESSAGE_ASCII:
+		says.name.bytes = known.message.ascii;
+		break;
+	case NVTX_MESSAGE_UNICODE:
+		says.name.bytes = narrow(known.message.unicode, room->message);
+		break;
+	case NVTX_MESSAGE_REGISTERED:
+		says.name.label = torsh_nvtx_label(known.message.registered);
+		break;
+	}
+	return says;
+}
+
+static struct range_says says_text(const char *message)
+{
+	return (struct range_says){.name = {.bytes = message}, .source = RANGE_BY_NVTX};
+}
+
+static void mark(uint32_t domain, const struct nvtx_event *event)
+{
+	struct room room;
+	struct range_says says = says_of(domain, event, &room);
+
+	torsh_ranges_mark(&says);
+}
+
+static void mark_text(const char *message)
+{
+	struct range_says says = says_text(message);
+
+	torsh_ranges_mark(&says);
+}
+
+static int push(uint32_t domain, const struct nvtx_event *event)
+{
+	struct room room;
+	struct range_says says = says_of(domain, event, &room);
+
+	return torsh_ranges_push(&says);
+}
+
+static int push_text(const char *message)
+{
+	struct range_says says = says_text(message);
+
+	return torsh_ranges_push(&says);
+}
+
+uint64_t torsh_nvtx_start(const struct range_says *says, uint64_t theirs, int has_consumer)
+{
+	uint64_t id = theirs;
+
+	if (!has_consumer)
+		id = torsh_ranges_number() | (torsh_nvtx_has_consumer ? NOT_THE_CONSUMERS : 0);
+	torsh_ranges_start(says, RANGE_NUMBER(id));
+	return id;
+}
+
+void torsh_nvtx_end(uint64_t id)
+{
+	torsh_ranges_end(RANGE_NUMBER(id));
+}
+
+static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain, const struct nvtx_event *event)
+{
+	struct room room;
+	struct range_says says = says_of(domain, event, &room);
+
+	return torsh_nvtx_start(&says, theirs, has_consumer);
+}
+
+static uint64_t start_text(uint64_t theirs, int has_consumer, const char *message)
+{
+	struct range_says says = says_text(message);
+
+	return torsh_nvtx_start(&says, theirs, has_consumer);
+}
+
+/*
+ * What each function records. Those with a result get the consumer's, and whether there is one, and give what is
+ * returned: the consumer's where there is one.
+ */
+#define RESULT(ours) (has_consumer ? theirs : (ours))
+
+static void record_MarkEx(const struct nvtx_event *event)
+{
+	mark(0, event);
+}
+
+static void record_MarkA(const char *message)
+{
+	mark_text(message);
+}
+
+static void record_MarkW(const wchar_t *message)
+{
+	char room[LABEL_MAX];
+
+	mark_text(narrow(message, room));
+}
+
+static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer, const struct nvtx_event *event)
+{
+	return start(theirs, has_consumer, 0, event);
+}
+
+static uint64_t record_RangeStartA(uint64_t theirs, int has_consumer, const char *message)
+{
+	return start_text(theirs, has_consumer, message);
+}
+
+static uint64_t record_RangeStartW(uint64_t theirs, int has_consumer, const wchar_t *message)
+{
+	char room[LABEL_MAX];
+
+	return start_text(theirs, has_consumer, narrow(message, room));
+}
+
+static void record_RangeEnd(uint64_t range)
+{
+	torsh_nvtx_end(range);
+}
+
+static int record_RangePushEx(int theirs, int has_consumer, const struct nvtx_event *event)
+{
+	int ours = push(0, event);
+
+	return RESULT(ours);
+}
+
+static int record_RangePushA(int theirs, int has_consumer, const char *message)
+{
+	int ours = push_text(message);
+
+	return RESULT(ours);
+}
+
+static int record_RangePushW(int theirs, int has_consumer, const wchar_t *message)
+{
+	char room[LABEL_MAX];
+	int ours = push_text(narrow(message, room));
+
+	return RESULT(ours);
+}
+
+static int record_RangePop(int theirs, int has_consumer)
+{
+	int ours = torsh_ranges_pop((struct range_text){0}, RANGE_BY_NVTX);
+
+	return RESULT(ours);
+}
+
+static void record_NameCategoryA(uint32_t category, const char *name)
+{
+	name_category(0, category, name);
+}
+
+static void record_NameCategoryW(uint32_t category, const wchar_t *name)
+{
+	char room[LABEL_MAX];
+
+	name_category(0, category, narrow(name, room));
+}
+
+static void record_NameOsThreadA(uint32_t tid, const char *name)
+{
+	torsh_ranges_name_thread(tid, (struct range_text){.bytes = name}, RANGE_BY_NVTX);
+}
+
+static void record_NameOsThreadW(uint32_t tid, const wchar_t *name)
+{
+	char room[LABEL_MAX];
+
+	record_NameOsThreadA(tid, narrow(name, room));
+}
+
+static void record_DomainMarkEx(void *domain, const struct nvtx_event *event)
+{
+	mark(torsh_nvtx_label(domain), event);
+}
+
+static uint64_t record_DomainRangeStartEx(uint64_t theirs, int has_consumer, void *domain,
+					  const struct nvtx_event *event)
+{
+	return start(theirs, has_consumer, torsh_nvtx_label(domain), event);
+}
+
+static void record_DomainRangeEnd(void *domain, uint64_t range)
+{
+	(void)domain;
+	torsh_nvtx_end(range);
+}
+
+static int record_DomainRangePushEx(int theirs, int has_consumer, void *domain, const struct nvtx_event *event)
+{
+	int ours = push(torsh_nvtx_label(domain), event);
+
+	return RESULT(ours);
+}
+
+static int record_DomainRangePop(int theirs, int has_consumer, void *domain)
+{
+	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)}, RANGE_BY_NVTX);
+
+	return RESULT(ours);
+}
+
+/* Named things (mutexes, threads of a library's own) are nothing that has a time. */
+static void *record_DomainResourceCreate(void *theirs, int has_consumer, void *domain, void *attributes)
+{
+	(void)domain;
+	(void)attributes;
+	return RESULT(torsh_nvtx_has_consumer ? NULL : handle_of(0));
+}
+
+static void record_DomainResourceDestroy(void *resource)
+{
+	(void)resource;
+}
+
+static void record_DomainNameCategoryA(void *domain, uint32_t category, const char *name)
+{
+	name_category(torsh_nvtx_label(domain), category, name);
+}
+
+static void record_DomainNameCategoryW(void *domain, uint32_t category, const wchar_t *name)
+{
+	char room[LABEL_MAX];
+
+	name_category(torsh_nvtx_label(domain), category, narrow(name, room));
+}
+
+static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *domain, const char *string)
+{
+	(void)domain;
+	(void)has_consumer;
+	return make_handle(theirs, string);
+}
+
+static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *domain, const wchar_t *string)
+{
+	char room[LABEL_MAX];
+
+	(void)domain;
+	(void)has_consumer;
+	return make_handle(theirs, narrow(string, room));
+}
+
+static void *record_DomainCreateA(void *theirs, int has_consumer, const char *name)
+{
+	(void)has_consumer;
+	return make_handle(theirs, name);
+}
+
+static void *record_DomainCreateW(void *theirs, int has_consumer, const wchar_t *name)
+{
+	char room[LABEL_MAX];
+
+	(void)has_consumer;
+	return make_handle(theirs, narrow(name, room));
+}
+
+static void record_DomainDestroy(void *domain)
+{
+	(void)domain;
+}
+
+static void record_Initialize(const void *reserved)
+{
+	(void)reserved;
+}
+
+/* The functions themselves: the consumer's first, so that its time is not in the range. */
+#define UNPACK(...) __VA_ARGS__
+#define NVTX(module, slot, result, Name, parameters, arguments)                                \
+	static result do_##Name parameters                                                     \
+	{                                                                                      \
+		int has_consumer = torsh_nvtx_consumer.Name != NULL;                           \
+		result theirs = has_consumer ? torsh_nvtx_consumer.Name arguments : (result)0; \
+                                                                                               \
+		return record_##Name(theirs, has_consumer MORE(UNPACK arguments));             \
+	}
+#define NVTX_VOID(module, slot, Name, parameters, arguments) \
+	static void do_##Name parameters                     \
+	{                                                    \
+		if (torsh_nvtx_consumer.Name)                \
+			torsh_nvtx_consumer.Name arguments;  \
+		record_##Name arguments;                     \
+	}
+/* Further arguments, if there are some: in two steps, as they may turn out to be none. */
+#define MORE(...) MORE_(__VA_ARGS__)
+#define MORE_(...) , ##__VA_ARGS__
+#include "shim/nvtx.def"
+#undef NVTX
+#undef NVTX_VOID
+#undef MORE
+#undef MORE_
+#undef UNPACK
+
+const struct nvtx_functions torsh_nvtx_functions = {
+#define NVTX(module, slot, result, Name, parameters, arguments) .Name = do_##Name,
+#define NVTX_VOID(module, slot, Name, parameters, arguments) .Name = do_##Name,
+#include "shim/nvtx.def"
+#undef NVTX
+#undef NVTX_VOID
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * NVTX's extensions for payloads and counters. Of a payload the message is read, where its schema says which entry that
+ * is and that is a string; otherwise the event is called what the schema is called. What a consumer that was there first
+ * handles of these is handed to it before.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/key_map.h"
+#include "collectors/nvtx.h"
+#include "shim/nvtx.h"
+
+/* What is remembered of a schema, in the value of a key map: its name's label, and where in the payload the message is. */
+#define SCHEMA_LABEL_BITS 24
+#define SCHEMA_OFFSET_BITS 24
+enum message_kind { MESSAGE_NONE, MESSAGE_POINTER, MESSAGE_REGISTERED };
+
+static struct key_map schemas; /* domain and schema -> what is remembered */
+static struct key_map counters; /* domain and counter -> label of the name */
+static _Atomic uint64_t next_id = NVTX_SCHEMA_FIRST_OF_TOOL;
+
+static uint64_t key_of(void *domain, uint64_t id)
+{
+	return torsh_key_map_mix((uintptr_t)domain, id);
+}
+
+/* Where the consumer handles it, what it says counts. */
+static uint64_t choose_id(uint64_t theirs, uint64_t wanted)
+{
+	if (theirs)
+		return theirs;
+	return wanted ? wanted : atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+}
+
+/* Kind and offset of the message in a payload; an offset that only the compiler's layout would tell is not known. */
+static uint64_t find_message(const struct nvtx_schema *schema)
+{
+	uint64_t needed = NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_N_ENTRIES;
+
+	if ((schema->fields & needed) != needed)
+		return 0;
+	for (size_t i = 0; i < schema->n_entries; i++) {
+		const struct nvtx_schema_entry *entry = &schema->entries[i];
+		uint64_t kind = entry->type == NVTX_ENTRY_REGISTERED ? MESSAGE_REGISTERED
+				: entry->type == NVTX_ENTRY_CSTRING || entry->type == NVTX_ENTRY_CSTRING_UTF8
+					? MESSAGE_POINTER
+					: MESSAGE_NONE;
+
+		if (!(entry->flags & NVTX_ENTRY_IS_MESSAGE))
+			continue;
+		if (entry->flags & NVTX_ENTRY_IS_ARRAY || (i && !entry->offset) || entry->offset >> SCHEMA_OFFSET_BITS)
+			return 0;
+		return kind << SCHEMA_OFFSET_BITS | entry->offset;
+	}
+	return 0;
+}
+
+static struct range_says says_of(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	struct range_says says = {.domain = {.label = torsh_nvtx_label(domain)}, .source = RANGE_BY_NVTX};
+	uint64_t schema = n && payloads ? torsh_key_map_find(&schemas, key_of(domain, payloads[0].schema)) : 0;
+	uint64_t message = schema >> SCHEMA_LABEL_BITS, kind = message >> SCHEMA_OFFSET_BITS;
+	size_t offset = message & ((1u << SCHEMA_OFFSET_BITS) - 1);
+	void *pointer = NULL;
+
+	says.name.label = schema & ((1u << SCHEMA_LABEL_BITS) - 1);
+	if (kind == MESSAGE_NONE || !payloads[0].bytes || payloads[0].size_bytes < offset + sizeof(pointer))
+		return says;
+	memcpy(&pointer, (const char *)payloads[0].bytes + offset, sizeof(pointer));
+	if (pointer && kind == MESSAGE_POINTER)
+		says.name = (struct range_text){.bytes = pointer};
+	else if (pointer)
+		says.name = (struct range_text){.label = torsh_nvtx_label(pointer)};
+	return says;
+}
+
+/* The consumer's function in a slot, as the type of ours; NULL: it has none. */
+#define CONSUMER(extension, slot, type) ((type *)torsh_nvtx_consumer_##extension[slot])
+
+enum payload_slot {
+	SLOT_SCHEMA_REGISTER,
+	SLOT_ENUM_REGISTER,
+	SLOT_MARK,
+	SLOT_PUSH,
+	SLOT_POP,
+	SLOT_START,
+	SLOT_END,
+	SLOT_DOMAIN_IS_ENABLED
+};
+
+enum counter_slot { SLOT_COUNTER_REGISTER, SLOT_SAMPLE_INT64, SLOT_SAMPLE_FLOAT64 };
+
+typedef uint64_t register_schema_fn(void *domain, const struct nvtx_schema *schema);
+typedef int push_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
+typedef void mark_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
+typedef uint64_t start_fn(void *domain, const struct nvtx_payload *payloads, size_t n);
+typedef void end_fn(void *domain, uint64_t range, const struct nvtx_payload *payloads, size_t n);
+typedef uint8_t is_enabled_fn(void *domain);
+typedef uint64_t register_counter_fn(void *domain, const struct nvtx_counter *counter);
+typedef void sample_i64_fn(void *domain, uint64_t counter, int64_t value);
+typedef void sample_f64_fn(void *domain, uint64_t counter, double value);
+
+static uint64_t register_schema(void *domain, const struct nvtx_schema *schema)
+{
+	register_schema_fn *next = CONSUMER(payload, SLOT_SCHEMA_REGISTER, register_schema_fn);
+	uint64_t id = choose_id(next ? next(domain, schema) : 0, schema->fields & NVTX_SCHEMA_HAS_ID ? schema->id : 0);
+	uint64_t label = schema->fields & NVTX_SCHEMA_HAS_NAME ? torsh_ranges_label(schema->name) : 0;
+	uint64_t known = find_message(schema) << SCHEMA_LABEL_BITS | label;
+
+	if (known)
+		torsh_key_map_add(&schemas, key_of(domain, id), known);
+	return id;
+}
+
+/* Enumerations only say what numbers in a payload mean. The attributes are the consumer's to read. */
+static uint64_t register_enum(void *domain, const struct nvtx_schema *attributes)
+{
+	register_schema_fn *next = CONSUMER(payload, SLOT_ENUM_REGISTER, register_schema_fn);
+
+	return choose_id(next ? next(domain, attributes) : 0, 0);
+}
+
+static void mark(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	mark_fn *next = CONSUMER(payload, SLOT_MARK, mark_fn);
+	struct range_says says = says_of(domain, payloads, n);
+
+	if (next)
+		next(domain, payloads, n);
+	torsh_ranges_mark(&says);
+}
+
+static int push(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	push_fn *next = CONSUMER(payload, SLOT_PUSH, push_fn);
+	struct range_says says = says_of(domain, payloads, n);
+	int theirs = next ? next(domain, payloads, n) : 0, ours = torsh_ranges_push(&says);
+
+	return next ? theirs : ours;
+}
+
+static int pop(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	push_fn *next = CONSUMER(payload, SLOT_POP, push_fn);
+	int theirs = next ? next(domain, payloads, n) : 0;
+	int ours = torsh_ranges_pop((struct range_text){.label = torsh_nvtx_label(domain)}, RANGE_BY_NVTX);
+
+	return next ? theirs : ours;
+}
+
+static uint64_t start(void *domain, const struct nvtx_payload *payloads, size_t n)
+{
+	start_fn *next = CONSUMER(payload, SLOT_START, start_fn);
+	struct range_says says = says_of(domain, payloads, n);
+
+	return torsh_nvtx_start(&says, next ? next(domain, payloads, n) : 0, next != NULL);
+}
+
+static void end(void *domain, uint64_t range, const struct nvtx_payload *payloads, size_t n)
+{
+	end_fn *next = CONSUMER(payload, SLOT_END, end_fn);
+
+	if (next)
+		next(domain, range, payloads, n);
+	torsh_nvtx_end(range);
+}
+
+/* Whatever the consumer says: we want to hear it. */
+static uint8_t domain_is_enabled(void *domain)
+{
+	(void)domain;
+	return 1;
+}
+
+static uint64_t register_counter(void *domain, const struct nvtx_counter *counter)
+{
+	register_counter_fn *next = CONSUMER(counters, SLOT_COUNTER_REGISTER, register_counter_fn);
+	uint64_t id =
+		choose_id(next ? next(domain, counter) : 0, counter->struct_size >= sizeof(*counter) ? counter->id : 0);
+	uint32_t label = torsh_ranges_label(counter->name);
+
+	if (label)
+		torsh_key_map_add(&counters, key_of(domain, id), label);
+	return id;
+}
+
+static void sample(void *domain, uint64_t counter, uint32_t type, const void *value)
+{
+	struct range_says says = {
+		.name = {.label = (uint32_t)torsh_key_map_find(&counters, key_of(domain, counter))},
+		.domain = {.label = torsh_nvtx_label(domain)},
+		.source = RANGE_BY_NVTX,
+		.payload_type = type,
+	};
+
+	memcpy(&says.payload, value, sizeof(says.payload));
+	torsh_ranges_value(&says, VALUE_COUNTER);
+}
+
+static void sample_i64(void *domain, uint64_t counter, int64_t value)
+{
+	sample_i64_fn *next = CONSUMER(counters, SLOT_SAMPLE_INT64, sample_i64_fn);
+
+	if (next)
+		next(domain, counter, value);
+	sample(domain, counter, PAYLOAD_I64, &value);
+}
+
+static void sample_f64(void *domain, uint64_t counter, double value)
+{
+	sample_f64_fn *next = CONSUMER(counters, SLOT_SAMPLE_FLOAT64, sample_f64_fn);
+
+	if (next)
+		next(domain, counter, value);
+	sample(domain, counter, PAYLOAD_F64, &value);
+}
+
+const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS] = {
+	[SLOT_SCHEMA_REGISTER] = (intptr_t)register_schema,
+	[SLOT_ENUM_REGISTER] = (intptr_t)register_enum,
+	[SLOT_MARK] = (intptr_t)mark,
+	[SLOT_PUSH] = (intptr_t)push,
+	[SLOT_POP] = (intptr_t)pop,
+	[SLOT_START] = (intptr_t)start,
+	[SLOT_END] = (intptr_t)end,
+	[SLOT_DOMAIN_IS_ENABLED] = (intptr_t)domain_is_enabled,
+};
+
+const intptr_t torsh_nvtx_counters[NVTX_EXTENSION_SLOTS] = {
+	[SLOT_COUNTER_REGISTER] = (intptr_t)register_counter,
+	[SLOT_SAMPLE_INT64] = (intptr_t)sample_i64,
+	[SLOT_SAMPLE_FLOAT64] = (intptr_t)sample_f64,
+};

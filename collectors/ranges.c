@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The collector of what a program says by itself: ranges, marks, values and steps, by torsh.h, NVTX and ITT. Without
+ * stacks: these events are themselves what stacks are there for.
+ */
+#include "shim/ranges.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/label.h"
+#include "agent/process.h"
+
+/* Domains in which one thread nests ranges; those beyond share a depth, which only their return values show. */
+#define N_DEPTHS 16u
+
+static _Thread_local struct depth {
+	uint64_t domain; /* source << 32 | label, and 1 << 63: taken */
+	int n_open;
+} depths[N_DEPTHS];
+
+static _Atomic uint64_t last_number;
+
+static int *depth_of(uint32_t domain, uint32_t source)
+{
+	uint64_t wanted = UINT64_C(1) << 63 | (uint64_t)source << 32 | domain;
+	struct depth *depth = depths;
+
+	while (depth->domain != wanted && depth->domain && depth < depths + N_DEPTHS - 1)
+		depth++;
+	if (!depth->domain)
+		depth->domain = wanted;
+	return &depth->n_open;
+}
+
+static uint32_t label_of(struct range_text text)
+{
+	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_MAX)) : text.label;
+}
+
+/* What a hook does before its labels and its event, and after it. */
+static struct flow *enter(int *saved)
+{
+	*saved = errno;
+	return torsh_flow_enter();
+}
+
+static void leave(struct flow *flow, int saved)
+{
+	if (flow)
+		torsh_flow_leave(flow);
+	errno = saved;
+}
+
+static void send(struct flow *flow, const struct event *event)
+{
+	uint64_t stamp;
+
+	if (torsh_flow_hold(flow, NULL, &stamp))
+		torsh_flow_event_at(flow, event, stamp);
+}
+
+int torsh_ranges_wanted(enum range_source source)
+{
+	uint32_t activity = source == RANGE_BY_NVTX ? ACTIVITY_NVTX : source == RANGE_BY_ITT ? ACTIVITY_ITT : 0;
+	int saved;
+	struct flow *flow = enter(&saved);
+	int is_recorded = flow != NULL;
+
+	leave(flow, saved);
+	return is_recorded && (!activity || torsh_config.activities & activity);
+}
+
+uint32_t torsh_ranges_label(const char *text)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+	uint32_t label = flow ? label_of((struct range_text){.bytes = text}) : 0;
+
+	leave(flow, saved);
+	return label;
+}
+
+/* The fields that range_push, range_start and mark have in common. */
+#define SAYS(says)                                                                                                  \
+	.name = label_of((says)->name), .domain = label_of((says)->domain), .category = label_of((says)->category), \
+	.source = (says)->source, .color = (says)->color, .payload_type = (says)->payload_type,                     \
+	.payload = (says)->payload
+
+int torsh_ranges_push(const struct range_says *says)
+{
+	int saved, depth = 0;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says)}};
+
+		send(flow, &event);
+		depth = (*depth_of(event.range_push.domain, says->source))++;
+	}
+	leave(flow, saved);
+	return depth;
+}
+
+int torsh_ranges_pop(struct range_text domain, enum range_source source)
+{
+	int saved, depth = 0;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {
+			.id = EVENT_RANGE_POP,
+			.range_pop = {.domain = label_of(domain), .source = source},
+		};
+		int *n_open = depth_of(event.range_pop.domain, source);
+
+		send(flow, &event);
+		depth = *n_open > 0 ? --*n_open : -1;
+	}
+	leave(flow, saved);
+	return depth;
+}
+
+uint64_t torsh_ranges_number(void)
+{
+	return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+}
+
+void torsh_ranges_start(const struct range_says *says, uint64_t number)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {.id = EVENT_RANGE_START, .range_start = {SAYS(says), .range = number}};
+
+		send(flow, &event);
+	}
+	leave(flow, saved);
+}
+
+void torsh_ranges_end(uint64_t number)
+{
+	struct event event = {.id = EVENT_RANGE_END, .range_end = {.range = number}};
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow)
+		send(flow, &event);
+	leave(flow, saved);
+}
+
+void torsh_ranges_mark(const struct range_says *says)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {.id = EVENT_MARK, .mark = {SAYS(says)}};
+
+		send(flow, &event);
+	}
+	leave(flow, saved);
+}
+
+void torsh_ranges_value(const struct range_says *says, enum value_kind kind)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {
+			.id = EVENT_VALUE,
+			.value =
+				{
+					.name = label_of(says->name),
+					.domain = label_of(says->domain),
+					.source = says->source,
+					.kind = kind,
+					.payload_type = says->payload_type,
+					.payload = says->payload,
+				},
+		};
+
+		send(flow, &event);
+	}
+	leave(flow, saved);
+}
+
+void torsh_ranges_step(struct range_text name, uint64_t number)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {.id = EVENT_STEP, .step = {.name = label_of(name), .number = number}};
+
+		send(flow, &event);
+	}
+	leave(flow, saved);
+}
+
+void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_source source)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow) {
+		struct event event = {
+			.id = EVENT_THREAD_NAME,
+			.thread_name =
+				{
+					.tid = tid ? tid : (uint32_t)torsh_sys_gettid(),
+					.name = label_of(name),
+					.source = source,
+				},
+		};
+
+		send(flow, &event);
+	}
+	leave(flow, saved);
+}
+
+void torsh_ranges_note(const char *sentence)
+{
+	int saved;
+	struct flow *flow = enter(&saved);
+
+	if (flow)
+		torsh_channel_note(&torsh_process->channel, sentence);
+	leave(flow, saved);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The entry point by which ITT finds the agent. A consumer that the user's environment names is opened and fills in the
+ * client's pointers first; what it put there is called by what we put there.
+ */
+#include "shim/itt.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "shim/hooks.h"
+#include "shim/next.h"
+#include "shim/ranges.h"
+
+#define PREFIX "__itt_"
+
+typedef void function(void);
+
+/* ___itt_api_info; the list ends with a name that is NULL. */
+struct api {
+	const char *name;
+	function **pointer;
+	function *first, *none; /* the client's own: what finds the tool, and what is called without one */
+	int group;
+};
+
+/* ___itt_global as far as every version has it, on Linux. */
+struct client {
+	unsigned char magic[8];
+	unsigned long major, minor, build;
+	volatile long is_initialised, mutex_is_initialised, atomic_counter;
+	unsigned char mutex[sizeof(void *) == 8 ? 40 : 24]; /* pthread_mutex_t */
+	void *library, *error_handler;
+	const char **library_path;
+	struct api *apis;
+};
+
+typedef void initialize(struct client *client, int groups);
+
+struct itt_functions torsh_itt_consumer;
+int torsh_itt_has_consumer;
+
+static const struct place {
+	const char *name;
+	size_t offset;
+} places[] = {
+#define ITT(result, name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
+#define ITT_VOID(name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
+#define ITT_ALSO(other, name) {#other, offsetof(struct itt_functions, name)},
+#include "shim/itt.def"
+#undef ITT
+#undef ITT_VOID
+#undef ITT_ALSO
+};
+
+static const struct place *find_place(const char *name)
+{
+	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1))
+		return NULL;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (!strcmp(name + sizeof(PREFIX) - 1, places[i].name))
+			return &places[i];
+	return NULL;
+}
+
+/* Each client's pointers are the consumer's to fill in. */
+static void attach_consumer(struct client *client, int groups)
+{
+	const char *path = torsh_injection_consumer(RANGE_BY_ITT);
+	void *library = path ? torsh_next.dlopen(path, RTLD_LAZY) : NULL;
+	initialize *entry = library ? (initialize *)dlsym(library, "__itt_api_init") : NULL;
+
+	if (!path)
+		return;
+	if (!entry) {
+		torsh_ranges_note(
+			"ITT: what INTEL_LIBITTNOTIFY64 names can't be opened, or is no tool for ITT of version 2 "
+			"and later: it hears nothing beside the agent");
+		return;
+	}
+	if (!torsh_itt_has_consumer)
+		torsh_ranges_note(
+			"ITT: another tool was there first (INTEL_LIBITTNOTIFY64): it is told everything too");
+	torsh_itt_has_consumer = 1;
+	entry(client, groups);
+}
+
+/* Called by each DSO's static part, under its own lock. Without the activity its calls do nothing. */
+EXPORT void __itt_api_init(struct client *client, int groups)
+{
+	if (!torsh_ranges_wanted(RANGE_BY_ITT))
+		return;
+	attach_consumer(client, groups);
+	for (struct api *api = client->apis; api && api->name; api++) {
+		const struct place *place = find_place(api->name);
+		function *set = *api->pointer;
+
+		if (!place)
+			continue;
+		/* The same functions for every client: a tool knows only one of itself. */
+		if (set && set != api->first && set != api->none)
+			memcpy((char *)&torsh_itt_consumer + place->offset, &set, sizeof(set));
+		memcpy(api->pointer, (const char *)&torsh_itt_functions + place->offset, sizeof(*api->pointer));
+	}
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * ITT as its static part speaks to a tool: ittnotify.h and ittnotify_config.h of intel/ittapi, on Linux. Every DSO that
+ * is linked with a static part opens what INTEL_LIBITTNOTIFY64 names at its first call, and has __itt_api_init there
+ * put functions into its pointers.
+ */
+#ifndef TORSH_SHIM_ITT_H
+#define TORSH_SHIM_ITT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct itt_id {
+	uint64_t d1, d2, d3;
+};
+
+struct itt_domain {
+	volatile int is_enabled; /* otherwise its macros call nothing */
+	const char *name;
+	void *wide_name;
+	int extra1;
+	void *extra2;
+	struct itt_domain *next;
+};
+
+struct itt_string {
+	const char *text;
+	void *wide_text;
+	int extra1;
+	void *extra2;
+	struct itt_string *next;
+};
+
+struct itt_histogram {
+	const struct itt_domain *domain;
+	const char *name;
+	void *wide_name;
+	uint32_t x_type, y_type;
+	int extra1;
+	void *extra2;
+	struct itt_histogram *next;
+};
+
+/* What a static part makes of a counter before it has found a tool; the first of its fields. */
+struct itt_counter {
+	const char *name;
+	void *wide_name;
+	const char *domain;
+	void *wide_domain;
+	int type;
+};
+
+/* __itt_metadata_type */
+enum itt_type {
+	ITT_TYPE_NONE,
+	ITT_TYPE_U64,
+	ITT_TYPE_S64,
+	ITT_TYPE_U32,
+	ITT_TYPE_S32,
+	ITT_TYPE_U16,
+	ITT_TYPE_S16,
+	ITT_TYPE_FLOAT,
+	ITT_TYPE_DOUBLE
+};
+
+/* The functions of itt.def: ours, and those of a consumer that was there before us. NULL: it has none. */
+struct itt_functions {
+#define ITT(result, name, parameters, arguments) result(*name) parameters;
+#define ITT_VOID(name, parameters, arguments) void(*name) parameters;
+#define ITT_ALSO(other, name)
+#include "shim/itt.def"
+#undef ITT
+#undef ITT_VOID
+#undef ITT_ALSO
+};
+
+extern struct itt_functions torsh_itt_consumer;
+extern int torsh_itt_has_consumer;
+
+/* The collector's, collectors/itt.c. */
+extern const struct itt_functions torsh_itt_functions;
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * NVTX version 3 as its headers speak to a tool: nvtxDetail/nvtxTypes.h and nvToolsExt.h of the CUDA toolkit. Every DSO
+ * that embeds those headers looks for a tool by itself, at its first call: it opens what NVTX_INJECTION64_PATH names
+ * and calls InitializeInjectionNvtx2 there.
+ */
+#ifndef TORSH_SHIM_NVTX_H
+#define TORSH_SHIM_NVTX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+/* nvtxEventAttributes_v2. Only the first size bytes are there. */
+struct nvtx_event {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t color_type;
+	uint32_t color;
+	int32_t payload_type;
+	int32_t reserved;
+	union {
+		uint64_t u64;
+		int64_t i64;
+		double f64;
+		uint32_t u32;
+		int32_t i32;
+		float f32;
+	} payload;
+	int32_t message_type;
+	union {
+		const char *ascii;
+		const wchar_t *unicode;
+		void *registered;
+	} message;
+};
+
+enum nvtx_color_type { NVTX_COLOR_NONE, NVTX_COLOR_ARGB };
+enum nvtx_payload_type {
+	NVTX_PAYLOAD_NONE,
+	NVTX_PAYLOAD_U64,
+	NVTX_PAYLOAD_I64,
+	NVTX_PAYLOAD_F64,
+	NVTX_PAYLOAD_U32,
+	NVTX_PAYLOAD_I32,
+	NVTX_PAYLOAD_F32
+};
+enum nvtx_message_type { NVTX_MESSAGE_NONE, NVTX_MESSAGE_ASCII, NVTX_MESSAGE_UNICODE, NVTX_MESSAGE_REGISTERED };
+
+/* nvtxExtModuleInfo_t and its segments: an extension's functions are looked for in slots of its own. */
+struct nvtx_segment {
+	size_t id, n_slots;
+	intptr_t *slots;
+};
+
+struct nvtx_module {
+	uint16_t nvtx_version, struct_size, id, compatible_id;
+	size_t n_segments;
+	struct nvtx_segment *segments;
+	intptr_t (*get_export)(uint32_t id);
+	const void *info;
+};
+
+enum nvtx_extension { NVTX_EXTENSION_PAYLOAD = 2, NVTX_EXTENSION_COUNTERS = 4 };
+#define NVTX_EXTENSION_SLOTS 64u
+
+/* nvtxPayloadData_t, and of nvtxPayloadSchemaEntry_t and -Attr_t what is read. */
+struct nvtx_payload {
+	uint64_t schema;
+	size_t size_bytes;
+	const void *bytes;
+};
+
+struct nvtx_schema_entry {
+	uint64_t flags, type;
+	const char *name, *description;
+	uint64_t detail, offset;
+	const void *semantics, *reserved;
+};
+
+struct nvtx_schema {
+	uint64_t fields; /* NVTX_SCHEMA_HAS_...: those that are there */
+	const char *name;
+	uint64_t type, flags;
+	const struct nvtx_schema_entry *entries;
+	size_t n_entries, static_bytes, alignment;
+	uint64_t id;
+};
+
+#define NVTX_SCHEMA_HAS_NAME (1u << 1)
+#define NVTX_SCHEMA_HAS_ENTRIES (1u << 4)
+#define NVTX_SCHEMA_HAS_N_ENTRIES (1u << 5)
+#define NVTX_SCHEMA_HAS_ID (1u << 8)
+#define NVTX_SCHEMA_FIRST_OF_TOOL (UINT64_C(1) << 32) /* ids below are the application's */
+#define NVTX_ENTRY_IS_MESSAGE (1u << 10)
+#define NVTX_ENTRY_IS_ARRAY (7u << 4)
+#define NVTX_ENTRY_CSTRING 75
+#define NVTX_ENTRY_CSTRING_UTF8 76
+#define NVTX_ENTRY_REGISTERED 80
+
+/* nvtxCounterAttr_t. */
+struct nvtx_counter {
+	size_t struct_size;
+	uint64_t schema;
+	const char *name, *description;
+	uint64_t scope;
+	const void *semantics;
+	uint64_t id; /* 0: the tool chooses */
+};
+
+/* The functions of nvtx.def: ours, and those of a consumer that was there before us. NULL: it has none. */
+struct nvtx_functions {
+#define NVTX(module, slot, result, Name, parameters, arguments) result(*Name) parameters;
+#define NVTX_VOID(module, slot, Name, parameters, arguments) void(*Name) parameters;
+#include "shim/nvtx.def"
+#undef NVTX
+#undef NVTX_VOID
+};
+
+extern struct nvtx_functions torsh_nvtx_consumer;
+extern int torsh_nvtx_has_consumer; /* there is one: handles are its, or NULL */
+
+/* Slots of the extensions that are recorded, by their ids' order in enum nvtx_extension. 0: the consumer has none. */
+extern intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
+
+/* The collector's, collectors/nvtx.c and collectors/nvtx_payload.c: what is called in place of the consumer's. */
+extern const struct nvtx_functions torsh_nvtx_functions;
+extern const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_counters[NVTX_EXTENSION_SLOTS];
+
+/* Open the consumer that the user's NVTX_INJECTION64_PATH names, if there is one and that was not done. */
+void torsh_nvtx_attach_consumer(void);
+
+#endif

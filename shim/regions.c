@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The entry points behind torsh.h. */
+#include <stddef.h>
+#include <string.h>
+
+#include "shim/hooks.h"
+#include "shim/ranges.h"
+#include "shim/torsh.h"
+
+_Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 && (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
+	       "torsh.h and the events number alike");
+
+/* What the caller gave, and nothing of what its version of the struct doesn't have. */
+static struct range_says says_of(const char *name, const struct torsh_attributes *attributes)
+{
+	struct torsh_attributes known = {0};
+
+	if (attributes)
+		memcpy(&known, attributes, attributes->size < sizeof(known) ? attributes->size : sizeof(known));
+	return (struct range_says){
+		.name = {.bytes = name},
+		.domain = {.bytes = known.domain},
+		.category = {.bytes = known.category},
+		.source = RANGE_BY_TORSH,
+		.color = known.color,
+		.payload_type = known.payload_type <= PAYLOAD_F64 ? known.payload_type : PAYLOAD_NONE,
+		.payload = known.payload.u64,
+	};
+}
+
+EXPORT int torsh_v1_range_push(const char *name, const struct torsh_attributes *attributes)
+{
+	struct range_says says = says_of(name, attributes);
+
+	return torsh_ranges_push(&says);
+}
+
+EXPORT int torsh_v1_range_pop(const char *domain)
+{
+	return torsh_ranges_pop((struct range_text){.bytes = domain}, RANGE_BY_TORSH);
+}
+
+EXPORT uint64_t torsh_v1_range_start(const char *name, const struct torsh_attributes *attributes)
+{
+	struct range_says says = says_of(name, attributes);
+	uint64_t number;
+
+	if (!torsh_ranges_wanted(RANGE_BY_TORSH))
+		return 0;
+	number = torsh_ranges_number();
+	torsh_ranges_start(&says, number);
+	return number;
+}
+
+EXPORT void torsh_v1_range_end(uint64_t range)
+{
+	if (range)
+		torsh_ranges_end(range);
+}
+
+EXPORT void torsh_v1_mark(const char *name, const struct torsh_attributes *attributes)
+{
+	struct range_says says = says_of(name, attributes);
+
+	torsh_ranges_mark(&says);
+}
+
+EXPORT void torsh_v1_value(const char *name, const char *domain, uint32_t kind, double value)
+{
+	struct range_says says = {
+		.name = {.bytes = name},
+		.domain = {.bytes = domain},
+		.source = RANGE_BY_TORSH,
+		.payload_type = PAYLOAD_F64,
+	};
+
+	memcpy(&says.payload, &value, sizeof(value));
+	if (kind <= VALUE_SAMPLE)
+		torsh_ranges_value(&says, (enum value_kind)kind);
+}
+
+EXPORT void torsh_v1_step(const char *name, uint64_t number)
+{
+	torsh_ranges_step((struct range_text){.bytes = name}, number);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Regions, marks, values and steps of a program's own in its torsh recording. Header only, C99 or C++11, nothing to
+ * link with: where libtorshagent.so is not preloaded each call costs the test of a pointer and does nothing.
+ *
+ *	#include <torsh.h>
+ *
+ *	void train(void)
+ *	{
+ *		for (uint64_t i = 0; i < 100; i++) {
+ *			torsh_step(i);
+ *			torsh_range_push("forward");
+ *			...
+ *			torsh_range_pop();
+ *			torsh_scalar("loss", loss);
+ *		}
+ *	}
+ *
+ * Texts are copied during the call, the first 1024 bytes of them. Any thread may call anything; a range that was pushed
+ * is popped by its own thread, one that was started may be ended by any. errno is kept.
+ */
+#ifndef TORSH_H
+#define TORSH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum torsh_payload { TORSH_PAYLOAD_NONE, TORSH_PAYLOAD_U64, TORSH_PAYLOAD_I64, TORSH_PAYLOAD_F64 };
+
+/* What a range or a mark says beside its name. Zeros say nothing; size is sizeof(struct torsh_attributes). */
+struct torsh_attributes {
+	uint32_t size;
+	uint32_t color; /* ARGB */
+	const char *domain; /* ranges of another domain nest by themselves */
+	const char *category;
+	uint32_t payload_type; /* enum torsh_payload */
+	uint32_t reserved;
+	union {
+		uint64_t u64;
+		int64_t i64;
+		double f64;
+	} payload;
+};
+
+#define TORSH_STEP_UNNUMBERED UINT64_MAX
+
+enum torsh_value { TORSH_VALUE_SCALAR, TORSH_VALUE_COUNTER, TORSH_VALUE_SAMPLE };
+
+/*
+ * What the agent exports. Weak: NULL without it. In a program that is not position-independent the linker would make
+ * that a constant, so there the address is read from the global offset table.
+ */
+#define TORSH_ENTRIES_                                                                                     \
+	TORSH_ENTRY_(int, range_push, (const char *name, const struct torsh_attributes *attributes))       \
+	TORSH_ENTRY_(int, range_pop, (const char *domain))                                                 \
+	TORSH_ENTRY_(uint64_t, range_start, (const char *name, const struct torsh_attributes *attributes)) \
+	TORSH_ENTRY_(void, range_end, (uint64_t range))                                                    \
+	TORSH_ENTRY_(void, mark, (const char *name, const struct torsh_attributes *attributes))            \
+	TORSH_ENTRY_(void, value, (const char *name, const char *domain, uint32_t kind, double value))     \
+	TORSH_ENTRY_(void, step, (const char *name, uint64_t number))
+
+#if !defined(__PIC__) && defined(__x86_64__)
+#define TORSH_ADDRESS_(to, name) __asm__(".weak " name "\n\tmovq " name "@GOTPCREL(%%rip), %0" : "=r"(to))
+#elif !defined(__PIC__) && defined(__aarch64__)
+#define TORSH_ADDRESS_(to, name) \
+	__asm__(".weak " name "\n\tadrp %0, :got:" name "\n\tldr %0, [%0, :got_lo12:" name "]" : "=r"(to))
+#endif
+
+#ifdef TORSH_ADDRESS_
+#define TORSH_ENTRY_(result, name, parameters)                   \
+	typedef result torsh_##name##_fn parameters;             \
+	static inline torsh_##name##_fn *torsh_find_##name(void) \
+	{                                                        \
+		torsh_##name##_fn *entry;                        \
+		TORSH_ADDRESS_(entry, "torsh_v1_" #name);        \
+		return entry;                                    \
+	}
+#else
+#define TORSH_ENTRY_(result, name, parameters)                          \
+	typedef result torsh_##name##_fn parameters;                    \
+	extern torsh_##name##_fn torsh_v1_##name __attribute__((weak)); \
+	static inline torsh_##name##_fn *torsh_find_##name(void)        \
+	{                                                               \
+		return &torsh_v1_##name;                                \
+	}
+#endif
+TORSH_ENTRIES_
+#undef TORSH_ENTRY_
+#undef TORSH_ENTRIES_
+#undef TORSH_ADDRESS_
+
+/* Is there an agent that these calls reach? It may be inert. */
+static inline int torsh_is_there(void)
+{
+	return torsh_find_range_push() != NULL;
+}
+
+/* Begin a range that this thread ends, the innermost of its domain first. attributes may be NULL. Returns its depth. */
+static inline int torsh_range_push_with(const char *name, const struct torsh_attributes *attributes)
+{
+	torsh_range_push_fn *push = torsh_find_range_push();
+
+	return push ? push(name, attributes) : 0;
+}
+
+static inline int torsh_range_push(const char *name)
+{
+	return torsh_range_push_with(name, NULL);
+}
+
+/* End the innermost range of the domain (NULL: of no domain) on this thread. Returns its depth, or -1: there is none. */
+static inline int torsh_range_pop_from(const char *domain)
+{
+	torsh_range_pop_fn *pop = torsh_find_range_pop();
+
+	return pop ? pop(domain) : 0;
+}
+
+static inline int torsh_range_pop(void)
+{
+	return torsh_range_pop_from(NULL);
+}
+
+/* Begin a range that any thread may end, by the number that is returned; 0 where nothing is recorded. */
+static inline uint64_t torsh_range_start_with(const char *name, const struct torsh_attributes *attributes)
+{
+	torsh_range_start_fn *start = torsh_find_range_start();
+
+	return start ? start(name, attributes) : 0;
+}
+
+static inline uint64_t torsh_range_start(const char *name)
+{
+	return torsh_range_start_with(name, NULL);
+}
+
+static inline void torsh_range_end(uint64_t range)
+{
+	torsh_range_end_fn *end = torsh_find_range_end();
+
+	if (end)
+		end(range);
+}
+
+/* Mark this moment. attributes may be NULL. */
+static inline void torsh_mark_with(const char *name, const struct torsh_attributes *attributes)
+{
+	torsh_mark_fn *mark = torsh_find_mark();
+
+	if (mark)
+		mark(name, attributes);
+}
+
+static inline void torsh_mark(const char *name)
+{
+	torsh_mark_with(name, NULL);
+}
+
+static inline void torsh_value_(const char *name, enum torsh_value kind, double number)
+{
+	torsh_value_fn *value = torsh_find_value();
+
+	if (value)
+		value(name, NULL, (uint32_t)kind, number);
+}
+
+/* A number that is plotted over time: a loss, a rate. */
+static inline void torsh_scalar(const char *name, double value)
+{
+	torsh_value_(name, TORSH_VALUE_SCALAR, value);
+}
+
+/* How many of something there are now. */
+static inline void torsh_counter(const char *name, double value)
+{
+	torsh_value_(name, TORSH_VALUE_COUNTER, value);
+}
+
+/* One sample of a distribution. */
+static inline void torsh_histogram(const char *name, double sample)
+{
+	torsh_value_(name, TORSH_VALUE_SAMPLE, sample);
+}
+
+/* A step of the training begins here, and the one before it ends. TORSH_STEP_UNNUMBERED: the agent counts. */
+static inline void torsh_step(uint64_t number)
+{
+	torsh_step_fn *step = torsh_find_step();
+
+	if (step)
+		step(NULL, number);
+}
+
+static inline void torsh_range_leave_(const int *unused)
+{
+	(void)unused;
+	torsh_range_pop();
+}
+
+#define TORSH_PASTE_(a, b) a##b
+#define TORSH_PASTE(a, b) TORSH_PASTE_(a, b)
+
+/* A range from here to the end of the block, however that is left. One a line. */
+#define TORSH_RANGE(name)                                                                                    \
+	__attribute__((cleanup(torsh_range_leave_), unused)) const int TORSH_PASTE(torsh_range_, __LINE__) = \
+		torsh_range_push(name)
+
+#ifdef __cplusplus
+}
+
+namespace torsh
+{
+
+/* A range for as long as the object lives: torsh::range r("forward"); */
+class range
+{
+      public:
+	explicit range(const char *name)
+	{
+		torsh_range_push(name);
+	}
+	range(const range &) = delete;
+	range &operator=(const range &) = delete;
+	~range()
+	{
+		torsh_range_pop();
+	}
+};
+
+} // namespace torsh
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The timeline's events as torsh dump prints them, with their labels as texts."""
+
+import collections
+import json
+import struct
+
+from harness import torsh
+
+LABELS = ("name", "domain", "category", "inputs")
+SOURCES = ("torsh", "nvtx", "itt", "module")
+# Of the timeline, that is: not of the heap or the address space.
+KINDS = ("range_push", "range_pop", "range_start", "range_end", "mark", "value", "step", "thread_name")
+
+
+def _payload(event):
+    kind, bits = event.pop("payload_type", 0), event.pop("payload", 0)
+    if kind == 2:
+        return bits - (1 << 64) if bits >> 63 else bits
+    return (None, bits, None, struct.unpack("<d", bits.to_bytes(8, "little"))[0])[kind]
+
+
+def timeline(recording, kinds=KINDS):
+    """Events in their order, as dictionaries: labels are texts, source is a word, payload is the number or None."""
+    texts, events = collections.defaultdict(dict), []
+    for line in torsh("dump", recording).splitlines():
+        row = json.loads(line)
+        if "functions" in row:
+            table = row["functions"]
+            texts[table["process"]].update(enumerate(table["name"], table["first"] + 1))
+        elif row.get("event") in kinds:
+            events.append(row)
+    for event in events:
+        for field in LABELS:
+            if field in event:
+                event[field] = texts[event["process"]][event[field]] if event[field] else None
+        if "source" in event:
+            event["source"] = SOURCES[event["source"]]
+        if "payload_type" in event:
+            event["payload"] = _payload(event)
+    return events
+
+
+def short(event, *fields):
+    """The event's kind and those of its fields that are asked for."""
+    return (event["event"], *(event[field] for field in fields))
+
+
+def nested(events, thread, domain=None, source=None):
+    """Names of the ranges of one domain on one thread with their depths, in the order of their beginnings."""
+    found, depth = [], 0
+    for event in events:
+        if event["event"] not in ("range_push", "range_pop") or event["thread"] != thread:
+            continue
+        if event["domain"] != domain or (source and event["source"] != source):
+            continue
+        if event["event"] == "range_push":
+            found.append((depth, event["name"]))
+        # A pop too many ends nothing.
+        depth = depth + 1 if event["event"] == "range_push" else max(0, depth - 1)
+    return found

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh regions: what a program said that it was doing, by torsh.h, NVTX and ITT. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/profile/regions.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define TEXT_LIMIT 40
+#define NAME_COLUMNS 40
+#define NAME_BYTES_MAX 100
+#define NUMBER_COLUMNS 10
+
+static const char doc[] =
+	"Show the regions that a recorded program named, by torsh.h, torsh.py, NVTX or ITT: how often it "
+	"was in each and for how long, what it marked, and the values that it gave.\v"
+	"A region counts with all that happened in it. One that was still open at the end counts as ended "
+	"there.";
+
+enum { KEY_SORT = 0x2000, KEY_SOURCE, KEY_BY_THREAD };
+enum order { BY_TOTAL, BY_CALLS, BY_AVERAGE, BY_MAX, BY_NAME };
+
+struct region_options {
+	struct read_options read;
+	struct regions regions;
+	enum order order;
+};
+
+static const struct argp_option options_regions[] = {
+	{"sort", KEY_SORT, "KEY", 0, "total (default), calls, avg, max or name", 0},
+	{"source", KEY_SOURCE, "SOURCE", 0, "only what was said by torsh, nvtx, itt or module", 0},
+	{"by-thread", KEY_BY_THREAD, NULL, 0, "an entry for each thread", 0},
+	{0},
+};
+
+static enum order parse_order(struct argp_state *state, const char *text)
+{
+	static const char *const names[] = {
+		[BY_TOTAL] = "total", [BY_CALLS] = "calls", [BY_AVERAGE] = "avg", [BY_MAX] = "max", [BY_NAME] = "name"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum order)i;
+	argp_error(state, "--sort takes total, calls, avg, max or name, not \"%s\"", text);
+	return BY_TOTAL;
+}
+
+static uint32_t parse_source(struct argp_state *state, const char *text)
+{
+	for (uint32_t source = RANGE_BY_TORSH; source <= RANGE_BY_MODULE; source++)
+		if (strcmp(text, torsh_regions_source(source)) == 0)
+			return source;
+	argp_error(state, "--source takes torsh, nvtx, itt or module, not \"%s\"", text);
+	return RANGE_BY_TORSH;
+}
+
+static error_t parse_regions(int key, char *argument, struct argp_state *state)
+{
+	struct region_options *options = state->input;
+
+	switch (key) {
+	case KEY_SORT:
+		options->order = parse_order(state, argument);
+		return 0;
+	case KEY_SOURCE:
+		options->regions.source = parse_source(state, argument);
+		options->regions.has_source = true;
+		return 0;
+	case KEY_BY_THREAD:
+		options->regions.by_thread = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t average_ns(const struct region *region)
+{
+	return region->n ? region->total_ns / region->n : 0;
+}
+
+/* Kinds one after the other; where the key is the same, by name, so that the order is always the same. */
+static int compare_regions(const void *left, const void *right, void *context)
+{
+	const struct region *a = left, *b = right;
+	int by = 0;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	switch (*(const enum order *)context) {
+	case BY_TOTAL:
+		by = compare_u64(b->total_ns, a->total_ns);
+		break;
+	case BY_CALLS:
+		by = compare_u64(b->n, a->n);
+		break;
+	case BY_AVERAGE:
+		by = compare_u64(average_ns(b), average_ns(a));
+		break;
+	case BY_MAX:
+		by = compare_u64(b->max_ns, a->max_ns);
+		break;
+	case BY_NAME:
+		break;
+	}
+	by = by ? by : compare_texts(a->name, b->name);
+	by = by ? by : compare_texts(a->domain, b->domain);
+	by = by ? by : compare_texts(a->category, b->category);
+	by = by ? by : compare_u64(a->source, b->source);
+	by = by ? by : compare_u64(a->process ? a->process->number : 0, b->process ? b->process->number : 0);
+	return by ? by : compare_u64(a->thread, b->thread);
+}
+
+struct view {
+	const struct region_options *options;
+	const struct reading *reading;
+	size_t first[N_REGION_KINDS + 1]; /* of each kind in the items, and their end */
+};
+
+static size_t limit_of(const struct read_options *options)
+{
+	size_t limit = options->has_limit ? options->limit : options->is_json ? READ_LIMIT_JSON : TEXT_LIMIT;
+
+	return limit ? limit : SIZE_MAX;
+}
+
+static size_t n_shown(const struct view *view, enum region_kind kind)
+{
+	size_t n = view->first[kind + 1] - view->first[kind], limit = limit_of(&view->options->read);
+
+	return n < limit ? n : limit;
+}
+
+static cJSON *make_region(const struct region_options *options, const struct region *region)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "source", torsh_json_text(torsh_regions_source(region->source)));
+	torsh_json_set(object, "domain", torsh_json_text(region->domain));
+	torsh_json_set(object, "name", torsh_json_text(region->name));
+	torsh_json_set(object, "threads", torsh_json_u64(region->n_threads));
+	if (options->regions.by_thread) {
+		const struct profile_process *process = region->process;
+
+		torsh_json_set(object, "pid", torsh_json_u64(process->pid));
+		torsh_json_set(object, "tid",
+			       region->thread < process->n_threads
+				       ? torsh_json_u64(process->threads[region->thread].tid)
+				       : torsh_json_text(NULL));
+		torsh_json_set(object, "thread",
+			       torsh_json_text(torsh_regions_thread_name(&options->regions, process, region->thread)));
+	}
+	return object;
+}
+
+static cJSON *make_range(const struct region_options *options, const struct region *region)
+{
+	cJSON *object = make_region(options, region);
+
+	torsh_json_set(object, "category", torsh_json_text(region->category));
+	torsh_json_set(object, "calls", torsh_json_u64(region->n));
+	torsh_json_set(object, "total_ns", torsh_json_u64(region->total_ns));
+	torsh_json_set(object, "avg_ns", torsh_json_u64(average_ns(region)));
+	torsh_json_set(object, "min_ns", torsh_json_u64(region->min_ns));
+	torsh_json_set(object, "max_ns", torsh_json_u64(region->max_ns));
+	torsh_json_set(object, "left_open", torsh_json_u64(region->n_left_open));
+	return object;
+}
+
+static cJSON *make_mark(const struct region_options *options, const struct region *region)
+{
+	cJSON *object = make_region(options, region);
+
+	torsh_json_set(object, "category", torsh_json_text(region->category));
+	torsh_json_set(object, "marks", torsh_json_u64(region->n));
+	return object;
+}
+
+static const char *kind_name(enum region_kind kind)
+{
+	return kind == REGION_COUNTER ? "counter" : kind == REGION_SAMPLE ? "sample" : "scalar";
+}
+
+/* A number, or null for what JSON has no words for. */
+static cJSON *make_double(double number)
+{
+	return number - number == 0 ? torsh_need(cJSON_CreateNumber(number)) : torsh_json_text(NULL);
+}
+
+static cJSON *make_value(const struct region_options *options, const struct region *region)
+{
+	cJSON *object = make_region(options, region);
+
+	torsh_json_set(object, "kind", torsh_json_text(kind_name(region->kind)));
+	torsh_json_set(object, "values", torsh_json_u64(region->n));
+	torsh_json_set(object, "first", make_double(region->first));
+	torsh_json_set(object, "last", make_double(region->last));
+	torsh_json_set(object, "min", make_double(region->min));
+	torsh_json_set(object, "max", make_double(region->max));
+	torsh_json_set(object, "mean", make_double(region->sum / (double)region->n));
+	return object;
+}
+
+static void print_items(struct json *json, const struct view *view, enum region_kind kind,
+			cJSON *make(const struct region_options *options, const struct region *region))
+{
+	const struct region *items = view->options->regions.items + view->first[kind];
+
+	for (size_t i = 0; i < n_shown(view, kind); i++)
+		torsh_json_item(json, make(view->options, &items[i]));
+}
+
+static void print_json(const struct view *view)
+{
+	const struct regions *regions = &view->options->regions;
+	const struct reading *reading = view->reading;
+	cJSON *processes = torsh_json_list();
+	size_t n_omitted = regions->n;
+	struct json json;
+
+	for (enum region_kind kind = 0; kind < N_REGION_KINDS; kind++)
+		n_omitted -= n_shown(view, kind);
+	for (size_t i = 0; i < reading->n_processes; i++)
+		torsh_json_add(processes, torsh_parts_process(reading->processes[i]));
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_array(&json, "regions");
+	print_items(&json, view, REGION_RANGE, make_range);
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "marks");
+	print_items(&json, view, REGION_MARK, make_mark);
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "values");
+	for (enum region_kind kind = REGION_SCALAR; kind <= REGION_SAMPLE; kind++)
+		print_items(&json, view, kind, make_value);
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "steps", torsh_json_u64(regions->n_steps));
+	torsh_json_member(&json, "unpaired_ends", torsh_json_u64(regions->n_unpaired_ends));
+	torsh_json_member(&json, "omitted", torsh_json_u64(n_omitted));
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "processes", processes);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+/* A text in a column of its own, at its right: by characters, not by bytes. */
+static void print_right(const char *text)
+{
+	int n = 0;
+
+	for (const char *c = text; *c; c++)
+		n += (*c & 0xc0) != 0x80;
+	printf("%*s%s ", n < NUMBER_COLUMNS ? NUMBER_COLUMNS - n : 0, "", text);
+}
+
+/* How many bytes of a name are printed; a character is not cut. */
+static int name_bytes(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n <= NAME_BYTES_MAX)
+		return (int)n;
+	for (n = NAME_BYTES_MAX; n && (name[n] & 0xc0) == 0x80; n--)
+		;
+	return (int)n;
+}
+
+/* "domain/name", and behind it whose it is, where that is asked for. */
+static void print_name(const struct view *view, const struct region *region)
+{
+	const char *domain = region->domain ? region->domain : "", *name = region->name ? region->name : "(no name)";
+	int n = printf("%s%s%.*s%s", domain, *domain ? "/" : "", name_bytes(name), name,
+		       strlen(name) > NAME_BYTES_MAX ? "..." : "");
+
+	printf("%*s  %-6s", n < NAME_COLUMNS ? NAME_COLUMNS - n : 0, "", torsh_regions_source(region->source));
+	if (region->process) {
+		const char *thread =
+			torsh_regions_thread_name(&view->options->regions, region->process, region->thread);
+
+		printf("  %s (pid %u)", thread ? thread : "?", region->process->pid);
+	}
+	putchar('\n');
+}
+
+static void print_range(const struct view *view, const struct region *region)
+{
+	char total[SIZE_TEXT_BYTES], average[SIZE_TEXT_BYTES], shortest[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
+	char calls[SIZE_TEXT_BYTES];
+
+	print_right(torsh_size_grouped(region->n, calls));
+	print_right(torsh_size_duration(region->total_ns, total));
+	print_right(torsh_size_duration(average_ns(region), average));
+	print_right(torsh_size_duration(region->min_ns, shortest));
+	print_right(torsh_size_duration(region->max_ns, longest));
+	putchar(' ');
+	print_name(view, region);
+}
+
+static void print_value(const struct view *view, const struct region *region)
+{
+	char values[SIZE_TEXT_BYTES];
+
+	printf("%10s %10.4g %10.4g %10.4g %10.4g  ", torsh_size_grouped(region->n, values), region->last,
+	       region->sum / (double)region->n, region->min, region->max);
+	print_name(view, region);
+}
+
+static void print_mark(const struct view *view, const struct region *region)
+{
+	char marks[SIZE_TEXT_BYTES];
+
+	printf("%10s  ", torsh_size_grouped(region->n, marks));
+	print_name(view, region);
+}
+
+/* Lines of kinds that have the same columns. */
+static void print_table(const struct view *view, enum region_kind first, enum region_kind last, const char *columns,
+			void print(const struct view *view, const struct region *region))
+{
+	size_t n_left = 0;
+
+	if (view->first[first] == view->first[last + 1])
+		return;
+	putchar('\n');
+	torsh_text_heading(stdout, "%s", columns);
+	for (enum region_kind kind = first; kind <= last; kind++) {
+		for (size_t i = 0; i < n_shown(view, kind); i++)
+			print(view, &view->options->regions.items[view->first[kind] + i]);
+		n_left += view->first[kind + 1] - view->first[kind] - n_shown(view, kind);
+	}
+	if (n_left)
+		printf("... and %zu more; --limit 0 shows all\n", n_left);
+}
+
+static void print_text(const struct view *view)
+{
+	const struct regions *regions = &view->options->regions;
+	const struct reading *reading = view->reading;
+	uint64_t n_left_open = 0;
+
+	for (size_t i = 0; i < regions->n; i++)
+		n_left_open += regions->items[i].n_left_open;
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, 10);
+	if (!regions->n)
+		torsh_text_heading(stdout, "The program named no regions.");
+	if (regions->n_steps)
+		printf("marked steps: %" PRIu64 "\n", regions->n_steps);
+	if (n_left_open)
+		printf("still open at the end, and counted as ended there: %" PRIu64 "\n", n_left_open);
+	if (regions->n_unpaired_ends)
+		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	print_table(view, REGION_RANGE, REGION_RANGE, "     calls      total    average   shortest    longest  region",
+		    print_range);
+	print_table(view, REGION_MARK, REGION_MARK, "     marks  mark", print_mark);
+	print_table(view, REGION_SCALAR, REGION_SAMPLE, "    values       last       mean    minimum    maximum  value",
+		    print_value);
+}
+
+int torsh_command_regions(int argc, char **argv)
+{
+	struct region_options options = {0};
+	struct regions *regions = &options.regions;
+	struct reading reading;
+	struct view view = {.options = &options, .reading = &reading};
+	int rc;
+
+	torsh_options_parse(argc, argv, doc, options_regions, parse_regions, &options, &options.read);
+	torsh_reading_open(&reading, &options.read);
+	rc = torsh_regions_find(regions, reading.profile, reading.processes, reading.n_processes);
+	if (rc < 0)
+		torsh_die("%s: %s", reading.profile->path, strerror(-rc));
+	if (regions->n)
+		qsort_r(regions->items, regions->n, sizeof(*regions->items), compare_regions, &options.order);
+	for (size_t i = 0; i < regions->n; i++)
+		view.first[regions->items[i].kind + 1]++;
+	for (size_t kind = 0; kind < N_REGION_KINDS; kind++)
+		view.first[kind + 1] += view.first[kind];
+	if (options.read.is_json)
+		print_json(&view);
+	else
+		print_text(&view);
+	torsh_regions_free(regions);
+	torsh_reading_close(&reading, &options.read);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What a program said by itself, summed: how often and how long it was in its ranges, how often it marked what, what its
+ * values were. Of the same name, domain, category and source there is one entry, of all processes and threads that were
+ * asked for.
+ */
+#ifndef TORSH_PROFILE_REGIONS_H
+#define TORSH_PROFILE_REGIONS_H
+
+#include "tools/profile/timeline.h"
+#include "tools/symbols/intern.h"
+
+enum region_kind { REGION_RANGE, REGION_MARK, REGION_SCALAR, REGION_COUNTER, REGION_SAMPLE, N_REGION_KINDS };
+
+struct region {
+	enum region_kind kind;
+	uint32_t source; /* enum range_source */
+	const char *name, *domain, *category; /* NULL: none */
+	const struct profile_process *process; /* by thread: whose; otherwise NULL */
+	uint32_t thread; /* by thread: row of the process's threads */
+	uint32_t n_threads;
+	uint64_t n; /* calls, marks or values */
+	uint64_t total_ns, min_ns, max_ns; /* of ranges */
+	uint64_t n_left_open; /* of the calls: counted as ended where their process did */
+	double first, last, min, max, sum; /* of values */
+};
+
+struct region_tables;
+
+struct regions {
+	/* What is wanted, before torsh_regions_find. */
+	bool by_thread, has_source;
+	uint32_t source;
+
+	struct region *items;
+	size_t n, n_room;
+	uint64_t n_steps, n_unpaired_ends;
+	struct intern texts;
+	struct region_tables *tables;
+};
+
+/* Sums the timelines of these processes. Returns 0 or -errno. */
+int torsh_regions_find(struct regions *regions, const struct profile *profile, struct profile_process *const *processes,
+		       size_t n_processes);
+void torsh_regions_free(struct regions *regions);
+
+/* The name that the program gave a thread, NULL where it gave none: the kernel's then. */
+const char *torsh_regions_thread_name(const struct regions *regions, const struct profile_process *process,
+				      uint32_t thread);
+
+/* "torsh", "nvtx", "itt", "module" or "unknown". */
+const char *torsh_regions_source(uint32_t source);
+
+#endif

@@ -4,13 +4,14 @@
 #define TORSH_COMMAND_COMMAND_H
 
 /* COMMAND(name, what it does) */
-#define TORSH_COMMANDS                                                        \
-	COMMAND(run, "run a program under the agent")                         \
-	COMMAND(report, "overview of a recording on one page")                \
-	COMMAND(leaks, "blocks that were not freed")                          \
-	COMMAND(peak, "who held memory when most was in use")                 \
-	COMMAND(export, "write stacks for flame graphs, speedscope or pprof") \
-	COMMAND(check, "compare a recording with budgets: for CI")            \
+#define TORSH_COMMANDS                                                     \
+	COMMAND(run, "run a program under the agent")                      \
+	COMMAND(report, "overview of a recording on one page")             \
+	COMMAND(leaks, "blocks that were not freed")                       \
+	COMMAND(peak, "who held memory when most was in use")              \
+	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")      \
+	COMMAND(export, "write stacks or the timeline for other programs") \
+	COMMAND(check, "compare a recording with budgets: for CI")         \
 	COMMAND(dump, "everything in a recording, a JSON object a line")
 
 #define COMMAND(name, text) int torsh_command_##name(int argc, char **argv);

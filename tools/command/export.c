@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/command/command.h"
@@ -274,6 +275,44 @@ static void choose_steps(struct trace *trace, const struct export_options *own)
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }
 
+/* Where an export goes: standard output, a file under another name until it is whole, or something that is no file. */
+struct output {
+	const char *path; /* NULL: standard output */
+	char *temporary; /* NULL: it is written in its place */
+	FILE *file;
+};
+
+static void open_output(struct output *output, const char *path)
+{
+	struct stat status;
+
+	*output = (struct output){.path = path, .file = stdout};
+	if (!path)
+		return;
+	/* A device or a pipe can't be replaced. */
+	if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
+		output->temporary = torsh_need_text("%s.tmp", path);
+	output->file = fopen(output->temporary ? output->temporary : path, "wbe");
+	if (!output->file)
+		torsh_die("can't write %s: %s", path, strerror(errno));
+}
+
+/* rc: of writing; dies where the file isn't whole. */
+static void close_output(struct output *output, int rc)
+{
+	if (rc == 0 && (fflush(output->file) || ferror(output->file)))
+		rc = errno ? -errno : -EIO;
+	if (output->path && fclose(output->file) != 0 && rc == 0)
+		rc = -errno;
+	if (output->temporary && rc == 0 && rename(output->temporary, output->path) < 0)
+		rc = -errno;
+	if (output->temporary && rc < 0)
+		unlink(output->temporary);
+	free(output->temporary);
+	if (rc < 0)
+		torsh_die("can't write %s: %s", output->path ? output->path : "standard output", strerror(-rc));
+}
+
 static int write_stream(struct trace *trace, const struct trace_format *format, FILE *file)
 {
 	struct sink sink;
@@ -285,23 +324,6 @@ static int write_stream(struct trace *trace, const struct trace_format *format, 
 	rc = format->write(trace);
 	closed = torsh_sink_close(&sink);
 	return rc < 0 ? rc : closed;
-}
-
-/* Under another name until it is whole: who waits for the file finds all of it. */
-static int write_file(struct trace *trace, const struct trace_format *format)
-{
-	char *temporary = torsh_need_text("%s.tmp", trace->path);
-	FILE *file = fopen(temporary, "wbe");
-	int rc = file ? write_stream(trace, format, file) : -errno;
-
-	if (file && fclose(file) != 0 && rc == 0)
-		rc = -errno;
-	if (rc == 0 && rename(temporary, trace->path) < 0)
-		rc = -errno;
-	if (rc < 0)
-		unlink(temporary);
-	free(temporary);
-	return rc;
 }
 
 static void export_trace(const struct export_options *own, const struct reading *reading)
@@ -316,23 +338,22 @@ static void export_trace(const struct export_options *own, const struct reading 
 		.to_ns = own->to_ns ? own->to_ns : UINT64_MAX,
 		.path = own->output,
 	};
-	int rc;
+	struct output output;
 
 	torsh_survey_make(&survey, reading->profile, reading->processes, reading->n_processes);
 	if (!survey.counts.n_events)
 		torsh_warn("there is no timeline in %s: nothing said what it does", reading->profile->path);
 	if (own->has_steps)
 		choose_steps(&trace, own);
-	if (own->trace->needs_path)
-		rc = own->trace->write(&trace);
-	else if (own->output)
-		rc = write_file(&trace, own->trace);
-	else
-		rc = write_stream(&trace, own->trace, stdout);
-	if (rc == 0 && !own->output && fflush(stdout))
-		rc = -errno;
-	if (rc < 0)
-		torsh_die("can't write %s: %s", own->output ? own->output : "standard output", strerror(-rc));
+	if (own->trace->needs_path) {
+		int rc = own->trace->write(&trace);
+
+		if (rc < 0)
+			torsh_die("can't write %s: %s", own->output, strerror(-rc));
+	} else {
+		open_output(&output, own->output);
+		close_output(&output, write_stream(&trace, own->trace, output.file));
+	}
 	torsh_survey_free(&survey);
 }
 
@@ -340,23 +361,16 @@ static void export_stacks(const struct export_options *own, const struct reading
 {
 	struct export export = {
 		.exporter = own->exporter,
-		.file = own->output ? fopen(own->output, "wbe") : stdout,
 		.what = own->has_what ? own->what : own->exporter->default_what,
 		.profile = reading->profile,
 		.symbols = reading->symbols,
 		.n_processes = reading->n_processes,
 	};
-	int rc;
+	struct output output;
 
-	if (!export.file)
-		torsh_die("can't write %s: %s", own->output, strerror(errno));
-	rc = write_all(&export, reading, options);
-	if (rc == 0 && (fflush(export.file) || ferror(export.file)))
-		rc = -errno;
-	if (own->output && fclose(export.file) != 0 && rc == 0)
-		rc = -errno;
-	if (rc < 0)
-		torsh_die("can't write %s: %s", own->output ? own->output : "standard output", strerror(-rc));
+	open_output(&output, own->output);
+	export.file = output.file;
+	close_output(&output, write_all(&export, reading, options));
 }
 
 int torsh_command_export(int argc, char **argv)

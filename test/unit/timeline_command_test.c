@@ -121,6 +121,82 @@ static void ops_are_grouped_sorted_and_cut_off(void **state)
 	cJSON_Delete(json);
 }
 
+static void steps_say_which_rule_they_follow(void **state)
+{
+	const cJSON *step, *phases;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(steps, path, "--json"), 0);
+	assert_schema("steps");
+	json = parse_output();
+	assert_string_equal(text_of(json, "rule"), "optimizer");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "steps")), 2);
+	step = item_of(json, "steps", 0);
+	assert_int_equal(number_of(step, "start_ns"), 1000);
+	assert_int_equal(number_of(step, "duration_ns"), 700);
+	assert_int_equal(number_of(step, "flops"), 2 * 16384);
+	assert_int_equal(number_of(step, "peak_bytes"), 512);
+	phases = cJSON_GetObjectItem(step, "phases");
+	assert_int_equal(number_of(phases, "forward"), 120);
+	assert_int_equal(number_of(phases, "backward"), 200);
+	assert_int_equal(number_of(phases, "optimizer"), 200);
+	assert_int_equal(number_of(phases, "data"), 0);
+	step = item_of(json, "steps", 1);
+	assert_int_equal(number_of(step, "index"), 1);
+	assert_int_equal(number_of(step, "start_ns"), 1700);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(steps, path, "--limit=1"), 0);
+	assert_non_null(strstr(output, "2 steps"));
+	assert_non_null(strstr(output, "and 1 more"));
+}
+
+static void modules_have_their_backward(void **state)
+{
+	const cJSON *module;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(modules, path, "--json"), 0);
+	assert_schema("modules");
+	json = parse_output();
+	module = named(cJSON_GetObjectItem(json, "modules"), "net:Linear");
+	assert_int_equal(number_of(module, "calls"), 2);
+	assert_int_equal(number_of(module, "total_ns"), 240);
+	assert_int_equal(number_of(module, "operators_ns"), 200);
+	assert_int_equal(number_of(module, "backward_ns"), 400);
+	assert_int_equal(number_of(module, "flops"), 4 * 16384);
+	assert_int_equal(number_of(module, "self_allocated_bytes"), 1024);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(modules, path), 0);
+	assert_non_null(strstr(output, "net:Linear"));
+}
+
+static void tensors_have_holders_at_the_peak(void **state)
+{
+	const cJSON *device, *holder;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(tensors, path, "--json"), 0);
+	assert_schema("tensors");
+	json = parse_output();
+	device = item_of(json, "devices", 0);
+	assert_string_equal(text_of(device, "device"), "cpu");
+	assert_int_equal(number_of(device, "peak_bytes"), 512);
+	assert_int_equal(number_of(device, "at_ns"), 1020);
+	assert_int_equal(number_of(device, "allocs"), 2);
+	assert_int_equal(number_of(device, "held_bytes"), 0);
+	holder = item_of(device, "holders", 0);
+	assert_string_equal(text_of(holder, "operator"), "aten::addmm");
+	assert_string_equal(text_of(holder, "module"), "net:Linear");
+	cJSON_Delete(json);
+	assert_int_equal(RUN(tensors, path, "--json", "--group=stack"), 0);
+	assert_schema("tensors");
+	assert_int_equal(RUN(tensors, path), 0);
+	assert_non_null(strstr(output, "aten::addmm in net:Linear, forward"));
+}
+
 static void wrong_usage_ends_with_2(void **state)
 {
 	(void)state;
@@ -129,6 +205,8 @@ static void wrong_usage_ends_with_2(void **state)
 	assert_int_equal(RUN(ops, path, "--group=colour"), 2);
 	assert_int_equal(RUN(ops, path, "--thread=x"), 2);
 	assert_int_equal(RUN(ops, path, "--pid=999"), 2);
+	assert_int_equal(RUN(steps, path, "--sort=self"), 2);
+	assert_int_equal(RUN(tensors, path, "--group=colour"), 2);
 }
 
 int main(void)
@@ -136,6 +214,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ops_are_totals_by_name),
 		cmocka_unit_test(ops_are_grouped_sorted_and_cut_off),
+		cmocka_unit_test(steps_say_which_rule_they_follow),
+		cmocka_unit_test(modules_have_their_backward),
+		cmocka_unit_test(tensors_have_holders_at_the_peak),
 		cmocka_unit_test(wrong_usage_ends_with_2),
 	};
 

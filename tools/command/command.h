@@ -10,6 +10,9 @@
 	COMMAND(leaks, "blocks that were not freed")                       \
 	COMMAND(peak, "who held memory when most was in use")              \
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")      \
+	COMMAND(steps, "how long each step of a training took")            \
+	COMMAND(modules, "time, memory and FLOPs of nn.Modules")           \
+	COMMAND(tensors, "who held tensors when most memory was theirs")   \
 	COMMAND(export, "write stacks or the timeline for other programs") \
 	COMMAND(check, "compare a recording with budgets: for CI")         \
 	COMMAND(dump, "everything in a recording, a JSON object a line")

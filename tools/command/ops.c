@@ -161,40 +161,6 @@ struct view {
 	bool has_tensors;
 };
 
-/* ---- stacks ------------------------------------------------------------------------------------------------------- */
-
-/* The frames of a total's stack; the caller's to free. */
-static const struct frame **find_frames(const struct view *view, const struct operator_total *total, size_t *n)
-{
-	struct profile_process *process = (struct profile_process *)total->process;
-	uint32_t stack = torsh_stack_view(process, total->stack, view->reading->symbols, view->options->view);
-	const struct frame **frames = NULL;
-	size_t n_room = 0;
-
-	*n = 0;
-	while (stack && stack < process->n_stacks) {
-		const struct profile_stack *node = &process->stacks[stack];
-		const struct frames *at = torsh_symbols_frames(view->reading->symbols, process, node->address);
-
-		for (size_t i = 0; i < at->n; i++) {
-			frames = torsh_need_room(frames, *n, &n_room, sizeof(*frames));
-			frames[(*n)++] = &at->frames[i];
-		}
-		stack = node->parent;
-	}
-	return frames;
-}
-
-static cJSON *make_stack(const struct view *view, const struct operator_total *total)
-{
-	size_t n;
-	const struct frame **frames = find_frames(view, total, &n);
-	cJSON *stack = torsh_parts_stack(frames, n);
-
-	free(frames);
-	return stack;
-}
-
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
 static cJSON *known_or_null(bool is_known, uint64_t number)
@@ -209,7 +175,9 @@ static void set_key(cJSON *object, const struct view *view, const struct operato
 		torsh_json_set(object, "inputs", torsh_json_text(*total->inputs ? total->inputs : NULL));
 		break;
 	case OPERATORS_BY_STACK:
-		torsh_json_set(object, "stack", make_stack(view, total));
+		torsh_json_set(object, "stack",
+			       torsh_parts_recorded_stack(total->process, total->stack, view->reading->symbols,
+							  view->options->view));
 		break;
 	case OPERATORS_BY_STEP:
 		torsh_json_set(object, "step", known_or_null(total->name, total->step));
@@ -304,42 +272,28 @@ static void print_name(const struct view *view, const struct operator_total *tot
 		printf("%.20s...%s", name, name + n - (NAME_COLUMNS - 23));
 }
 
-/* A column of ten characters, which UTF-8 may take more bytes for. */
-static void print_cell(const char *text)
-{
-	int n_beside = 0;
-
-	for (const char *at = text; *at; at++)
-		n_beside += (*at & 0xc0) == 0x80;
-	printf(" %*s", 10 + n_beside, text);
-}
-
 static void print_total(const struct view *view, const struct operator_total *total)
 {
 	uint64_t all_ns = view->operators.self_cpu_ns;
 	char text[SIZE_TEXT_BYTES];
 
 	print_name(view, total);
-	print_cell(torsh_size_grouped(total->calls, text));
-	print_cell(torsh_size_duration(total->self_cpu_ns, text));
+	torsh_text_cell(stdout, torsh_size_grouped(total->calls, text));
+	torsh_text_cell(stdout, torsh_size_duration(total->self_cpu_ns, text));
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)total->self_cpu_ns / (double)all_ns : 0);
-	print_cell(torsh_size_duration(total->cpu_ns, text));
-	print_cell(torsh_size_duration(average_ns(total), text));
-	print_cell(torsh_size_duration(percentile(total, 0.5), text));
-	print_cell(torsh_size_duration(percentile(total, 0.99), text));
-	print_cell(view->has_tensors ? torsh_size_human(total->self_allocated_bytes, text) : "-");
-	print_cell(view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
-	print_cell(total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
+	torsh_text_cell(stdout, torsh_size_duration(total->cpu_ns, text));
+	torsh_text_cell(stdout, torsh_size_duration(average_ns(total), text));
+	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.5), text));
+	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.99), text));
+	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->self_allocated_bytes, text) : "-");
+	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
+	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	putchar('\n');
 	if (total->inputs)
 		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
-	if (view->operators.group == OPERATORS_BY_STACK) {
-		size_t n;
-		const struct frame **frames = find_frames(view, total, &n);
-
-		torsh_text_stack(stdout, frames, n);
-		free(frames);
-	}
+	if (view->operators.group == OPERATORS_BY_STACK)
+		torsh_text_recorded_stack(stdout, total->process, total->stack, view->reading->symbols,
+					  view->options->view);
 }
 
 static void print_sums(const struct view *view)

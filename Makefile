@@ -171,9 +171,9 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 shim/torsh.h $(INSTALLED)/include/
 	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/
 
-clean: ## remove what was built; build/venv and build/bench-venv stay
+clean: ## remove what was built; the environments build/*venv stay
 	@if [ -d $(BUILD) ]; then \
-		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv ! -name bench-venv -exec rm -rf {} +; fi
+		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name '*venv' -exec rm -rf {} +; fi
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20

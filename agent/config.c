@@ -163,9 +163,14 @@ static int add_format(const char *name, size_t length, uint32_t *set)
 	return -1;
 }
 
-static int parse_formats(const char *value, uint32_t *formats)
+static int parse_formats(const char *value, const char **formats)
 {
-	return for_each_name(value, add_format, formats);
+	uint32_t set = 0;
+
+	if (for_each_name(value, add_format, &set))
+		return -1;
+	*formats = value;
+	return 0;
 }
 
 static int parse_record(const char *value, int *is_full)

@@ -27,10 +27,10 @@ struct config {
 	uint64_t max_size_bytes; /* 0: no limit */
 	uint64_t reserve_bytes;
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
+	const char *export_formats; /* names with commas between, as they were given; NULL: none */
 
 	/* Read and checked, without effect in this version. */
 	int later_flag;
-	uint32_t later_formats;
 	const char *later_words;
 };
 

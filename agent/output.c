@@ -33,7 +33,7 @@ static void put_absolute(struct text *text, const char *path)
 
 void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 {
-	static const char *const exports[] = {".json", ".json.gz", ".pftrace"};
+	static const char *const exports[] = {".json", ".json.gz", ".pftrace", ".pftrace.gz"};
 	char expanded[PATH_MAX];
 	struct text text = TEXT_IN(expanded), path = TEXT_IN(output->path);
 
@@ -42,10 +42,11 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 	torsh_config_expand(torsh_config.output ? torsh_config.output : "torsh-%n-%p", output->program, &text);
 	put_absolute(&path, expanded);
 	output->is_file = ends_with(output->path, ".torsh");
+	output->export[0] = '\0';
 	for (size_t i = 0; i < sizeof(exports) / sizeof(exports[0]); i++)
 		if (ends_with(output->path, exports[i])) {
-			torsh_say("this version writes no trace at the end: in place of ", output->path,
-				  " there will be a recording with the ending .torsh", NULL);
+			/* The recording lies beside the trace that is made of it. */
+			strcpy(output->export, output->path);
 			output->path[path.length - strlen(exports[i])] = '\0';
 			path.length -= strlen(exports[i]);
 			torsh_text_put(&path, ".torsh");

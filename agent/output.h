@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Where a session's recording goes: what TORSH_PROFILER_OUTPUT says, and the file that is made of it. */
+/* Where a session's recording goes, and what is exported of it at the end: what TORSH_PROFILER_OUTPUT says, and the file that is made of it. */
 #ifndef TORSH_AGENT_OUTPUT_H
 #define TORSH_AGENT_OUTPUT_H
 
@@ -12,6 +12,7 @@ struct output {
 	char path[PATH_MAX]; /* directory, or file when is_file */
 	int is_file;
 	char recording[PATH_MAX]; /* once it is made */
+	char export[PATH_MAX]; /* what else is written at the end, by its ending; "": nothing */
 };
 
 /* What the configuration says for the process pid of the program with that base name, which the output keeps. */

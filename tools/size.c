@@ -75,6 +75,24 @@ const char *torsh_size_human(uint64_t bytes, char *out)
 	return out;
 }
 
+const char *torsh_size_si(uint64_t number, char *out)
+{
+	static const char powers[] = "kMGTPE";
+	double value = (double)number;
+	int power = 0;
+
+	if (number < 1000) {
+		snprintf(out, SIZE_TEXT_BYTES, "%" PRIu64, number);
+		return out;
+	}
+	while (value >= 999.5 && powers[power]) {
+		value /= 1000;
+		power++;
+	}
+	snprintf(out, SIZE_TEXT_BYTES, "%.*f %c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, powers[power - 1]);
+	return out;
+}
+
 const char *torsh_size_grouped(uint64_t number, char *out)
 {
 	char digits[24];

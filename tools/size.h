@@ -23,6 +23,9 @@ const char *torsh_size_grouped(uint64_t number, char *out);
 /* "12.5 KiB (12,800 bytes)", or "512 bytes". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_exact(uint64_t bytes, char *out);
 
+/* "512", "12.5 k", "1.23 G": with a power of 1000 behind it. Returns out, which holds SIZE_TEXT_BYTES. */
+const char *torsh_size_si(uint64_t number, char *out);
+
 /* "1.234 s", "12.3 ms", "3 min 12 s". Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_duration(uint64_t ns, char *out);
 

@@ -20,6 +20,7 @@
 
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
+#include "tools/writer/finish.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/summary.h"
@@ -30,6 +31,7 @@
 
 struct options {
 	const char *socket, *recording;
+	const char *export_formats, *export_to; /* "": none */
 	int is_full, has_summary;
 	struct recording_limits limits;
 	int first_pidfd;
@@ -55,6 +57,12 @@ static int parse_option(struct options *options, int option, const char *value)
 	case 'r':
 		options->recording = value;
 		return 0;
+	case 'x':
+		options->export_formats = value;
+		return 0;
+	case 'o':
+		options->export_to = value;
+		return 0;
 	case 'f':
 		options->is_full = !strcmp(value, "full");
 		return options->is_full || !strcmp(value, "folded") ? 0 : -EINVAL;
@@ -79,18 +87,19 @@ static int parse_option(struct options *options, int option, const char *value)
 static int parse_options(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"socket", required_argument, NULL, 's'},
-		{"recording", required_argument, NULL, 'r'},
-		{"record", required_argument, NULL, 'f'},
-		{"max-size", required_argument, NULL, 'm'},
-		{"reserve", required_argument, NULL, 'e'},
-		{"target", required_argument, NULL, 't'},
-		{"summary", required_argument, NULL, 'y'},
-		{0},
+		{"socket", required_argument, NULL, 's'},    {"recording", required_argument, NULL, 'r'},
+		{"record", required_argument, NULL, 'f'},    {"max-size", required_argument, NULL, 'm'},
+		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
+		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
+		{"export-to", required_argument, NULL, 'o'}, {0},
 	};
 	int option;
 
-	*options = (struct options){.has_summary = 1, .limits.reserve_bytes = RESERVE_DEFAULT, .first_pidfd = -ENOENT};
+	*options = (struct options){.has_summary = 1,
+				    .limits.reserve_bytes = RESERVE_DEFAULT,
+				    .first_pidfd = -ENOENT,
+				    .export_formats = "",
+				    .export_to = ""};
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		if (option == '?')
 			return -EINVAL;
@@ -160,6 +169,9 @@ static int serve(const struct options *options)
 	if (options->has_summary)
 		torsh_summary_print(stderr, drain, options->recording);
 	torsh_drain_destroy(drain);
+	/* The recording is whole now: readers, and those below, need not wait for it any more. */
+	close(RECORDING_FD);
+	torsh_finish_exports(options->recording, options->export_formats, options->export_to, options->has_summary);
 	return result < 0;
 }
 
@@ -170,7 +182,7 @@ int main(int argc, char **argv)
 	torsh_memory_start();
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
-		      "       [--reserve BYTES] [--summary 0|1] [--target PID]\n"
+		      "       [--reserve BYTES] [--summary 0|1] [--target PID] [--export FORMAT,...] [--export-to FILE]\n"
 		      "It is started by the agent, with a socket as descriptor 3 and the recording as 4.\n",
 		      stderr);
 		return 2;

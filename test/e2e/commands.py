@@ -10,8 +10,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 
-COMMANDS = ("run", "report", "leaks", "peak", "regions", "dump", "check", "export", "list", "top", "snapshot", "stop",
-            "start")
+COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "tensors", "regions", "dump", "check", "export",
+            "list", "top", "snapshot", "stop", "start")
 
 
 def recorded(name="entries", **env):

@@ -33,6 +33,12 @@ struct fixture {
 	Torsh__Heap heap;
 	Torsh__Process process;
 	const char *not_followed; /* NULL, or why: then only the row of the process counts */
+	Torsh__Threads threads;
+	Torsh__Timeline timeline;
+	struct timeline_writer *writer; /* NULL: no events of the timeline */
+	uint32_t tid[FIXTURE_MAX];
+	char *thread_name[FIXTURE_MAX];
+	uint64_t zeros[FIXTURE_MAX];
 	uint64_t bias[FIXTURE_MAX], start[FIXTURE_MAX], end[FIXTURE_MAX], ip[FIXTURE_MAX], offset[FIXTURE_MAX];
 	char *path[FIXTURE_MAX], *name[FIXTURE_MAX], *frame[FIXTURE_MAX];
 	char *function[FIXTURE_MAX], *file[FIXTURE_MAX];
@@ -45,7 +51,6 @@ struct fixture {
 	uint32_t grown_stack[FIXTURE_MAX];
 	uint64_t parts[FIXTURE_MAX], late_blocks[FIXTURE_MAX], late_bytes[FIXTURE_MAX];
 	protobuf_c_boolean is_tensor[FIXTURE_MAX];
-	struct timeline_writer *timeline; /* NULL: none */
 };
 
 static inline void fixture_start(struct fixture *fixture, uint32_t number, uint32_t pid)
@@ -61,6 +66,8 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	torsh__growth__init(&fixture->growth);
 	torsh__heap__init(&fixture->heap);
 	torsh__process__init(&fixture->process);
+	torsh__threads__init(&fixture->threads);
+	torsh__timeline__init(&fixture->timeline);
 #define OF_PROCESS(message)               \
 	fixture->message.has_process = 1; \
 	fixture->message.process = number;
@@ -74,6 +81,8 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 	OF_PROCESS(growth)
 	OF_PROCESS(heap)
 	OF_PROCESS(process)
+	OF_PROCESS(threads)
+	OF_PROCESS(timeline)
 #undef OF_PROCESS
 	fixture->stacks.has_first = 1;
 	fixture->stacks.first = 1;
@@ -88,14 +97,111 @@ static inline void fixture_start(struct fixture *fixture, uint32_t number, uint3
 
 static inline void fixture_free(struct fixture *fixture)
 {
-	torsh_timeline_destroy(fixture->timeline);
 	for (size_t i = 0; i < FIXTURE_MAX; i++) {
 		free(fixture->path[i]);
 		free(fixture->name[i]);
 		free(fixture->frame[i]);
 		free(fixture->function[i]);
 		free(fixture->file[i]);
+		free(fixture->thread_name[i]);
 	}
+	torsh_timeline_destroy(fixture->writer);
+	free(fixture->timeline.columns.data);
+}
+
+/* A thread. Returns its row. */
+static inline uint32_t fixture_thread(struct fixture *fixture, uint32_t tid, const char *name)
+{
+	uint32_t n = (uint32_t)fixture->threads.n_tid;
+
+	fixture->tid[n] = tid;
+	fixture->thread_name[n] = strdup(name);
+	fixture->threads.n_tid = fixture->threads.n_name = n + 1;
+	fixture->threads.n_start_ns = fixture->threads.n_end_ns = fixture->threads.n_allocs = n + 1;
+	fixture->threads.n_alloc_bytes = fixture->threads.n_frees = fixture->threads.n_dropped = n + 1;
+	return n;
+}
+
+/* A label for events of the timeline; the same one for the same text. */
+static inline uint32_t fixture_label(struct fixture *fixture, const char *text)
+{
+	uint32_t n = (uint32_t)fixture->functions.n_name;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (strcmp(fixture->function[i], text) == 0)
+			return i + 1;
+	}
+	if (n == FIXTURE_MAX)
+		abort();
+	fixture->function[n] = strdup(text);
+	fixture->file[n] = strdup("");
+	fixture->functions.n_name = fixture->functions.n_file = fixture->functions.n_first_line = n + 1;
+	return n + 1;
+}
+
+static inline void fixture_event(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const struct event *event)
+{
+	const struct timeline_event added = {.at_ns = at_ns, .thread = thread, .event = *event};
+
+	if (!fixture->writer)
+		fixture->writer = torsh_timeline_create();
+	if (torsh_timeline_add(fixture->writer, &added) < 0)
+		abort();
+}
+
+/* An operator's begin: inputs NULL, none are known. Backward's have scope 1, record_function's 7. */
+static inline void fixture_op(struct fixture *fixture, uint64_t at_ns, uint32_t thread, uint32_t record,
+			      const char *name, const char *inputs, uint32_t scope, uint64_t sequence)
+{
+	struct event event = {.id = EVENT_OP_BEGIN};
+
+	event.op_begin.name = fixture_label(fixture, name);
+	event.op_begin.inputs = inputs ? fixture_label(fixture, inputs) : 0;
+	event.op_begin.scope = scope;
+	event.op_begin.record = record;
+	event.op_begin.sequence = sequence;
+	fixture_event(fixture, at_ns, thread, &event);
+}
+
+static inline void fixture_op_end(struct fixture *fixture, uint64_t at_ns, uint32_t thread, uint32_t record)
+{
+	struct event event = {.id = EVENT_OP_END};
+
+	event.op_end.record = record;
+	fixture_event(fixture, at_ns, thread, &event);
+}
+
+/* source: enum range_source. domain NULL: none. */
+static inline void fixture_push(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const char *name,
+				const char *domain, uint32_t source)
+{
+	struct event event = {.id = EVENT_RANGE_PUSH};
+
+	event.range_push.name = fixture_label(fixture, name);
+	event.range_push.domain = domain ? fixture_label(fixture, domain) : 0;
+	event.range_push.source = source;
+	fixture_event(fixture, at_ns, thread, &event);
+}
+
+static inline void fixture_pop(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const char *domain,
+			       uint32_t source)
+{
+	struct event event = {.id = EVENT_RANGE_POP};
+
+	event.range_pop.domain = domain ? fixture_label(fixture, domain) : 0;
+	event.range_pop.source = source;
+	fixture_event(fixture, at_ns, thread, &event);
+}
+
+static inline void fixture_tensor(struct fixture *fixture, uint64_t at_ns, uint32_t thread, uint64_t address,
+				  uint64_t bytes, bool is_free)
+{
+	struct event event = {.id = EVENT_TENSOR};
+
+	event.tensor.address = address;
+	event.tensor.bytes = bytes;
+	event.tensor.is_free = is_free;
+	fixture_event(fixture, at_ns, thread, &event);
 }
 
 static inline uint32_t fixture_module(struct fixture *fixture, const char *path)
@@ -160,31 +266,6 @@ static inline uint32_t fixture_address(struct fixture *fixture, const char *fram
 		fixture->symbols.n_symbol = fixture->symbols.n_offset = symbol + 1;
 	}
 	return n;
-}
-
-/* The label that a text is, for events. */
-static inline uint32_t fixture_label(struct fixture *fixture, const char *text)
-{
-	size_t n = fixture->functions.n_name;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (strcmp(fixture->function[i], text) == 0)
-			return i + 1;
-	}
-	fixture->function[n] = strdup(text);
-	fixture->file[n] = strdup("");
-	fixture->functions.n_name = fixture->functions.n_file = fixture->functions.n_first_line = n + 1;
-	return (uint32_t)n + 1;
-}
-
-static inline void fixture_event(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const struct event *event)
-{
-	struct timeline_event at = {.at_ns = at_ns, .thread = thread, .event = *event};
-
-	if (!fixture->timeline)
-		fixture->timeline = torsh_timeline_create();
-	if (!fixture->timeline || torsh_timeline_add(fixture->timeline, &at))
-		abort();
 }
 
 /* Frames with a blank between, innermost first. Returns the stack's number. */
@@ -327,6 +408,10 @@ static inline void fixture_point(struct fixture *fixture)
 	fixture->growth.late_blocks = fixture->late_blocks;
 	fixture->growth.late_bytes = fixture->late_bytes;
 	fixture->growth.is_tensor = fixture->is_tensor;
+	fixture->threads.tid = fixture->tid;
+	fixture->threads.name = fixture->thread_name;
+	fixture->threads.start_ns = fixture->threads.end_ns = fixture->threads.allocs = fixture->zeros;
+	fixture->threads.alloc_bytes = fixture->threads.frees = fixture->threads.dropped = fixture->zeros;
 	fixture->live.has_usable_is_known = fixture->live.usable_is_known = 1;
 }
 
@@ -345,24 +430,6 @@ static inline int fixture_give_unfollowed(struct fixture *fixture, fixture_take 
 	return take(sink, &chunk);
 }
 
-/* The events so far, into the chunk. */
-static inline int fixture_give_timeline(struct fixture *fixture, Torsh__Chunk *chunk, Torsh__Timeline *timeline,
-					Torsh__Timeline **list)
-{
-	uint32_t n_events;
-
-	if (!fixture->timeline)
-		return 0;
-	timeline->has_process = timeline->has_n_events = timeline->has_columns = 1;
-	timeline->process = fixture->process.process;
-	if (torsh_timeline_take(fixture->timeline, &n_events, &timeline->columns.data, &timeline->columns.len))
-		return -1;
-	timeline->n_events = n_events;
-	chunk->n_timeline = 1;
-	chunk->timeline = list;
-	return 0;
-}
-
 /* Hand all that was made, as one chunk, to take. */
 static inline int fixture_give(struct fixture *fixture, fixture_take take, void *sink)
 {
@@ -377,8 +444,8 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	Torsh__Growth *growth = &fixture->growth;
 	Torsh__Heap *heap = &fixture->heap;
 	Torsh__Process *process = &fixture->process;
-	Torsh__Timeline timeline = TORSH__TIMELINE__INIT, *list = &timeline;
-	int rc;
+	Torsh__Threads *threads = &fixture->threads;
+	Torsh__Timeline *timeline = &fixture->timeline;
 
 	fixture_point(fixture);
 	if (fixture->not_followed)
@@ -395,9 +462,19 @@ static inline int fixture_give(struct fixture *fixture, fixture_take take, void 
 	chunk.live = &live;
 	chunk.heap = &heap;
 	chunk.growth = &growth;
-	rc = fixture_give_timeline(fixture, &chunk, &timeline, &list) ? -ENOMEM : take(sink, &chunk);
-	free(timeline.columns.data);
-	return rc;
+	if (fixture->threads.n_tid) {
+		chunk.n_threads = 1;
+		chunk.threads = &threads;
+	}
+	if (fixture->writer && torsh_timeline_count(fixture->writer)) {
+		timeline->has_n_events = timeline->has_columns = 1;
+		if (torsh_timeline_take(fixture->writer, &timeline->n_events, &timeline->columns.data,
+					&timeline->columns.len))
+			abort();
+		chunk.n_timeline = 1;
+		chunk.timeline = &timeline;
+	}
+	return take(sink, &chunk);
 }
 
 static inline int fixture_take_profile(void *profile, const Torsh__Chunk *chunk)

@@ -9,8 +9,12 @@
 	COMMAND(report, "overview of a recording on one page")                \
 	COMMAND(leaks, "blocks that were not freed")                          \
 	COMMAND(peak, "who held memory when most was in use")                 \
+	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
+	COMMAND(steps, "how long each step of a training took")               \
+	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
+	COMMAND(tensors, "who held tensors when most memory was theirs")      \
 	COMMAND(regions, "what the program said that it was doing")           \
-	COMMAND(export, "write stacks for flame graphs, speedscope or pprof") \
+	COMMAND(export, "write stacks or the timeline for other programs")    \
 	COMMAND(check, "compare a recording with budgets: for CI")            \
 	COMMAND(list, "sessions that are being recorded on this machine")     \
 	COMMAND(snapshot, "what a running session holds now, as a recording") \

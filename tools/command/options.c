@@ -45,6 +45,18 @@ static const struct argp_option options_common[] = {
 	{0},
 };
 
+/* Of commands that read the timeline: what they sort by is their own, and there is no memory to be left out. */
+static const struct argp_option options_timeline[] = {
+	{"json", KEY_JSON, NULL, 0, "print JSON", 1},
+	{"limit", KEY_LIMIT, "N", 0, "print at most N entries; 0: all (1000 in JSON)", 1},
+	{"pid", KEY_PID, "PID", 0, "only this process", 1},
+	{"rank", KEY_RANK, "N", 0, "only processes of this rank of a distributed run", 1},
+	{"stacks", KEY_STACKS, "WHICH", 0,
+	 "merged (default): Python instead of the interpreter's frames; python or native: only these", 1},
+	{"no-lines", KEY_NO_LINES, NULL, 0, "don't read DWARF: functions without files and lines", 1},
+	{0},
+};
+
 uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text)
 {
 	uint64_t bytes = 0;
@@ -164,6 +176,7 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 }
 
 const struct argp torsh_read_argp = {.options = options_common, .parser = parse_common};
+static const struct argp timeline_argp = {.options = options_timeline, .parser = parse_common};
 
 struct own_input {
 	argp_parser_t parse;
@@ -189,10 +202,10 @@ static error_t parse_own_option(int key, char *argument, struct argp_state *stat
 	return rc;
 }
 
-void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			 argp_parser_t parse_own, void *own, struct read_options *options)
+static void parse_options(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			  argp_parser_t parse_own, void *own, const struct argp *common, struct read_options *options)
 {
-	static const struct argp_child children[] = {{.argp = &torsh_read_argp}, {0}};
+	const struct argp_child children[] = {{.argp = common}, {0}};
 	struct own_input input = {.parse = parse_own, .own = own, .options = options};
 	const struct argp argp = {
 		.options = own_options,
@@ -201,10 +214,23 @@ void torsh_options_parse(int argc, char **argv, const char *doc, const struct ar
 		.doc = doc,
 		.children = children,
 	};
-	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &input);
+}
+
+void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+				  argp_parser_t parse_own, void *own, struct read_options *options)
+{
+	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, options);
+}
+
+void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			 argp_parser_t parse_own, void *own, struct read_options *options)
+{
+	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
+
+	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, options);
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
 	/* Behind the user's: what two rules match is counted for the first. */
@@ -278,7 +304,7 @@ void torsh_reading_close(struct reading *reading, struct read_options *options)
 	torsh_suppress_free(&options->suppress);
 }
 
-static size_t limit_of(const struct read_options *options, size_t n, size_t text_limit)
+size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit)
 {
 	size_t limit = options->has_limit ? options->limit : options->is_json ? READ_LIMIT_JSON : text_limit;
 
@@ -292,11 +318,11 @@ size_t torsh_options_choose(const struct read_options *options, struct holders *
 
 	torsh_holders_sort(holders, options->order);
 	n_large = torsh_holders_put_large_first(holders, options->min_bytes);
-	n_named = limit_of(options, n_large, text_limit);
+	n_named = torsh_options_limit(options, n_large, text_limit);
 	if (n_named < n_large)
 		n_named = n_large - n_named > NAMED_BESIDE ? n_named + NAMED_BESIDE : n_large;
 	torsh_holders_name(holders, symbols, n_named);
 	torsh_holders_sort(holders, options->order);
 	n_large = torsh_holders_put_large_first(holders, options->min_bytes);
-	return limit_of(options, n_large, text_limit);
+	return torsh_options_limit(options, n_large, text_limit);
 }

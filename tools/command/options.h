@@ -48,6 +48,13 @@ struct reading {
 void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
 			 argp_parser_t parse_own, void *own, struct read_options *options);
 
+/* The same for commands that read the timeline: without --sort, and what concerns memory. */
+void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+				  argp_parser_t parse_own, void *own, struct read_options *options);
+
+/* How many of n entries are printed: what was asked for, else what suits the output. */
+size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
+
 /* Read what the options ask for; dies with a sentence when that can't be had. */
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
 void torsh_reading_close(struct reading *reading, struct read_options *options);

@@ -165,6 +165,30 @@ uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struc
 	return views->shown[stack] - 1;
 }
 
+const struct frame **torsh_stack_frames(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+					enum stack_view view, size_t *n)
+{
+	const struct frame **frames = NULL;
+	size_t n_room = 0;
+
+	*n = 0;
+	if (!stack || stack >= process->n_stacks)
+		return NULL;
+	/* Views add to the process's stacks; what it is stays the same. */
+	stack = torsh_stack_view((struct profile_process *)process, stack, symbols, view);
+	while (stack && stack < process->n_stacks) {
+		const struct profile_stack *node = &process->stacks[stack];
+		const struct frames *at = torsh_symbols_frames(symbols, process, node->address);
+
+		for (size_t i = 0; i < at->n; i++) {
+			frames = torsh_need_room(frames, *n, &n_room, sizeof(*frames));
+			frames[(*n)++] = &at->frames[i];
+		}
+		stack = node->parent;
+	}
+	return frames;
+}
+
 void torsh_stack_view_free(struct profile_process *process)
 {
 	struct stack_views *views = process->views;

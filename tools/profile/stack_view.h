@@ -26,6 +26,10 @@ enum stack_view {
 uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
+/* The frames of the stack as it is shown, innermost first: *n of them in an array that the caller frees. */
+const struct frame **torsh_stack_frames(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+					enum stack_view view, size_t *n);
+
 void torsh_stack_view_free(struct profile_process *process);
 
 #endif

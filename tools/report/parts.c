@@ -47,6 +47,17 @@ cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n)
 	return list;
 }
 
+cJSON *torsh_parts_recorded_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+				  enum stack_view view)
+{
+	size_t n;
+	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
+	cJSON *list = torsh_parts_stack(frames, n);
+
+	free(frames);
+	return list;
+}
+
 cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 {
 	cJSON *object = torsh_json_object();

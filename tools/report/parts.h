@@ -9,6 +9,10 @@
 /* A list of frames, innermost first. */
 cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);
 
+/* The same of a stack as it was recorded. */
+cJSON *torsh_parts_recorded_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+				  enum stack_view view);
+
 /* {"bytes", "blocks", "pid", "stack"}; "pid" only if with_pid. */
 cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid);
 

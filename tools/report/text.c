@@ -32,6 +32,15 @@ const char *torsh_text_blocks(uint64_t blocks, char *out)
 	return out;
 }
 
+void torsh_text_cell(FILE *out, const char *text)
+{
+	int n_beside = 0;
+
+	for (const char *at = text; *at; at++)
+		n_beside += (*at & 0xc0) == 0x80;
+	fprintf(out, " %*s", 10 + n_beside, text);
+}
+
 static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -87,6 +96,16 @@ static void print_scope(FILE *out, const struct holder *holder)
 	if (operator || module)
 		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
 			module ? module : "");
+}
+
+void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
+			       struct symbols *symbols, enum stack_view view)
+{
+	size_t n;
+	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
+
+	torsh_text_stack(out, frames, n);
+	free(frames);
 }
 
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid)

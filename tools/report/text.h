@@ -13,8 +13,15 @@ void torsh_text_heading(FILE *out, const char *format, ...) __attribute__((forma
 /* "1,234 blocks", "1 block". Returns out, which holds 64 bytes. */
 const char *torsh_text_blocks(uint64_t blocks, char *out);
 
+/* A blank, and a column of ten characters, which UTF-8 may take more bytes for. */
+void torsh_text_cell(FILE *out, const char *text);
+
 /* Frames as lines: function, file:line or module. */
 void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
+
+/* The same of a stack as it was recorded. */
+void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
+			       struct symbols *symbols, enum stack_view view);
 
 /* A holder: rank, bytes, blocks, share of the whole; then its stack. */
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid);

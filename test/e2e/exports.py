@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Exports of a timeline, read by the programs that users open them with: counts and times are those of the recording."""
+
+import gzip
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from consumers import ask_trace_processor, need_consumer, run_python  # noqa: E402
+
+SYNTHETIC = BUILD / "test/synthetic"
+OPERATORS = 2000
+
+
+def made():
+    """A recording with a known number of everything, and these numbers."""
+    path = scratch("recording") / "training.torsh"
+    result = run([SYNTHETIC, path, str(OPERATORS)])
+    expect_equal(result.returncode, 0, "status of synthetic")
+    return path, json.loads(result.stdout)
+
+
+def exported(recording, name, *arguments):
+    path = scratch("exported") / name
+    torsh("export", recording, "-o", path, *arguments)
+    return path
+
+
+SLICES = """select s.name name, count(*) n, sum(s.dur) ns from slice s join thread_track t on s.track_id = t.id where s.name != '[memory]'
+            and s.name not glob 'ProfilerStep#*' group by 1"""
+FLOWS = """select a.name out, b.name into_, count(*) n, sum(b.ts > a.ts) later from flow f join slice a on f.slice_out = a.id
+           join slice b on f.slice_in = b.id group by 1, 2"""
+
+
+def check_slices(recording, rows, module_prefix):
+    by_name = {row["name"]: row for row in rows}
+    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
+        row = by_name[entry["name"]]
+        expect_equal((row["n"], row["ns"]), (entry["calls"], entry["cpu_ns"]), f"calls and time of {entry['name']}")
+    assert f"{module_prefix}net.0:Linear" in by_name, sorted(by_name)
+
+
+@case
+def perfetto_traces_are_what_the_recording_says():
+    recording, numbers = made()
+    slices, flows, counters, steps, wrong = ask_trace_processor(
+        exported(recording, "t.pftrace", "--format", "perfetto"), SLICES, FLOWS,
+        "select t.name, count(*) n, max(value) top from counter c join counter_track t on c.track_id = t.id group by 1",
+        "select count(*) n from slice where name glob 'step *'", "select count(*) n from slice where dur < 0")
+    check_slices(recording, slices, "")
+    expect_equal(sum(row["n"] for row in slices), numbers["operators"] + numbers["modules"], "slices on threads")
+    expect_equal(counters, [{"name": "tensors on the CPU", "n": numbers["tensors"], "top": 655360}], "counters")
+    expect_equal(steps, [{"n": numbers["steps"]}], "steps")
+    # Each layer's backward comes after the addmm that made its node.
+    expect_equal(flows, [{"out": "aten::addmm", "into_": "AddmmBackward0", "n": numbers["operators"] // 10,
+                          "later": numbers["operators"] // 10}], "flows")
+    expect_equal(wrong, [{"n": 0}], "slices without an end")
+
+
+@case
+def chrome_traces_are_what_the_recording_says():
+    recording, numbers = made()
+    path = exported(recording, "t.json", "--format", "chrome")
+    trace = json.loads(path.read_text())
+    expect_equal(trace["distributedInfo"], {"rank": 0, "world_size": 1}, "distributedInfo")
+    memory = [event["args"]["Bytes"] for event in trace["traceEvents"] if event["name"] == "[memory]"]
+    expect_equal((len(memory), sum(memory)), (numbers["tensors"], 0), "[memory]")
+    slices, flows = ask_trace_processor(path, SLICES, FLOWS)
+    check_slices(recording, slices, "nn.Module: ")
+    expect_equal(flows, [{"out": "aten::addmm", "into_": "AddmmBackward0", "n": numbers["operators"] // 10,
+                          "later": numbers["operators"] // 10}], "flows")
+    packed = exported(recording, "t.json.gz", "--format", "chrome")
+    unpacked = gzip.decompress(packed.read_bytes()).decode()
+    expect_equal(json.loads(unpacked)["traceEvents"], trace["traceEvents"], "events of the compressed file")
+
+
+@case
+def windows_hold_what_begins_in_them():
+    recording, numbers = made()
+    for number in ("1", "3-4"):
+        trace = json.loads(exported(recording, "t.json", "--format", "chrome", "--steps", number).read_text())
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        first, _, last = number.partition("-")
+        n_steps = int(last or first) - int(first) + 1
+        expect_equal(sum(event["cat"] in ("cpu_op", "user_annotation") for event in slices), n_steps * 101 + 1,
+                     f"operators in steps {number}, and the end")
+    start, end = 1.5e-3, 2.5e-3
+    trace = json.loads(exported(recording, "t.json", "--format", "chrome", "--from", "1.5ms", "--to", f"{end}s").read_text())
+    begins = [event["ts"] for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert begins and all(start * 1e6 <= at < end * 1e6 for at in begins), (min(begins), max(begins))
+    expect_equal(run([TORSH, "export", recording, "--format", "chrome", "--steps", "99"]).returncode, 2, "status")
+    for wrong in (["--steps", "x"], ["--from", "soon"], ["--to", "-1s"], ["--steps", "4-3"]):
+        expect_equal(run([TORSH, "export", recording, "--format", "chrome", *wrong]).returncode, 2, f"status of {wrong}")
+
+
+@case
+def exports_are_written_at_the_end_of_a_run():
+    output = scratch()
+    for name, first in (("trace.json", b"{"), ("trace.json.gz", b"\x1f\x8b"), ("trace.pftrace", b"\n")):
+        path = output / name
+        result = run([PROGRAMS / "entries"], agent_environment(path))
+        expect_equal(result.returncode, 0, "status")
+        wait_until(path.exists, name)
+        assert path.read_bytes().startswith(first), path.read_bytes()[:20]
+        expect_equal(leaks(output / "trace.torsh")["version"], 1, "version of the report on the recording beside it")
+    _, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "chrome,speedscope"})
+    for ending in (".json", ".speedscope.json"):
+        file = recordings(output)[0].with_suffix(ending)
+        wait_until(file.exists, file.name)
+        json.loads(file.read_text())
+
+
+HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+analysis = TraceAnalysis(trace_dir=sys.argv[1])
+trace = analysis.t
+frame, names = trace.get_trace(3), trace.symbol_table.get_sym_table()
+counts = frame["name"].map(lambda i: names[i]).value_counts()
+print(json.dumps({"ranks": list(trace.get_ranks()), "counts": {name: int(n) for name, n in counts.items()}}))
+"""
+
+
+@case
+def holistic_trace_analysis_counts_the_same_operators():
+    need_consumer("hta")
+    recording, numbers = made()
+    path = exported(recording, "rank3.json.gz", "--format", "chrome")
+    text = gzip.decompress(path.read_bytes()).decode().replace('"rank": 0', '"rank": 3')
+    path.write_bytes(gzip.compress(text.encode()))
+    found = run_python(HTA, path.parent)
+    expect_equal(found["ranks"], [3], "ranks")
+    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
+        expect_equal(found["counts"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")
+
+
+main()

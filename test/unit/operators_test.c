@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and steps, on small timelines known by heart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recording_fixture.h"
+#include "test/unit/random.h"
+#include "tools/profile/operators.h"
+
+#define NONE OP_NO_SEQUENCE
+
+static char path[] = "/tmp/torsh-operators-XXXXXX";
+static struct fixture fixture;
+static struct profile *profile;
+static struct survey survey;
+static struct operators operators;
+
+static int start(void **state)
+{
+	(void)state;
+	fixture_start(&fixture, 1, 100);
+	fixture_thread(&fixture, 100, "main");
+	fixture_thread(&fixture, 101, "autograd");
+	return 0;
+}
+
+static void collect(enum operator_group group, uint32_t tid)
+{
+	const struct operators_wish wish = {.group = group, .has_thread = tid, .tid = tid};
+
+	if (!profile) {
+		fixture_write(path, &fixture, 1, 1000);
+		profile = torsh_profile_create(path);
+		assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+		torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	}
+	torsh_operators_free(&operators);
+	torsh_operators_collect(&operators, &wish, profile, profile->processes, profile->n_processes, &survey);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	torsh_operators_free(&operators);
+	operators = (struct operators){0};
+	torsh_survey_free(&survey);
+	torsh_profile_destroy(profile);
+	profile = NULL;
+	fixture_free(&fixture);
+	return 0;
+}
+
+static const struct operator_total *find(const char *name)
+{
+	for (size_t i = 0; i < operators.n; i++) {
+		if (strcmp(operators.items[i].name ? operators.items[i].name : "-", name) == 0)
+			return &operators.items[i];
+	}
+	fail_msg("there is no %s", name);
+	return NULL;
+}
+
+static void self_time_is_without_what_is_inside(void **state)
+{
+	(void)state;
+	fixture_op(&fixture, 100, 0, 1, "aten::linear", NULL, 0, 5);
+	fixture_op(&fixture, 110, 0, 2, "aten::t", NULL, 0, 5);
+	fixture_op(&fixture, 111, 0, 3, "aten::transpose", NULL, 0, 5);
+	fixture_op_end(&fixture, 114, 0, 3);
+	fixture_op_end(&fixture, 120, 0, 2);
+	/* A range and a module between do not change what is an operator's own. */
+	fixture_push(&fixture, 120, 0, "m:Linear", NULL, RANGE_BY_MODULE);
+	fixture_op(&fixture, 130, 0, 4, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 0, 5);
+	fixture_op_end(&fixture, 170, 0, 4);
+	fixture_pop(&fixture, 180, 0, NULL, RANGE_BY_MODULE);
+	fixture_op_end(&fixture, 200, 0, 1);
+	/* Beside it, on another thread. */
+	fixture_op(&fixture, 150, 1, 5, "aten::t", NULL, 0, NONE);
+	fixture_op_end(&fixture, 250, 1, 5);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(operators.n, 4);
+	assert_int_equal(operators.calls, 5);
+	assert_int_equal(find("aten::linear")->cpu_ns, 100);
+	assert_int_equal(find("aten::linear")->self_cpu_ns, 50);
+	assert_int_equal(find("aten::t")->calls, 2);
+	assert_int_equal(find("aten::t")->cpu_ns, 110);
+	assert_int_equal(find("aten::t")->self_cpu_ns, 107);
+	assert_int_equal(find("aten::t")->min_ns, 10);
+	assert_int_equal(find("aten::t")->max_ns, 100);
+	assert_int_equal(operators.self_cpu_ns, 200);
+	assert_int_equal(find("aten::linear")->flops, 16384);
+	assert_int_equal(find("aten::linear")->self_flops, 0);
+	assert_int_equal(find("aten::addmm")->self_flops, 16384);
+	assert_int_equal(operators.flops, 16384);
+	collect(OPERATORS_BY_NAME, 101);
+	assert_int_equal(operators.n, 1);
+	assert_int_equal(find("aten::t")->cpu_ns, 100);
+}
+
+static void calls_that_end_elsewhere_are_around_nothing(void **state)
+{
+	(void)state;
+	fixture_op(&fixture, 100, 0, 1, "outer", NULL, 0, NONE);
+	fixture_op(&fixture, 110, 0, 2, "gloo:all_reduce", NULL, 7, NONE);
+	fixture_op(&fixture, 120, 0, 3, "aten::add", "float32[4];float32[4]", 0, NONE);
+	fixture_op_end(&fixture, 130, 0, 3);
+	fixture_op_end(&fixture, 140, 0, 1);
+	fixture_op(&fixture, 150, 0, 4, "aten::mul", "float32[4];float32[4]", 0, NONE);
+	fixture_op_end(&fixture, 160, 1, 2);
+	fixture_op_end(&fixture, 170, 0, 4);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(survey.counts.n_unmatched, 0);
+	assert_int_equal(survey.counts.n_cut, 0);
+	assert_int_equal(find("gloo:all_reduce")->cpu_ns, 50);
+	assert_int_equal(find("gloo:all_reduce")->self_cpu_ns, 50);
+	assert_int_equal(find("outer")->self_cpu_ns, 30);
+	assert_int_equal(find("aten::mul")->self_cpu_ns, 20);
+}
+
+static void open_calls_end_with_the_recording(void **state)
+{
+	(void)state;
+	fixture_op(&fixture, 100, 0, 1, "outer", NULL, 0, NONE);
+	fixture_op_end(&fixture, 105, 0, 77);
+	fixture_op(&fixture, 110, 0, 2, "inner", NULL, 0, NONE);
+	fixture_op(&fixture, 150, 1, 3, "other", NULL, 0, NONE);
+	fixture_op_end(&fixture, 160, 1, 3);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(survey.counts.n_cut, 2);
+	assert_int_equal(survey.counts.n_unmatched, 1);
+	assert_int_equal(find("outer")->cpu_ns, 60);
+	assert_int_equal(find("inner")->cpu_ns, 50);
+}
+
+static void tensors_belong_to_the_innermost_operator_of_their_thread(void **state)
+{
+	(void)state;
+	fixture_tensor(&fixture, 90, 0, 0x1000, 5, false);
+	fixture_op(&fixture, 100, 0, 1, "outer", NULL, 0, NONE);
+	fixture_op(&fixture, 110, 0, 2, "aten::empty", NULL, 0, NONE);
+	fixture_tensor(&fixture, 111, 0, 0x2000, 64, false);
+	fixture_tensor(&fixture, 111, 1, 0x3000, 7, false);
+	fixture_op_end(&fixture, 120, 0, 2);
+	fixture_tensor(&fixture, 125, 0, 0x4000, 100, false);
+	fixture_tensor(&fixture, 126, 0, 0x2000, 64, true);
+	fixture_op_end(&fixture, 130, 0, 1);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(find("outer")->allocated_bytes, 164);
+	assert_int_equal(find("outer")->self_allocated_bytes, 100);
+	assert_int_equal(find("outer")->freed_bytes, 64);
+	assert_int_equal(find("aten::empty")->allocated_bytes, 64);
+	assert_int_equal(find("aten::empty")->freed_bytes, 0);
+}
+
+static void flops_count_once(void **state)
+{
+	static const char *const convolution = "float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};false;{0,0};1";
+
+	(void)state;
+	fixture_op(&fixture, 100, 0, 1, "aten::conv2d", "float32[1,3,32,32];float32[8,3,3,3];-;{1,1};{0,0};{1,1};1", 0,
+		   NONE);
+	fixture_op(&fixture, 101, 0, 2, "aten::convolution", convolution, 0, NONE);
+	fixture_op(&fixture, 102, 0, 3, "aten::_convolution", convolution, 0, NONE);
+	fixture_op(&fixture, 103, 0, 4, "mine::leaf", NULL, 0, NONE);
+	fixture_op_end(&fixture, 104, 0, 4);
+	fixture_op_end(&fixture, 105, 0, 3);
+	fixture_op_end(&fixture, 106, 0, 2);
+	fixture_op_end(&fixture, 107, 0, 1);
+	/* Its sum is what it is worth, not itself once more. */
+	fixture_op(&fixture, 110, 0, 5, "aten::mean", "float32[6,7]", 0, NONE);
+	fixture_op(&fixture, 111, 0, 6, "aten::sum", "float32[6,7]", 0, NONE);
+	fixture_op_end(&fixture, 112, 0, 6);
+	fixture_op_end(&fixture, 113, 0, 5);
+	fixture_op(&fixture, 120, 0, 7, "mine::leaf", NULL, 0, NONE);
+	fixture_op_end(&fixture, 121, 0, 7);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(operators.flops, 388800);
+	assert_int_equal(operators.flops_all, 388800 + 42);
+	assert_int_equal(find("aten::conv2d")->flops, 388800);
+	assert_int_equal(find("aten::convolution")->self_flops, 388800);
+	assert_int_equal(find("aten::_convolution")->flops, 0);
+	assert_int_equal(find("aten::mean")->flops_all, 42);
+	assert_int_equal(find("aten::mean")->self_flops_all, 0);
+	/* Inside of what was counted nothing is unknown. */
+	assert_int_equal(operators.n_unknown, 1);
+	assert_string_equal(operators.unknown[0].name, "mine::leaf");
+	assert_int_equal(operators.unknown[0].calls, 1);
+	assert_int_equal(operators.calls_without_inputs, 1);
+}
+
+/* Two steps: forward in a module, a loss, backward on another thread, the optimizer. */
+static void put_step(uint64_t at, uint32_t record, uint64_t sequence)
+{
+	fixture_push(&fixture, at, 0, "net:Linear", NULL, RANGE_BY_MODULE);
+	fixture_op(&fixture, at + 1, 0, record, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 0,
+		   sequence);
+	fixture_op_end(&fixture, at + 11, 0, record);
+	fixture_pop(&fixture, at + 12, 0, NULL, RANGE_BY_MODULE);
+	fixture_push(&fixture, at + 12, 0, ":MSELoss", NULL, RANGE_BY_MODULE);
+	fixture_op(&fixture, at + 13, 0, record + 1, "aten::mse_loss", "float32[4,32];float32[4,32];1", 0,
+		   sequence + 1);
+	fixture_op_end(&fixture, at + 15, 0, record + 1);
+	fixture_pop(&fixture, at + 16, 0, NULL, RANGE_BY_MODULE);
+	fixture_op(&fixture, at + 20, 1, record + 2, "AddmmBackward0", NULL, OP_BACKWARD, sequence);
+	fixture_op(&fixture, at + 21, 1, record + 3, "aten::mm", "float32[64,4];float32[4,32]", 0, NONE);
+	fixture_op_end(&fixture, at + 31, 1, record + 3);
+	fixture_op_end(&fixture, at + 35, 1, record + 2);
+	fixture_op(&fixture, at + 40, 0, record + 4, "Optimizer.step#SGD.step", NULL, OP_USER, NONE);
+	fixture_op(&fixture, at + 41, 0, record + 5, "aten::add_", "float32[64,32];float32[64,32];0.1", 0, NONE);
+	fixture_op_end(&fixture, at + 45, 0, record + 5);
+	fixture_op_end(&fixture, at + 50, 0, record + 4);
+}
+
+static void backward_belongs_to_the_module_of_its_forward(void **state)
+{
+	(void)state;
+	put_step(1000, 1, 0);
+	put_step(2000, 11, 2);
+	collect(OPERATORS_BY_MODULE, 0);
+	assert_int_equal(operators.n, 3);
+	assert_int_equal(find("net:Linear")->calls, 6);
+	assert_int_equal(find("net:Linear")->cpu_ns, 2 * (10 + 15));
+	assert_int_equal(find("net:Linear")->self_cpu_ns, 2 * (10 + 15));
+	assert_int_equal(find("net:Linear")->flops, 2 * (16384 + 16384));
+	assert_int_equal(find(":MSELoss")->calls, 2);
+	assert_int_equal(find("")->calls, 4);
+}
+
+static void phases_are_known_by_what_is_around(void **state)
+{
+	(void)state;
+	put_step(1000, 1, 0);
+	collect(OPERATORS_BY_PHASE, 0);
+	assert_int_equal(operators.n, 4);
+	assert_int_equal(find("forward")->calls, 1);
+	assert_int_equal(find("loss")->calls, 1);
+	assert_int_equal(find("backward")->calls, 2);
+	assert_int_equal(find("backward")->cpu_ns, 15);
+	assert_int_equal(find("optimizer")->calls, 2);
+	assert_int_equal(find("optimizer")->cpu_ns, 10);
+	assert_int_equal(find("optimizer")->flops_all, 2048);
+}
+
+static void steps_end_with_the_optimizer(void **state)
+{
+	(void)state;
+	put_step(1000, 1, 0);
+	put_step(2000, 11, 2);
+	put_step(3000, 21, 4);
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_OPTIMIZER);
+	assert_int_equal(survey.items[0].steps.n, 3);
+	assert_int_equal(survey.items[0].steps.items[0].start_ns, 1000);
+	assert_int_equal(survey.items[0].steps.items[1].start_ns, 1050);
+	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
+	assert_int_equal(operators.n, 3);
+	for (size_t i = 0; i < operators.n; i++)
+		assert_int_equal(operators.items[i].calls, 6);
+}
+
+static void marks_of_the_program_are_the_best_steps(void **state)
+{
+	struct event event = {.id = EVENT_STEP};
+
+	(void)state;
+	event.step.number = 7;
+	fixture_event(&fixture, 900, 0, &event);
+	put_step(1000, 1, 0);
+	event.step.number = 8;
+	fixture_event(&fixture, 1900, 0, &event);
+	put_step(2000, 11, 2);
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_USER);
+	assert_int_equal(survey.items[0].steps.items[0].number, 7);
+	assert_int_equal(survey.items[0].steps.items[0].end_ns, 1900);
+	assert_int_equal(survey.items[0].steps.items[1].number, 8);
+	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
+}
+
+static void profiler_steps_have_their_numbers(void **state)
+{
+	(void)state;
+	fixture_op(&fixture, 1000, 0, 1, "ProfilerStep#3", NULL, OP_USER, NONE);
+	fixture_op_end(&fixture, 1500, 0, 1);
+	fixture_op(&fixture, 1500, 0, 2, "ProfilerStep#4", NULL, OP_USER, NONE);
+	fixture_op_end(&fixture, 1900, 0, 2);
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PROFILER);
+	assert_int_equal(survey.items[0].steps.items[1].number, 4);
+	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1499), 0);
+	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1500), 1);
+	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1900), STEP_NONE);
+}
+
+static void a_sequence_that_repeats_itself_is_a_step(void **state)
+{
+	static const char *const warm_up[] = {"aten::randn", "aten::mul", "aten::randn", "aten::add"};
+	static const char *const step[] = {"aten::mm", "aten::relu", "aten::mm", "aten::sum", "aten::add"};
+	uint64_t at = 100;
+	uint32_t record = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++, at += 10, record++) {
+		fixture_op(&fixture, at, 0, record, warm_up[i], NULL, 0, NONE);
+		fixture_op_end(&fixture, at + 5, 0, record);
+	}
+	for (size_t i = 0; i < 40; i++, at += 10, record++) {
+		fixture_op(&fixture, at, 0, record, step[i % 5], NULL, 0, NONE);
+		fixture_op_end(&fixture, at + 5, 0, record);
+	}
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PERIOD);
+	assert_int_equal(survey.items[0].steps.n, 8);
+	assert_int_equal(survey.items[0].steps.items[0].start_ns, 140);
+	assert_int_equal(survey.items[0].steps.items[1].start_ns, 190);
+}
+
+static void what_never_repeats_has_no_steps(void **state)
+{
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "op%u", i);
+		fixture_op(&fixture, 100 + i * 10, 0, i, name, NULL, 0, NONE);
+		fixture_op_end(&fixture, 105 + i * 10, 0, i);
+	}
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_NONE);
+	assert_int_equal(operators.n, 1);
+	assert_null(operators.items[0].name);
+}
+
+/* Against a list that is sorted. */
+static void percentiles_are_as_exact_as_is_said(void **state)
+{
+	enum { N = 5000 };
+	static uint64_t values[N];
+	struct histogram histogram = {0};
+	uint64_t random = 3;
+
+	(void)state;
+	assert_int_equal(torsh_histogram_percentile(&histogram, 0.5), 0);
+	for (size_t i = 0; i < N; i++) {
+		values[i] = random_wide(&random) >> (20 + random_below(&random, 40));
+		torsh_histogram_add(&histogram, values[i]);
+	}
+	for (size_t i = 1; i < N; i++) {
+		for (size_t k = i; k && values[k] < values[k - 1]; k--) {
+			uint64_t value = values[k];
+
+			values[k] = values[k - 1];
+			values[k - 1] = value;
+		}
+	}
+	for (int percent = 1; percent <= 100; percent++) {
+		double exact = (double)values[(size_t)percent * N / 100 - 1];
+		double found = (double)torsh_histogram_percentile(&histogram, percent / 100.0);
+
+		if (found < exact * (1 - HISTOGRAM_ERROR) - 0.5 || found > exact * (1 + HISTOGRAM_ERROR) + 0.5)
+			fail_msg("%d %%: %f instead of %f", percent, found, exact);
+	}
+	torsh_histogram_free(&histogram);
+}
+
+static int make_path(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	return fd < 0 || close(fd);
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+#define ON_A_TIMELINE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+	const struct CMUnitTest tests[] = {
+		ON_A_TIMELINE(self_time_is_without_what_is_inside),
+		ON_A_TIMELINE(calls_that_end_elsewhere_are_around_nothing),
+		ON_A_TIMELINE(open_calls_end_with_the_recording),
+		ON_A_TIMELINE(tensors_belong_to_the_innermost_operator_of_their_thread),
+		ON_A_TIMELINE(flops_count_once),
+		ON_A_TIMELINE(backward_belongs_to_the_module_of_its_forward),
+		ON_A_TIMELINE(phases_are_known_by_what_is_around),
+		ON_A_TIMELINE(steps_end_with_the_optimizer),
+		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),
+		ON_A_TIMELINE(profiler_steps_have_their_numbers),
+		ON_A_TIMELINE(a_sequence_that_repeats_itself_is_a_step),
+		ON_A_TIMELINE(what_never_repeats_has_no_steps),
+		cmocka_unit_test(percentiles_are_as_exact_as_is_said),
+	};
+#undef ON_A_TIMELINE
+
+	return cmocka_run_group_tests(tests, make_path, remove_path);
+}

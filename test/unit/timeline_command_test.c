@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The commands that read the timeline, on a recording with known contents: what they print, and the schemas that it fits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "recording_fixture.h"
+#include "command_fixture.h"
+
+static char path[] = "/tmp/torsh-timeline-XXXXXX";
+
+/* Two steps of a training, and an operator without a formula before them. */
+static int write_recording(void **state)
+{
+	static struct fixture fixture;
+	uint32_t record = 1;
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	fixture_start(&fixture, 1, 100);
+	fixture.process.rank = "3";
+	fixture_thread(&fixture, 100, "main");
+	fixture_op(&fixture, 500, 0, record, "aten::linalg_svd", "float32[4,4]", 0, OP_NO_SEQUENCE);
+	fixture_op_end(&fixture, 600, 0, record++);
+	for (uint64_t at = 1000; at < 3000; at += 1000) {
+		uint64_t sequence = at / 1000;
+
+		fixture_push(&fixture, at, 0, "net:Linear", NULL, RANGE_BY_MODULE);
+		fixture_op(&fixture, at + 10, 0, record, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1",
+			   0, sequence);
+		fixture_tensor(&fixture, at + 20, 0, 0x1000, 512, false);
+		fixture_op_end(&fixture, at + 110, 0, record++);
+		fixture_pop(&fixture, at + 120, 0, NULL, RANGE_BY_MODULE);
+		fixture_op(&fixture, at + 200, 0, record, "AddmmBackward0", NULL, OP_BACKWARD, sequence);
+		fixture_op(&fixture, at + 210, 0, record + 1, "aten::mm", "float32[64,4];float32[4,32]", 0,
+			   OP_NO_SEQUENCE);
+		fixture_op_end(&fixture, at + 310, 0, record + 1);
+		fixture_tensor(&fixture, at + 320, 0, 0x1000, 512, true);
+		fixture_op_end(&fixture, at + 400, 0, record);
+		record += 2;
+		fixture_op(&fixture, at + 500, 0, record, "Optimizer.step#SGD.step", NULL, OP_USER, OP_NO_SEQUENCE);
+		fixture_op_end(&fixture, at + 700, 0, record++);
+	}
+	fixture_write(path, &fixture, 1, 1000);
+	fixture_free(&fixture);
+	return 0;
+}
+
+static int remove_recording(void **state)
+{
+	(void)state;
+	free(output);
+	return unlink(path);
+}
+
+static const cJSON *named(const cJSON *list, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list)
+	{
+		const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(item, "name"));
+
+		if (text && strcmp(text, name) == 0)
+			return item;
+	}
+	fail_msg("there is no %s", name);
+	return NULL;
+}
+
+static void ops_are_totals_by_name(void **state)
+{
+	const cJSON *ops, *op;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(ops, path, "--json"), 0);
+	assert_schema("ops");
+	json = parse_output();
+	ops = cJSON_GetObjectItem(json, "ops");
+	assert_int_equal(cJSON_GetArraySize(ops), 5);
+	assert_int_equal(number_of(json, "flops"), 2 * 2 * 16384);
+	op = named(ops, "aten::mm");
+	assert_int_equal(number_of(op, "calls"), 2);
+	assert_int_equal(number_of(op, "cpu_ns"), 200);
+	assert_int_equal(number_of(op, "flops"), 2 * 16384);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(op, "device_ns")));
+	assert_int_equal(number_of(named(ops, "aten::addmm"), "allocated_bytes"), 1024);
+	assert_int_equal(number_of(named(ops, "AddmmBackward0"), "freed_bytes"), 1024);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(named(ops, "aten::linalg_svd"), "flops")));
+	op = named(cJSON_GetObjectItem(json, "ops_without_formula"), "aten::linalg_svd");
+	assert_int_equal(number_of(op, "calls"), 1);
+	cJSON_Delete(json);
+}
+
+static void ops_are_grouped_sorted_and_cut_off(void **state)
+{
+	static const char *const groups[] = {"name", "shape", "stack", "module", "phase", "step"};
+	cJSON *json;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		assert_int_equal(RUN(ops, path, "--json", "--group", groups[i], "--sort=calls"), 0);
+		assert_schema("ops");
+		assert_int_equal(RUN(ops, path, "--group", groups[i]), 0);
+	}
+	assert_int_equal(RUN(ops, path, "--json", "--sort=name", "--limit=2"), 0);
+	json = parse_output();
+	assert_string_equal(text_of(item_of(json, "ops", 0), "name"), "AddmmBackward0");
+	assert_int_equal(number_of(json, "omitted"), 3);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(ops, path, "--json", "--thread=7"), 0);
+	json = parse_output();
+	assert_int_equal(number_of(json, "calls"), 0);
+	cJSON_Delete(json);
+}
+
+static void steps_say_which_rule_they_follow(void **state)
+{
+	const cJSON *step, *phases;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(steps, path, "--json"), 0);
+	assert_schema("steps");
+	json = parse_output();
+	assert_string_equal(text_of(json, "rule"), "optimizer");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "steps")), 2);
+	step = item_of(json, "steps", 0);
+	assert_int_equal(number_of(step, "start_ns"), 1000);
+	assert_int_equal(number_of(step, "duration_ns"), 700);
+	assert_int_equal(number_of(step, "flops"), 2 * 16384);
+	assert_int_equal(number_of(step, "peak_bytes"), 512);
+	phases = cJSON_GetObjectItem(step, "phases");
+	assert_int_equal(number_of(phases, "forward"), 120);
+	assert_int_equal(number_of(phases, "backward"), 200);
+	assert_int_equal(number_of(phases, "optimizer"), 200);
+	assert_int_equal(number_of(phases, "data"), 0);
+	step = item_of(json, "steps", 1);
+	assert_int_equal(number_of(step, "index"), 1);
+	assert_int_equal(number_of(step, "start_ns"), 1700);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(steps, path, "--limit=1"), 0);
+	assert_non_null(strstr(output, "2 steps"));
+	assert_non_null(strstr(output, "and 1 more"));
+}
+
+static void modules_have_their_backward(void **state)
+{
+	const cJSON *module;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(modules, path, "--json"), 0);
+	assert_schema("modules");
+	json = parse_output();
+	module = named(cJSON_GetObjectItem(json, "modules"), "net:Linear");
+	assert_int_equal(number_of(module, "calls"), 2);
+	assert_int_equal(number_of(module, "total_ns"), 240);
+	assert_int_equal(number_of(module, "operators_ns"), 200);
+	assert_int_equal(number_of(module, "backward_ns"), 400);
+	assert_int_equal(number_of(module, "flops"), 4 * 16384);
+	assert_int_equal(number_of(module, "self_allocated_bytes"), 1024);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(modules, path), 0);
+	assert_non_null(strstr(output, "net:Linear"));
+}
+
+static void tensors_have_holders_at_the_peak(void **state)
+{
+	const cJSON *device, *holder;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(tensors, path, "--json"), 0);
+	assert_schema("tensors");
+	json = parse_output();
+	device = item_of(json, "devices", 0);
+	assert_string_equal(text_of(device, "device"), "cpu");
+	assert_int_equal(number_of(device, "peak_bytes"), 512);
+	assert_int_equal(number_of(device, "at_ns"), 1020);
+	assert_int_equal(number_of(device, "allocs"), 2);
+	assert_int_equal(number_of(device, "held_bytes"), 0);
+	holder = item_of(device, "holders", 0);
+	assert_string_equal(text_of(holder, "operator"), "aten::addmm");
+	assert_string_equal(text_of(holder, "module"), "net:Linear");
+	cJSON_Delete(json);
+	assert_int_equal(RUN(tensors, path, "--json", "--group=stack"), 0);
+	assert_schema("tensors");
+	assert_int_equal(RUN(tensors, path), 0);
+	assert_non_null(strstr(output, "aten::addmm in net:Linear, forward"));
+}
+
+static void wrong_usage_ends_with_2(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN(ops, "--json"), 2);
+	assert_int_equal(RUN(ops, path, "--sort=colour"), 2);
+	assert_int_equal(RUN(ops, path, "--group=colour"), 2);
+	assert_int_equal(RUN(ops, path, "--thread=x"), 2);
+	assert_int_equal(RUN(ops, path, "--pid=999"), 2);
+	assert_int_equal(RUN(steps, path, "--sort=self"), 2);
+	assert_int_equal(RUN(tensors, path, "--group=colour"), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ops_are_totals_by_name),
+		cmocka_unit_test(ops_are_grouped_sorted_and_cut_off),
+		cmocka_unit_test(steps_say_which_rule_they_follow),
+		cmocka_unit_test(modules_have_their_backward),
+		cmocka_unit_test(tensors_have_holders_at_the_peak),
+		cmocka_unit_test(wrong_usage_ends_with_2),
+	};
+
+	return cmocka_run_group_tests(tests, write_recording, remove_recording);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as key_averages().table shows. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/profile/operators.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define TEXT_LIMIT 30
+#define UNKNOWN_SHOWN 8
+#define PROCESSES_SHOWN 12
+#define NAME_COLUMNS 44
+
+static const char doc[] =
+	"Show the operators that PyTorch executed: calls, CPU time, tensor memory and floating point operations.\v"
+	"Self is without the operators inside. Percents are of the self time of all operators. p50 and p99 come from a "
+	"histogram and may be wrong by 3.1 %. FLOPs are computed from names and shapes; the first sum is what PyTorch's "
+	"FlopCounterMode counts (products of matrices, convolutions, attention), the second one also has norms, "
+	"elementwise operators, reductions and recurrent layers. Operators without a formula are listed.";
+
+/* SORT(NAME, name, field) */
+#define SORTS                                             \
+	SORT(SELF, self, total->self_cpu_ns)              \
+	SORT(TOTAL, total, total->cpu_ns)                 \
+	SORT(CALLS, calls, total->calls)                  \
+	SORT(AVERAGE, average, average_ns(total))         \
+	SORT(P99, p99, percentile(total, 0.99))           \
+	SORT(MEMORY, memory, total->self_allocated_bytes) \
+	SORT(FLOPS, flops, total->self_flops_all)
+
+enum sort {
+#define SORT(NAME, name, field) SORT_##NAME,
+	SORTS
+#undef SORT
+		SORT_NAME
+};
+
+enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD };
+
+static const struct argp_option own_options[] = {
+	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, memory, flops or name", 0},
+	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, module, phase or step", 0},
+	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
+	{0},
+};
+
+struct ops_options {
+	struct operators_wish wish;
+	enum sort sort;
+};
+
+static uint64_t average_ns(const struct operator_total *total)
+{
+	return total->calls ? total->cpu_ns / total->calls : 0;
+}
+
+static uint64_t percentile(const struct operator_total *total, double share)
+{
+	return torsh_histogram_percentile(&total->durations, share);
+}
+
+static void parse_sort(struct ops_options *options, const char *text, struct argp_state *state)
+{
+	static const char *const names[] = {
+#define SORT(NAME, name, field) #name,
+		SORTS
+#undef SORT
+		"name",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], text) == 0) {
+			options->sort = (enum sort)i;
+			return;
+		}
+	}
+	argp_error(state, "--sort takes self, total, calls, average, p99, memory, flops or name, not \"%s\"", text);
+}
+
+static void parse_group(struct ops_options *options, const char *text, struct argp_state *state)
+{
+	for (size_t i = 0; i < N_OPERATOR_GROUPS; i++) {
+		if (strcmp(torsh_operator_group_names[i], text) == 0) {
+			options->wish.group = (enum operator_group)i;
+			return;
+		}
+	}
+	argp_error(state, "--group takes name, shape, stack, module, phase or step, not \"%s\"", text);
+}
+
+static error_t parse_ops(int key, char *argument, struct argp_state *state)
+{
+	struct ops_options *options = state->input;
+
+	switch (key) {
+	case KEY_SORT_BY:
+		parse_sort(options, argument, state);
+		return 0;
+	case KEY_GROUP:
+		parse_group(options, argument, state);
+		return 0;
+	case KEY_THREAD:
+		options->wish.tid = (uint32_t)torsh_options_number(state, "thread", argument);
+		options->wish.has_thread = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int compare_names(const struct operator_total *a, const struct operator_total *b)
+{
+	int rc = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+
+	if (rc == 0)
+		rc = strcmp(a->inputs ? a->inputs : "", b->inputs ? b->inputs : "");
+	if (rc == 0)
+		rc = (a->step > b->step) - (a->step < b->step);
+	return rc ? rc : (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+static uint64_t weight_of(const struct operator_total *total, enum sort sort)
+{
+	switch (sort) {
+#define SORT(NAME, name, field) \
+	case SORT_##NAME:       \
+		return field;
+		SORTS
+#undef SORT
+	default:
+		return 0;
+	}
+}
+
+static int compare_totals(const void *a, const void *b, void *sort)
+{
+	uint64_t x = weight_of(a, *(enum sort *)sort), y = weight_of(b, *(enum sort *)sort);
+
+	return x != y ? (x < y) - (x > y) : compare_names(a, b);
+}
+
+static int compare_unknown(const void *a, const void *b)
+{
+	const struct operator_unknown *x = a, *y = b;
+
+	return x->calls != y->calls ? (x->calls < y->calls) - (x->calls > y->calls) : strcmp(x->name, y->name);
+}
+
+struct view {
+	struct operators operators;
+	struct survey survey;
+	const struct reading *reading;
+	const struct read_options *options;
+	size_t n; /* that are printed */
+	bool has_tensors;
+};
+
+/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+static void set_key(cJSON *object, const struct view *view, const struct operator_total *total)
+{
+	switch (view->operators.group) {
+	case OPERATORS_BY_SHAPE:
+		torsh_json_set(object, "inputs", torsh_json_text(*total->inputs ? total->inputs : NULL));
+		break;
+	case OPERATORS_BY_STACK:
+		torsh_json_set(object, "stack",
+			       torsh_parts_recorded_stack(total->process, total->stack, view->reading->symbols,
+							  view->options->view));
+		break;
+	case OPERATORS_BY_STEP:
+		torsh_json_set(object, "step", known_or_null(total->name, total->step));
+		break;
+	default:
+		break;
+	}
+}
+
+static cJSON *make_total(const struct view *view, const struct operator_total *total)
+{
+	cJSON *object = torsh_json_object();
+	const char *name = total->name && *total->name ? total->name : NULL;
+
+	torsh_json_set(object, "name", torsh_json_text(name));
+	set_key(object, view, total);
+	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
+	torsh_json_set(object, "cpu_ns", torsh_json_u64(total->cpu_ns));
+	torsh_json_set(object, "self_cpu_ns", torsh_json_u64(total->self_cpu_ns));
+	torsh_json_set(object, "average_ns", torsh_json_u64(average_ns(total)));
+	torsh_json_set(object, "min_ns", torsh_json_u64(total->min_ns));
+	torsh_json_set(object, "p50_ns", torsh_json_u64(percentile(total, 0.5)));
+	torsh_json_set(object, "p99_ns", torsh_json_u64(percentile(total, 0.99)));
+	torsh_json_set(object, "max_ns", torsh_json_u64(total->max_ns));
+	torsh_json_set(object, "device_ns", torsh_json_text(NULL));
+	torsh_json_set(object, "self_device_ns", torsh_json_text(NULL));
+	torsh_json_set(object, "flops", known_or_null(total->has_flops, total->flops));
+	torsh_json_set(object, "flops_all", known_or_null(total->has_flops, total->flops_all));
+	torsh_json_set(object, "self_flops", known_or_null(total->has_flops, total->self_flops));
+	torsh_json_set(object, "self_flops_all", known_or_null(total->has_flops, total->self_flops_all));
+	torsh_json_set(object, "allocated_bytes", known_or_null(view->has_tensors, total->allocated_bytes));
+	torsh_json_set(object, "freed_bytes", known_or_null(view->has_tensors, total->freed_bytes));
+	torsh_json_set(object, "self_allocated_bytes", known_or_null(view->has_tensors, total->self_allocated_bytes));
+	torsh_json_set(object, "self_freed_bytes", known_or_null(view->has_tensors, total->self_freed_bytes));
+	return object;
+}
+
+static cJSON *make_unknown(const struct operator_unknown *unknown)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "name", torsh_json_text(unknown->name));
+	torsh_json_set(object, "calls", torsh_json_u64(unknown->calls));
+	return object;
+}
+
+static void print_json(const struct view *view)
+{
+	const struct operators *operators = &view->operators;
+	const struct reading *reading = view->reading;
+	struct json json;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "group", torsh_json_text(torsh_operator_group_names[operators->group]));
+	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
+	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
+	torsh_json_member(&json, "flops", torsh_json_u64(operators->flops));
+	torsh_json_member(&json, "flops_all", torsh_json_u64(operators->flops_all));
+	torsh_json_array(&json, "ops");
+	for (size_t i = 0; i < view->n; i++)
+		torsh_json_item(&json, make_total(view, &operators->items[i]));
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "omitted", torsh_json_u64(operators->n - view->n));
+	torsh_json_array(&json, "ops_without_formula");
+	for (size_t i = 0; i < operators->n_unknown; i++)
+		torsh_json_item(&json, make_unknown(&operators->unknown[i]));
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
+	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->survey.counts.n_cut));
+	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->survey.counts.n_unmatched));
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------- */
+
+static void print_name(const struct view *view, const struct operator_total *total)
+{
+	const char *name = total->name && *total->name ? total->name : NULL;
+	size_t n = name ? strlen(name) : 0;
+
+	if (view->operators.group == OPERATORS_BY_STEP && name)
+		printf("step %-*" PRIu64, NAME_COLUMNS - 5, total->step);
+	else if (!name)
+		printf("%-*s", NAME_COLUMNS, "(none)");
+	else if (n <= NAME_COLUMNS)
+		printf("%-*s", NAME_COLUMNS, name);
+	else /* the end of a long name tells more than its middle */
+		printf("%.20s...%s", name, name + n - (NAME_COLUMNS - 23));
+}
+
+static void print_total(const struct view *view, const struct operator_total *total)
+{
+	uint64_t all_ns = view->operators.self_cpu_ns;
+	char text[SIZE_TEXT_BYTES];
+
+	print_name(view, total);
+	torsh_text_cell(stdout, torsh_size_grouped(total->calls, text));
+	torsh_text_cell(stdout, torsh_size_duration(total->self_cpu_ns, text));
+	printf(" %5.1f%%", all_ns ? 100.0 * (double)total->self_cpu_ns / (double)all_ns : 0);
+	torsh_text_cell(stdout, torsh_size_duration(total->cpu_ns, text));
+	torsh_text_cell(stdout, torsh_size_duration(average_ns(total), text));
+	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.5), text));
+	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.99), text));
+	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->self_allocated_bytes, text) : "-");
+	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
+	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
+	putchar('\n');
+	if (total->inputs)
+		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
+	if (view->operators.group == OPERATORS_BY_STACK)
+		torsh_text_recorded_stack(stdout, total->process, total->stack, view->reading->symbols,
+					  view->options->view);
+}
+
+static void print_sums(const struct view *view)
+{
+	const struct operators *operators = &view->operators;
+	char calls[SIZE_TEXT_BYTES], self[SIZE_TEXT_BYTES], flops[SIZE_TEXT_BYTES], all[SIZE_TEXT_BYTES];
+	uint64_t self_ns = operators->self_cpu_ns;
+
+	torsh_text_heading(stdout, "%s calls of operators, %s of CPU time in them",
+			   torsh_size_grouped(operators->calls, calls), torsh_size_duration(self_ns, self));
+	printf("FLOPs: %s as FlopCounterMode counts, %s with norms, elementwise operators and the like",
+	       torsh_size_si(operators->flops, flops), torsh_size_si(operators->flops_all, all));
+	if (self_ns)
+		printf(": %.3g GFLOP/s", (double)operators->flops_all / (double)self_ns);
+	putchar('\n');
+}
+
+static void print_unknown(const struct operators *operators)
+{
+	char calls[SIZE_TEXT_BYTES];
+
+	if (!operators->n_unknown)
+		return;
+	printf("\nwithout a formula, not in the FLOPs:");
+	for (size_t i = 0; i < operators->n_unknown && i < UNKNOWN_SHOWN; i++)
+		printf("%s %s (%s calls)", i ? "," : "", operators->unknown[i].name,
+		       torsh_size_grouped(operators->unknown[i].calls, calls));
+	if (operators->n_unknown > UNKNOWN_SHOWN)
+		printf(" and %zu more", operators->n_unknown - UNKNOWN_SHOWN);
+	putchar('\n');
+	if (operators->calls_without_inputs)
+		printf("of these %s calls have no recorded inputs\n",
+		       torsh_size_grouped(operators->calls_without_inputs, calls));
+}
+
+static void print_text(const struct view *view)
+{
+	const struct reading *reading = view->reading;
+	const struct operators *operators = &view->operators;
+
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	if (!operators->calls) {
+		puts("No operators were recorded.");
+		return;
+	}
+	print_sums(view);
+	if (view->survey.counts.n_cut)
+		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
+		       view->survey.counts.n_cut);
+	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s %10s %10s %10s\n", NAME_COLUMNS,
+	       torsh_operator_group_names[operators->group], "calls", "self CPU", "", "CPU total", "average", "p50",
+	       "p99", "self mem", "memory", "FLOPs");
+	for (size_t i = 0; i < view->n; i++)
+		print_total(view, &operators->items[i]);
+	if (view->n < operators->n)
+		printf("... and %zu more; --limit 0 shows all\n", operators->n - view->n);
+	print_unknown(operators);
+}
+
+int torsh_command_ops(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct ops_options own = {0};
+	struct reading reading;
+	struct view view = {.reading = &reading, .options = &options};
+
+	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_ops, &own, &options);
+	torsh_reading_open(&reading, &options);
+	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	for (size_t i = 0; i < view.survey.n; i++)
+		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
+	torsh_operators_collect(&view.operators, &own.wish, reading.profile, reading.processes, reading.n_processes,
+				&view.survey);
+	qsort_r(view.operators.items, view.operators.n, sizeof(*view.operators.items), compare_totals, &own.sort);
+	qsort(view.operators.unknown, view.operators.n_unknown, sizeof(*view.operators.unknown), compare_unknown);
+	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
+	if (options.is_json)
+		print_json(&view);
+	else
+		print_text(&view);
+	torsh_operators_free(&view.operators);
+	torsh_survey_free(&view.survey);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh steps: how long each step of a training took, and for what. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/profile/step_totals.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define TEXT_LIMIT 30
+#define PROCESSES_SHOWN 12
+
+static const char doc[] =
+	"Show the steps of a training: how long each took, in which phase, FLOPs and the peak of its tensors.\v"
+	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
+	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report says which. Of "
+	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
+	"modules, of all threads; what Python does between them is in none. A loss is known by its module's name.";
+
+struct view {
+	const struct reading *reading;
+	struct survey survey;
+	enum step_rule rule;
+	struct step_total **totals; /* by process; NULL: it isn't shown */
+	size_t n_steps; /* of all that are shown */
+};
+
+static enum step_rule best_rule(const struct survey *survey)
+{
+	enum step_rule best = STEPS_BY_NONE;
+
+	for (size_t i = 0; i < survey->n; i++) {
+		enum step_rule rule = survey->items[i].steps.rule;
+
+		if (rule != STEPS_BY_NONE && (best == STEPS_BY_NONE || rule < best))
+			best = rule;
+	}
+	return best;
+}
+
+static void collect(struct view *view)
+{
+	const struct reading *reading = view->reading;
+
+	view->rule = best_rule(&view->survey);
+	view->totals = torsh_need_items(NULL, 0, reading->n_processes, sizeof(struct step_total *));
+	for (size_t i = 0; i < reading->n_processes; i++) {
+		const struct steps *steps = &view->survey.items[i].steps;
+
+		if (!steps->n || steps->rule != view->rule)
+			continue;
+		view->totals[i] = torsh_step_totals(reading->profile, reading->processes[i], &view->survey);
+		view->n_steps += steps->n;
+	}
+}
+
+static cJSON *make_phases(const struct step_total *total)
+{
+	cJSON *phases = torsh_json_object();
+
+	for (size_t i = 0; i < N_PHASES; i++)
+		torsh_json_set(phases, torsh_phase_names[i],
+			       torsh_json_u64(total->phase_ns[i] > 0 ? (uint64_t)total->phase_ns[i] : 0));
+	return phases;
+}
+
+static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "index", torsh_json_u64(step->number));
+	torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
+	torsh_json_set(object, "start_ns", torsh_json_u64(step->start_ns));
+	torsh_json_set(object, "duration_ns", torsh_json_u64(step->end_ns - step->start_ns));
+	torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
+	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
+	torsh_json_set(object, "flops", torsh_json_u64(total->flops));
+	torsh_json_set(object, "flops_all", torsh_json_u64(total->flops_all));
+	torsh_json_set(object, "peak_bytes", of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "phases", make_phases(total));
+	return object;
+}
+
+/* Calls print for the first n_limit steps. Returns how many there were beside them. */
+static size_t for_each_step(const struct view *view, size_t n_limit, void *context,
+			    void (*print)(void *context, const struct survey_process *of, const struct step *step,
+					  const struct step_total *total))
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->survey.n; i++) {
+		const struct survey_process *of = &view->survey.items[i];
+
+		for (size_t k = 0; view->totals[i] && k < of->steps.n && n < n_limit; k++, n++)
+			print(context, of, &of->steps.items[k], &view->totals[i][k]);
+	}
+	return view->n_steps - n;
+}
+
+static void print_item(void *context, const struct survey_process *of, const struct step *step,
+		       const struct step_total *total)
+{
+	torsh_json_item(context, make_step(of, step, total));
+}
+
+static void print_json(const struct view *view, size_t n_limit)
+{
+	const struct reading *reading = view->reading;
+	struct json json;
+	size_t n_left;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "rule", torsh_json_text(torsh_step_rule_names[view->rule]));
+	torsh_json_member(&json, "rule_text", torsh_json_text(torsh_step_rule_texts[view->rule]));
+	torsh_json_array(&json, "steps");
+	n_left = for_each_step(view, n_limit, &json, print_item);
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+static void print_line(void *context, const struct survey_process *of, const struct step *step,
+		       const struct step_total *total)
+{
+	static const enum call_phase order[] = {PHASE_DATA, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER};
+	uint64_t duration_ns = step->end_ns - step->start_ns;
+	char text[SIZE_TEXT_BYTES];
+
+	(void)context;
+	printf("%8" PRIu64, step->number);
+	torsh_text_cell(stdout, torsh_size_duration(duration_ns, text));
+	for (size_t i = 0; i < N_PHASES; i++) {
+		int64_t ns = total->phase_ns[order[i]];
+
+		torsh_text_cell(stdout, ns > 0 ? torsh_size_duration((uint64_t)ns, text) : "-");
+	}
+	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
+	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
+	torsh_text_cell(stdout, text);
+	torsh_text_cell(stdout, of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
+	printf(" %8" PRIu32 "\n", of->process->pid);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_duration(void *context, const struct survey_process *of, const struct step *step,
+			 const struct step_total *total)
+{
+	uint64_t **next = context;
+
+	(void)of;
+	(void)total;
+	*(*next)++ = step->end_ns - step->start_ns;
+}
+
+static void print_median(const struct view *view)
+{
+	uint64_t *durations = torsh_need_items(NULL, 0, view->n_steps, sizeof(*durations)), *next = durations;
+	char median[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
+
+	for_each_step(view, view->n_steps, &next, add_duration);
+	qsort(durations, view->n_steps, sizeof(*durations), compare_numbers);
+	torsh_text_heading(stdout, "%zu steps, median %s, longest %s: %s", view->n_steps,
+			   torsh_size_duration(durations[view->n_steps / 2], median),
+			   torsh_size_duration(durations[view->n_steps - 1], most), torsh_step_rule_texts[view->rule]);
+	free(durations);
+}
+
+static void print_text(const struct view *view, size_t n_limit)
+{
+	const struct reading *reading = view->reading;
+	size_t n_left;
+
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	if (!view->n_steps) {
+		printf("No steps: %s.\n", torsh_step_rule_texts[STEPS_BY_NONE]);
+		return;
+	}
+	print_median(view);
+	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %8s\n", "step", "time", "data", "forward", "loss",
+	       "backward", "optimizer", "FLOPs", "GFLOP/s", "peak", "pid");
+	n_left = for_each_step(view, n_limit, NULL, print_line);
+	if (n_left)
+		printf("... and %zu more; --limit 0 shows all\n", n_left);
+}
+
+int torsh_command_steps(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct view view = {.reading = &reading};
+	size_t n_limit;
+
+	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_reading_open(&reading, &options);
+	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	collect(&view);
+	n_limit = torsh_options_limit(&options, view.n_steps, TEXT_LIMIT);
+	if (options.is_json)
+		print_json(&view, n_limit);
+	else
+		print_text(&view, n_limit);
+	for (size_t i = 0; i < reading.n_processes; i++)
+		free(view.totals[i]);
+	free(view.totals);
+	torsh_survey_free(&view.survey);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh tensors: who held tensors when most memory was theirs, per device. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/profile/tensors.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define TEXT_LIMIT 20
+#define PROCESSES_SHOWN 12
+
+static const char doc[] =
+	"Show who held tensors at the moment when their memory on a device was largest.\v"
+	"The moment is exact for what was allocated since the recording began. Operators that only make memory, such as "
+	"aten::empty, stand for the operator that called them. Reserved is what a caching allocator took from the device, as "
+	"it says itself.";
+
+enum { KEY_GROUP = 0x2000 };
+
+static const struct argp_option own_options[] = {
+	{"group", KEY_GROUP, "KEY", 0, "operator (default, with its module) or stack", 0},
+	{0},
+};
+
+static error_t parse_tensors(int key, char *argument, struct argp_state *state)
+{
+	enum tensor_group *group = state->input;
+
+	if (key != KEY_GROUP)
+		return ARGP_ERR_UNKNOWN;
+	for (size_t i = 0; i < N_TENSOR_GROUPS; i++) {
+		if (strcmp(torsh_tensor_group_names[i], argument) == 0) {
+			*group = (enum tensor_group)i;
+			return 0;
+		}
+	}
+	argp_error(state, "--group takes operator or stack, not \"%s\"", argument);
+	return 0;
+}
+
+struct view {
+	const struct reading *reading;
+	const struct read_options *options;
+	struct survey survey;
+	struct tensors tensors;
+	enum tensor_group group;
+};
+
+static int compare_holders(const void *a, const void *b)
+{
+	const struct tensor_holder *x = a, *y = b;
+	int rc = (x->bytes < y->bytes) - (x->bytes > y->bytes);
+
+	if (rc == 0)
+		rc = strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+	if (rc == 0)
+		rc = strcmp(x->module ? x->module : "", y->module ? y->module : "");
+	return rc ? rc : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+/* Those that held something come first; returns how many they are. */
+static size_t sort_holders(struct tensor_device *device)
+{
+	size_t n = 0;
+
+	if (device->n_holders)
+		qsort(device->holders, device->n_holders, sizeof(*device->holders), compare_holders);
+	while (n < device->n_holders && device->holders[n].bytes)
+		n++;
+	return n;
+}
+
+static cJSON *known_or_null(uint64_t number)
+{
+	return number ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+static cJSON *make_holder(const struct view *view, const struct tensor_device *device,
+			  const struct tensor_holder *holder)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "bytes", torsh_json_u64(holder->bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));
+	if (view->group == TENSORS_BY_STACK) {
+		torsh_json_set(object, "stack",
+			       torsh_parts_recorded_stack(device->process, holder->stack, view->reading->symbols,
+							  view->options->view));
+		return object;
+	}
+	torsh_json_set(object, "operator", torsh_json_text(holder->operator_name));
+	torsh_json_set(object, "module", torsh_json_text(holder->module));
+	torsh_json_set(object, "phase",
+		       torsh_json_text(holder->operator_name ? torsh_phase_names[holder->phase] : NULL));
+	return object;
+}
+
+static cJSON *make_device(const struct view *view, struct tensor_device *device)
+{
+	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	cJSON *object = torsh_json_object(), *list = torsh_json_list();
+	char name[32];
+
+	torsh_json_set(object, "pid", torsh_json_u64(device->process->pid));
+	torsh_json_set(object, "device", torsh_json_text(torsh_device_name(device->device, name)));
+	torsh_json_set(object, "peak_bytes", torsh_json_u64(device->peak_bytes));
+	torsh_json_set(object, "peak_blocks", torsh_json_u64(device->peak_blocks));
+	torsh_json_set(object, "at_ns", torsh_json_u64(device->peak_ns));
+	torsh_json_set(object, "allocated_peak_bytes", known_or_null(device->largest_allocated));
+	torsh_json_set(object, "reserved_peak_bytes", known_or_null(device->largest_reserved));
+	torsh_json_set(object, "allocated_then_bytes",
+		       device->largest_reserved ? torsh_json_u64(device->allocated_then) : torsh_json_text(NULL));
+	torsh_json_set(object, "held_bytes", torsh_json_u64(device->held_bytes));
+	torsh_json_set(object, "held_blocks", torsh_json_u64(device->held_blocks));
+	torsh_json_set(object, "allocs", torsh_json_u64(device->allocs));
+	torsh_json_set(object, "frees", torsh_json_u64(device->frees));
+	torsh_json_set(object, "unknown_frees", torsh_json_u64(device->unknown_frees));
+	torsh_json_set(object, "out_of_memory", torsh_json_u64(device->out_of_memory));
+	for (size_t i = 0; i < n; i++)
+		torsh_json_add(list, make_holder(view, device, &device->holders[i]));
+	torsh_json_set(object, "holders", list);
+	torsh_json_set(object, "omitted", torsh_json_u64(n_all - n));
+	return object;
+}
+
+static void print_json(const struct view *view)
+{
+	const struct reading *reading = view->reading;
+	struct json json;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "group", torsh_json_text(torsh_tensor_group_names[view->group]));
+	torsh_json_array(&json, "devices");
+	for (size_t i = 0; i < view->tensors.n; i++)
+		torsh_json_item(&json, make_device(view, &view->tensors.items[i]));
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+static void print_holder(const struct view *view, const struct tensor_device *device,
+			 const struct tensor_holder *holder)
+{
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	printf("  %10s  %5.1f%%  %-14s", torsh_size_human(holder->bytes, bytes),
+	       device->peak_bytes ? 100.0 * (double)holder->bytes / (double)device->peak_bytes : 0,
+	       torsh_text_blocks(holder->blocks, blocks));
+	if (view->group == TENSORS_BY_OPERATOR) {
+		printf("  %s%s%s%s%s\n", holder->operator_name ? holder->operator_name : "(in no operator)",
+		       holder->module ? " in " : "", holder->module ? holder->module : "",
+		       holder->operator_name ? ", " : "",
+		       holder->operator_name ? torsh_phase_names[holder->phase] : "");
+		return;
+	}
+	putchar('\n');
+	torsh_text_recorded_stack(stdout, device->process, holder->stack, view->reading->symbols, view->options->view);
+}
+
+static void print_device(const struct view *view, struct tensor_device *device)
+{
+	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[32];
+
+	putchar('\n');
+	torsh_text_heading(stdout, "%s of pid %" PRIu32 ": peak of tensors %s in %s, %s after the start",
+			   torsh_device_name(device->device, name), device->process->pid,
+			   torsh_size_exact(device->peak_bytes, bytes), torsh_text_blocks(device->peak_blocks, blocks),
+			   torsh_size_duration(device->peak_ns, other));
+	if (device->largest_reserved)
+		printf("most reserved: %s, of which %s were allocated then\n",
+		       torsh_size_exact(device->largest_reserved, bytes),
+		       torsh_size_human(device->allocated_then, other));
+	printf("%" PRIu64 " allocations; %s held at the end\n", device->allocs,
+	       torsh_size_exact(device->held_bytes, bytes));
+	if (device->unknown_frees)
+		printf("%" PRIu64 " frees of what was allocated before the recording began\n", device->unknown_frees);
+	if (device->out_of_memory)
+		printf("out of memory %" PRIu64 " times\n", device->out_of_memory);
+	for (size_t i = 0; i < n; i++)
+		print_holder(view, device, &device->holders[i]);
+	if (n < n_all)
+		printf("  ... and %zu more; --limit 0 shows all\n", n_all - n);
+}
+
+static void print_text(const struct view *view)
+{
+	const struct reading *reading = view->reading;
+
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	if (!view->tensors.n)
+		puts("No tensors were recorded.");
+	for (size_t i = 0; i < view->tensors.n; i++)
+		print_device(view, &view->tensors.items[i]);
+}
+
+int torsh_command_tensors(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct view view = {.reading = &reading, .options = &options};
+
+	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_tensors, &view.group, &options);
+	torsh_reading_open(&reading, &options);
+	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_tensors_collect(&view.tensors, view.group, reading.profile, reading.processes, reading.n_processes,
+			      &view.survey);
+	if (options.is_json)
+		print_json(&view);
+	else
+		print_text(&view);
+	torsh_tensors_free(&view.tensors);
+	torsh_survey_free(&view.survey);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Where exporters of a timeline write: a large buffer before a file, compressed on the way where that is wanted. Errors
+ * are kept and told at the end.
+ */
+#ifndef TORSH_EXPORT_SINK_H
+#define TORSH_EXPORT_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sink {
+	char *buffer;
+	size_t n;
+	FILE *file;
+	void *deflate; /* z_stream; NULL: not compressed */
+	int error; /* 0 or the first -errno */
+};
+
+#define SINK_BYTES (1u << 20)
+#define SINK_ROOM_MAX (1u << 16) /* that can be asked for at once */
+
+/* The file stays the caller's. */
+void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed);
+
+/* Write all that is left. Returns 0 or -errno. */
+int torsh_sink_close(struct sink *sink);
+
+void torsh_sink_flush(struct sink *sink);
+
+/* Room for n bytes, at most SINK_ROOM_MAX: what is written there counts with sink->n. */
+static inline char *torsh_sink_room(struct sink *sink, size_t n)
+{
+	if (sink->n + n > SINK_BYTES)
+		torsh_sink_flush(sink);
+	return sink->buffer + sink->n;
+}
+
+/* Any number of bytes. */
+void torsh_sink_put(struct sink *sink, const void *bytes, size_t n);
+
+static inline void torsh_sink_text(struct sink *sink, const char *text)
+{
+	torsh_sink_put(sink, text, strlen(text));
+}
+
+__attribute__((format(printf, 2, 3))) void torsh_sink_print(struct sink *sink, const char *format, ...);
+
+/* Digits of a number; at has room for 20. Returns their end. */
+char *torsh_digits(char *at, uint64_t number);
+
+/* Microseconds with three decimals of a time in ns; at has room for 24. Returns the end. */
+char *torsh_digits_us(char *at, uint64_t ns);
+
+#endif

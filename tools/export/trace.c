@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/trace.h. */
+#include "tools/export/trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/report/json.h"
+
+/* Forward calls are looked for among the latest of each process: a power of two. */
+#define FORWARD_CALLS 65536u
+
+struct process_forward {
+	const struct profile_process *process;
+	struct forward *items;
+};
+
+struct forward_calls {
+	struct process_forward *processes;
+	size_t n, n_room;
+};
+
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context)
+{
+	return torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
+				visitor, context, NULL);
+}
+
+uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)
+{
+	return thread < process->n_threads && process->threads[thread].tid ? process->threads[thread].tid
+									   : process->pid;
+}
+
+char *torsh_trace_escape(const char *text)
+{
+	cJSON *value = torsh_json_text(text ? text : "");
+	char *quoted = torsh_need(cJSON_PrintUnformatted(value)), *inside;
+	size_t n = strlen(quoted);
+
+	inside = torsh_need(strndup(quoted + 1, n - 2));
+	cJSON_free(quoted);
+	cJSON_Delete(value);
+	return inside;
+}
+
+bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number)
+{
+	switch (type) {
+	case PAYLOAD_U64:
+		*number = (double)payload;
+		return true;
+	case PAYLOAD_I64:
+		*number = (double)(int64_t)payload;
+		return true;
+	case PAYLOAD_F64:
+		memcpy(number, &payload, sizeof(*number));
+		return isfinite(*number);
+	default:
+		return false;
+	}
+}
+
+struct forward_calls *torsh_forward_create(void)
+{
+	return torsh_need(calloc(1, sizeof(struct forward_calls)));
+}
+
+void torsh_forward_destroy(struct forward_calls *calls)
+{
+	for (size_t i = 0; i < calls->n; i++)
+		free(calls->processes[i].items);
+	free(calls->processes);
+	free(calls);
+}
+
+static struct forward *find_slot(struct forward_calls *calls, const struct call *call)
+{
+	struct process_forward *of = calls->processes, *end = of + calls->n;
+
+	while (of < end && of->process != call->process)
+		of++;
+	if (of == end) {
+		calls->processes = torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
+		of = &calls->processes[calls->n++];
+		of->process = call->process;
+		of->items = torsh_need(calloc(FORWARD_CALLS, sizeof(*of->items)));
+	}
+	return &of->items[call->sequence & (FORWARD_CALLS - 1)];
+}
+
+/*
+ * The number of an operator is that of the next node that its thread makes. So the last operator with a number, before
+ * that node runs, is the one that made it.
+ */
+bool torsh_forward_add(struct forward_calls *calls, const struct call *call)
+{
+	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE ||
+	    call->phase == PHASE_BACKWARD || call->is_async)
+		return false;
+	*find_slot(calls, call) = (struct forward){.sequence = call->sequence,
+						   .start_ns = call->start_ns,
+						   .ordinal = call->ordinal,
+						   .thread = call->thread,
+						   .is_there = true};
+	return true;
+}
+
+bool torsh_forward_take(struct forward_calls *calls, const struct call *call, struct forward *forward)
+{
+	struct forward *slot;
+
+	if (call->kind != CALL_OPERATOR || call->scope != OP_BACKWARD || call->sequence == OP_NO_SEQUENCE ||
+	    call->is_async)
+		return false;
+	slot = find_slot(calls, call);
+	if (!slot->is_there || slot->sequence != call->sequence)
+		return false;
+	*forward = *slot;
+	slot->is_there = false;
+	return true;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Exports of the timeline: what a format's writer gets, and what writers have in common. Each goes over the timeline by
+ * itself and holds no more than its labels and the open calls.
+ */
+#ifndef TORSH_EXPORT_TRACE_H
+#define TORSH_EXPORT_TRACE_H
+
+#include "tools/export/sink.h"
+#include "tools/profile/survey.h"
+
+struct trace {
+	const struct profile *profile;
+	struct profile_process *const *processes;
+	size_t n_processes;
+	const struct survey *survey;
+	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
+	struct sink *sink; /* NULL where the format needs a path */
+	const char *path;
+};
+
+struct trace_format {
+	const char *name;
+	const char *ending; /* of files, with a dot */
+	bool is_binary;
+	bool needs_path; /* it writes more than one stream of bytes */
+	/* Returns 0 or -errno. */
+	int (*write)(struct trace *trace);
+};
+
+extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto;
+
+static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
+{
+	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
+}
+
+/* Go over the calls in the trace's processes. Returns 0 or -errno. */
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context);
+
+/* The id that the system gave a thread, or the pid where the row is not there. */
+uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);
+
+/* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
+char *torsh_trace_escape(const char *text);
+
+/* A number that JSON and viewers can take from a payload; false: there is none, or it is infinite or no number. */
+bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number);
+
+/* Where forward calls began, by sequence number: for arrows to their backward. */
+struct forward_calls;
+
+struct forward {
+	uint64_t sequence, start_ns, ordinal;
+	uint32_t thread;
+	bool is_there;
+};
+
+struct forward_calls *torsh_forward_create(void);
+void torsh_forward_destroy(struct forward_calls *calls);
+
+/* Remember a forward operator. Returns whether it is one. */
+bool torsh_forward_add(struct forward_calls *calls, const struct call *call);
+
+/* The forward call of a backward one, once. Returns false where there is none. */
+bool torsh_forward_take(struct forward_calls *calls, const struct call *call, struct forward *forward);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The calls of a timeline, rebuilt from their begins and ends: operators and ranges, modules among them, each with what
+ * is around it on its thread. One pass; what is held are the open calls.
+ *
+ * Calls of a thread nest. One that doesn't (it is ended by another thread, or outlives what was around it) is
+ * asynchronous: it stands on its own and is around nothing. That is known at its end only; who has to know it at its
+ * begin goes over the timeline twice and gives the second walk what the first one found (struct crossings).
+ * Ranges give way to operators, which C++ nests.
+ */
+#ifndef TORSH_PROFILE_CALLS_H
+#define TORSH_PROFILE_CALLS_H
+
+#include "tools/profile/timeline.h"
+
+enum call_kind { CALL_OPERATOR, CALL_RANGE };
+
+/* What a call is part of, by what is around it. */
+#define CALL_PHASES                 \
+	PHASE(FORWARD, forward)     \
+	PHASE(LOSS, loss)           \
+	PHASE(BACKWARD, backward)   \
+	PHASE(OPTIMIZER, optimizer) \
+	PHASE(DATA, data)
+
+enum call_phase {
+#define PHASE(NAME, name) PHASE_##NAME,
+	CALL_PHASES
+#undef PHASE
+		N_PHASES
+};
+
+extern const char *const torsh_phase_names[N_PHASES];
+
+/* What a name says about the call; bits. */
+enum name_trait {
+	NAME_BACKWARD = 1, /* a node of autograd */
+	NAME_OPTIMIZER = 2,
+	NAME_OPTIMIZER_STEP = 4,
+	NAME_DATA = 8,
+	NAME_LOSS = 16, /* a module that computes a loss */
+	NAME_PROFILER_STEP = 32,
+	NAME_SEEN = 128,
+};
+
+struct call {
+	const struct profile_process *process;
+	enum call_kind kind;
+	enum call_phase phase;
+	bool is_async;
+	bool is_cut; /* it was open when the recording ended */
+	bool is_module;
+	uint8_t traits; /* enum name_trait of its name */
+	uint32_t name, inputs, domain, category; /* labels */
+	uint32_t scope, flags, record, forward_thread; /* of an operator */
+	uint32_t source, color, payload_type; /* of a range */
+	uint64_t payload;
+	uint64_t sequence;
+	uint64_t range; /* number of a range that any thread may end */
+	uint32_t thread, end_thread; /* rows of the process's threads */
+	uint32_t stack;
+	uint32_t module; /* label of the innermost module around it; of backward: around the forward call. 0: none */
+	uint64_t start_ns, end_ns; /* end_ns only at the end */
+	uint64_t ordinal; /* which of the process's calls this is, from 0 */
+	struct call *outer; /* directly around it; NULL: none, or it is asynchronous */
+
+	/* Sums of the calls directly inside, of the same kind (operators; modules): at the end. */
+	uint64_t inner_ns;
+	uint32_t n_inner;
+	/* The visitor's own; what an operator's hold when it ends is added to those of the operator around it. */
+	uint64_t flops, flops_all; /* of all inside, and of itself */
+	uint64_t allocated_bytes, freed_bytes; /* by tensors, inside too */
+	uint64_t self_allocated_bytes, self_freed_bytes;
+	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
+	bool has_counted; /* around such a one */
+	void *own; /* whatever the visitor wants */
+};
+
+/* Calls whose begin and end don't nest, per process. */
+struct crossings;
+
+struct calls_visitor {
+	void (*begin)(void *context, struct call *call);
+	/* With end_ns, sums and outer set. */
+	void (*end)(void *context, struct call *call);
+	/* Every other event; innermost: the operator on its thread, or NULL. */
+	void (*event)(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost);
+}; /* each may be NULL */
+
+struct calls_counts {
+	uint64_t n_events, n_calls;
+	uint64_t n_cut; /* calls without an end */
+	uint64_t n_unmatched; /* ends without a call */
+	uint64_t n_too_deep; /* calls that were left out: more than 4096 were open on their thread */
+};
+
+/*
+ * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what doesn't nest, or NULL.
+ * counts may be NULL. Returns 0 or -errno.
+ */
+int torsh_calls_walk(const struct profile *profile, struct profile_process *const *processes, size_t n_processes,
+		     const struct crossings *known, struct crossings *found, const struct calls_visitor *visitor,
+		     void *context, struct calls_counts *counts);
+
+struct crossings *torsh_crossings_create(void);
+void torsh_crossings_destroy(struct crossings *crossings);
+
+/* The nearest operator around the call, or NULL. */
+struct call *torsh_call_outer_operator(const struct call *call);
+
+/* A call's name, never NULL. */
+const char *torsh_call_name(const struct call *call);
+
+#endif

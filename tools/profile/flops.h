@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Floating point operations of an operator, from its name and its inputs: analytic, nothing is measured. A multiply and
+ * an add are two. What each operator is worth is said in tools/profile/flops.def.
+ *
+ * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of some library. So an
+ * operator counts either where it begins, and nothing inside counts again, or only where nothing inside counted.
+ */
+#ifndef TORSH_PROFILE_FLOPS_H
+#define TORSH_PROFILE_FLOPS_H
+
+#include "tools/profile/inputs.h"
+
+enum flops_status {
+	FLOPS_NO_FORMULA, /* or its inputs are not what the formula needs */
+	FLOPS_NONE, /* it moves, makes or describes data */
+	FLOPS_COUNTED,
+};
+
+enum flops_place {
+	FLOPS_HERE, /* counts; what is inside doesn't */
+	FLOPS_AT_LEAF, /* counts where nothing inside did */
+};
+
+struct flops {
+	enum flops_status status;
+	enum flops_place place;
+	uint64_t counter; /* what PyTorch's FlopCounterMode counts for it, 0: it doesn't know the operator */
+	uint64_t all;
+};
+
+/* name: "aten::mm". inputs: those of this call. Sums that don't fit stay at UINT64_MAX. */
+struct flops torsh_flops_of(const char *name, const struct inputs *inputs);
+
+#endif

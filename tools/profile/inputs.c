@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/inputs.h. */
+#include "tools/profile/inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_end(char c)
+{
+	return !c || c == ';' || c == ',' || c == '}';
+}
+
+/* "1,2,3" up to the closing character. Returns what follows it, or NULL. */
+static const char *parse_numbers(const char *at, char closing, int64_t *numbers, uint32_t *n)
+{
+	*n = 0;
+	if (*at == closing)
+		return at + 1;
+	for (;;) {
+		char *end;
+
+		errno = 0;
+		if (*n == INPUT_DIMS_MAX)
+			return NULL;
+		numbers[*n] = strtoll(at, &end, 10);
+		if (end == at || errno)
+			return NULL;
+		++*n;
+		if (*end == closing)
+			return end + 1;
+		if (*end != ',')
+			return NULL;
+		at = end + 1;
+	}
+}
+
+/* "float32[2,3](1,2)@cuda:0"; at is its '['. */
+static const char *parse_tensor(struct input *input, const char *at)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_?";
+	uint32_t n_strides;
+
+	input->kind = INPUT_TENSOR;
+	input->n_type = (size_t)(at - input->text);
+	if (strspn(input->text, letters) != input->n_type)
+		return NULL;
+	at = parse_numbers(at + 1, ']', input->dims, &input->n_dims);
+	if (at && *at == '(') {
+		input->has_strides = true;
+		at = parse_numbers(at + 1, ')', input->strides, &n_strides);
+		if (at && n_strides != input->n_dims)
+			return NULL;
+	}
+	if (at && *at == '@')
+		at += strcspn(at, ";,}");
+	return at;
+}
+
+static const char *parse_number(struct input *input, const char *at)
+{
+	size_t n = strcspn(at, ";,}");
+	char *end;
+
+	errno = 0;
+	/* No blanks before it, which the functions below would pass over. */
+	if (!strspn(at, "+-.0123456789in"))
+		return NULL;
+	if (strcspn(at, ".eEni") < n) {
+		input->kind = INPUT_DOUBLE;
+		input->number = strtod(at, &end);
+	} else {
+		input->kind = INPUT_INTEGER;
+		input->integer = strtoll(at, &end, 10);
+		input->number = (double)input->integer;
+	}
+	/* A double may be too small to be told from 0; a whole number has to fit. */
+	return end == at + n && n && !(errno && input->kind == INPUT_INTEGER) ? end : NULL;
+}
+
+static bool is_word(const char *at, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(at, word, n) == 0 && is_end(at[n]);
+}
+
+static const char *parse_plain(struct input *input, const char *at)
+{
+	static const struct {
+		const char *text;
+		enum input_kind kind;
+		int64_t integer;
+	} words[] = {{"?", INPUT_UNDEFINED, 0},
+		     {"-", INPUT_NONE, 0},
+		     {"_", INPUT_OTHER, 0},
+		     {"true", INPUT_BOOL, 1},
+		     {"false", INPUT_BOOL, 0}};
+	size_t n = strcspn(at, "[;,}");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (is_word(at, words[i].text)) {
+			input->kind = words[i].kind;
+			input->integer = words[i].integer;
+			return at + strlen(words[i].text);
+		}
+	}
+	return at[n] == '[' ? parse_tensor(input, at + n) : parse_number(input, at);
+}
+
+/* The next item of the array, or NULL when it is full. */
+static struct input *add_item(struct inputs *inputs, const char *at)
+{
+	struct input *input;
+
+	if (inputs->n_items == INPUTS_MAX)
+		return NULL;
+	input = &inputs->items[inputs->n_items++];
+	*input = (struct input){.text = at};
+	return input;
+}
+
+static const char *parse_item(struct inputs *inputs, const char *at)
+{
+	struct input *input = add_item(inputs, at);
+
+	if (!input)
+		return NULL;
+	at = parse_plain(input, at);
+	if (at)
+		input->n_text = (size_t)(at - input->text);
+	return at;
+}
+
+/* "{a,b}"; lists hold no lists. */
+static const char *parse_list(struct inputs *inputs, const char *at)
+{
+	struct input *list = add_item(inputs, at);
+
+	if (!list)
+		return NULL;
+	list->kind = INPUT_LIST;
+	for (at++; at && *at != '}';) {
+		at = parse_item(inputs, at);
+		list->n_items += at != NULL;
+		if (at && *at == ',' && at[1] != '}')
+			at++;
+		else if (at && *at != '}')
+			return NULL;
+	}
+	if (!at)
+		return NULL;
+	list->n_text = (size_t)(at + 1 - list->text);
+	return at + 1;
+}
+
+void torsh_inputs_parse(struct inputs *inputs, const char *text)
+{
+	inputs->n = inputs->n_items = 0;
+	inputs->is_whole = false;
+	if (!text || !*text)
+		return;
+	if (strcmp(text, "()") == 0) {
+		inputs->is_whole = true;
+		return;
+	}
+	for (const char *at = text;;) {
+		uint32_t item = inputs->n_items;
+
+		at = *at == '{' ? parse_list(inputs, at) : parse_item(inputs, at);
+		if (!at)
+			return;
+		inputs->at[inputs->n++] = item;
+		if (!*at)
+			break;
+		if (*at++ != ';')
+			return;
+	}
+	inputs->is_whole = true;
+}
+
+const struct input *torsh_inputs_get(const struct inputs *inputs, uint32_t i)
+{
+	return i < inputs->n ? &inputs->items[inputs->at[i]] : NULL;
+}
+
+uint64_t torsh_input_elements(const struct input *tensor)
+{
+	uint64_t n = 1;
+
+	if (tensor->kind != INPUT_TENSOR)
+		return 0;
+	for (uint32_t i = 0; i < tensor->n_dims; i++) {
+		if (tensor->dims[i] < 0 || __builtin_mul_overflow(n, (uint64_t)tensor->dims[i], &n))
+			return 0;
+	}
+	return n;
+}

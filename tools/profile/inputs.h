@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The inputs of an operator, out of the text that op_begin.inputs names (agent/wire/PROTOCOL.md): tensors with type,
+ * sizes and strides; numbers; lists of these. The text comes from a file that anybody may have written.
+ */
+#ifndef TORSH_PROFILE_INPUTS_H
+#define TORSH_PROFILE_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INPUTS_MAX 256 /* items of lists included; more are not taken */
+#define INPUT_DIMS_MAX 12
+
+enum input_kind {
+	INPUT_TENSOR,
+	INPUT_UNDEFINED, /* a tensor that isn't there */
+	INPUT_LIST,
+	INPUT_INTEGER,
+	INPUT_DOUBLE,
+	INPUT_BOOL,
+	INPUT_NONE,
+	INPUT_OTHER,
+};
+
+struct input {
+	enum input_kind kind;
+	const char *text; /* as it stands there; not terminated */
+	size_t n_text;
+	uint32_t n_items; /* INPUT_LIST: so many of the items that follow belong to it */
+	/* INPUT_TENSOR; has_strides: it is not contiguous */
+	size_t n_type; /* of text: the name of the type */
+	uint32_t n_dims;
+	bool has_strides;
+	int64_t dims[INPUT_DIMS_MAX], strides[INPUT_DIMS_MAX];
+	/* INPUT_INTEGER, INPUT_BOOL, INPUT_DOUBLE */
+	int64_t integer;
+	double number;
+};
+
+struct inputs {
+	struct input items[INPUTS_MAX];
+	uint32_t n_items;
+	uint32_t n; /* inputs of the operator: items that are in no list */
+	uint32_t at[INPUTS_MAX]; /* which item each of them is */
+	bool is_whole; /* false: there were more than are taken, or the text is no list of inputs */
+};
+
+/* Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false. */
+void torsh_inputs_parse(struct inputs *inputs, const char *text);
+
+/* Input i, or NULL where there are fewer. */
+const struct input *torsh_inputs_get(const struct inputs *inputs, uint32_t i);
+
+/* Elements of a tensor; 0 where it has none or their number can't be. */
+uint64_t torsh_input_elements(const struct input *tensor);
+
+#endif

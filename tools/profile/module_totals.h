@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What each nn.Module took: its calls, and the operators that belong to it, those of backward among them. */
+#ifndef TORSH_PROFILE_MODULE_TOTALS_H
+#define TORSH_PROFILE_MODULE_TOTALS_H
+
+#include "tools/profile/operators.h"
+
+struct module_total {
+	char *name; /* "path:Class"; "": operators that are in no module */
+	uint64_t calls;
+	uint64_t total_ns, self_ns; /* of its calls; self without the modules inside */
+	/* Of the operators that are in it and in no module inside: */
+	uint64_t operators, operators_ns, backward_ns;
+	uint64_t flops, flops_all;
+	uint64_t allocated_bytes;
+	/* With the modules whose path begins with its own: */
+	uint64_t whole_flops, whole_flops_all;
+};
+
+struct module_totals {
+	struct module_total *items;
+	size_t n, n_room;
+};
+
+void torsh_module_totals_collect(struct module_totals *totals, const struct profile *profile,
+				 struct profile_process *const *processes, size_t n_processes,
+				 const struct survey *survey);
+void torsh_module_totals_free(struct module_totals *totals);
+
+#endif

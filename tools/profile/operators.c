@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/operators.h. */
+#include "tools/profile/operators.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/writer/key_index.h"
+
+const char *const torsh_operator_group_names[N_OPERATOR_GROUPS] = {
+#define GROUP(NAME, name, text) #name,
+	OPERATOR_GROUPS
+#undef GROUP
+};
+
+/* A key as text, the same in all processes. */
+struct known_key {
+	char *text;
+	size_t item;
+};
+
+struct process_keys {
+	const struct profile_process *process;
+	const struct steps *steps;
+	struct key_index index; /* by numbers of this process: index of items */
+	struct key_index unknown; /* by name */
+};
+
+struct collector {
+	struct operators *operators;
+	const struct operators_wish *wish;
+	struct flops_book *book;
+	struct process_keys *keys;
+	size_t n_keys;
+	struct process_keys *last;
+	void *known, *known_unknown; /* trees of struct known_key */
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(((const struct known_key *)a)->text, ((const struct known_key *)b)->text);
+}
+
+static void free_key(void *key)
+{
+	free(((struct known_key *)key)->text);
+	free(key);
+}
+
+/* The item of a text, which is freed; *n_items becomes that of the next where it is new. */
+static size_t item_of(void **tree, char *text, size_t n_items, bool *is_new)
+{
+	struct known_key *key = torsh_need(malloc(sizeof(*key))), **found;
+
+	*key = (struct known_key){.text = text, .item = n_items};
+	found = torsh_need(tsearch(key, tree, compare_keys));
+	*is_new = *found == key;
+	if (!*is_new)
+		free_key(key);
+	return (*found)->item;
+}
+
+static struct process_keys *find_keys(struct collector *collector, const struct profile_process *process)
+{
+	if (collector->last && collector->last->process == process)
+		return collector->last;
+	for (size_t i = 0; i < collector->n_keys; i++) {
+		if (collector->keys[i].process == process)
+			return collector->last = &collector->keys[i];
+	}
+	return NULL;
+}
+
+static const char *text_of(const struct profile_process *process, uint32_t label)
+{
+	const char *text = torsh_timeline_label(process, label);
+
+	return text ? text : "";
+}
+
+/* What tells calls of a process apart: two numbers. */
+static uint64_t key_of(const struct process_keys *keys, const struct call *call, enum operator_group group)
+{
+	uint64_t name = (uint64_t)call->name << 32;
+
+	switch (group) {
+	case OPERATORS_BY_NAME:
+		return name + 1;
+	case OPERATORS_BY_SHAPE:
+		return (name | call->inputs) + 1;
+	case OPERATORS_BY_STACK:
+		return (name | (call->flags & OP_HAS_STACK ? call->stack : 0)) + 1;
+	case OPERATORS_BY_MODULE:
+		return (uint64_t)call->module + 1;
+	case OPERATORS_BY_PHASE:
+		return (uint64_t)call->phase + 1;
+	default:
+		/* STEP_NONE becomes 1. */
+		return torsh_steps_at(keys->steps, call->start_ns) + 2;
+	}
+}
+
+/* The same for all processes. Stacks are a process's own. */
+static char *key_text(const struct call *call, enum operator_group group, const struct step *step)
+{
+	const struct profile_process *process = call->process;
+
+	switch (group) {
+	case OPERATORS_BY_NAME:
+		return torsh_need_text("%s", torsh_call_name(call));
+	case OPERATORS_BY_SHAPE:
+		return torsh_need_text("%s\n%s", torsh_call_name(call), text_of(process, call->inputs));
+	case OPERATORS_BY_STACK:
+		return torsh_need_text("%s\n%u\n%u", torsh_call_name(call), process->number,
+				       call->flags & OP_HAS_STACK ? call->stack : 0);
+	case OPERATORS_BY_MODULE:
+		return torsh_need_text("%s", text_of(process, call->module));
+	case OPERATORS_BY_PHASE:
+		return torsh_need_text("%s", torsh_phase_names[call->phase]);
+	default:
+		return step ? torsh_need_text("%llu", (unsigned long long)step->number) : torsh_need_text("-");
+	}
+}
+
+static void fill_total(struct operator_total *total, const struct call *call, enum operator_group group,
+		       const struct step *step)
+{
+	const char *name = group == OPERATORS_BY_MODULE	 ? text_of(call->process, call->module)
+			   : group == OPERATORS_BY_PHASE ? torsh_phase_names[call->phase]
+			   : group == OPERATORS_BY_STEP	 ? (step ? "step" : NULL)
+							 : torsh_call_name(call);
+
+	total->process = call->process;
+	total->name = name ? torsh_need(strdup(name)) : NULL;
+	total->min_ns = UINT64_MAX;
+	if (group == OPERATORS_BY_SHAPE)
+		total->inputs = torsh_need(strdup(text_of(call->process, call->inputs)));
+	if (group == OPERATORS_BY_STACK && call->flags & OP_HAS_STACK)
+		total->stack = call->stack;
+	if (step)
+		total->step = step->number;
+}
+
+/* The place of a call's total; made where it is the first. */
+static size_t place_of(struct collector *collector, struct process_keys *keys, const struct call *call)
+{
+	struct operators *operators = collector->operators;
+	enum operator_group group = operators->group;
+	uint64_t key = key_of(keys, call, group);
+	struct key_slot *slot = torsh_key_index_find(&keys->index, key);
+	const struct step *step = NULL;
+	bool is_new;
+	size_t item;
+
+	if (slot->key)
+		return slot->number;
+	if (group == OPERATORS_BY_STEP && key > 1)
+		step = &keys->steps->items[key - 2];
+	item = item_of(&collector->known, key_text(call, group, step), operators->n, &is_new);
+	if (is_new) {
+		operators->items =
+			torsh_need_room(operators->items, operators->n, &operators->n_room, sizeof(*operators->items));
+		fill_total(&operators->items[operators->n++], call, group, step);
+	}
+	torsh_key_index_fill(&keys->index, slot, key, (uint32_t)item);
+	return item;
+}
+
+static void count_unknown(struct collector *collector, struct process_keys *keys, const struct call *call)
+{
+	struct operators *operators = collector->operators;
+	uint64_t key = (uint64_t)call->name + 1;
+	struct key_slot *slot = torsh_key_index_find(&keys->unknown, key);
+	bool is_new = false;
+	size_t item = slot->number;
+
+	if (!slot->key) {
+		item = item_of(&collector->known_unknown, torsh_need(strdup(torsh_call_name(call))),
+			       operators->n_unknown, &is_new);
+		torsh_key_index_fill(&keys->unknown, slot, key, (uint32_t)item);
+	}
+	if (is_new) {
+		operators->unknown = torsh_need_room(operators->unknown, operators->n_unknown, &operators->unknown_room,
+						     sizeof(*operators->unknown));
+		operators->unknown[operators->n_unknown++].name = torsh_need(strdup(torsh_call_name(call)));
+	}
+	operators->unknown[item].calls++;
+}
+
+static bool is_wanted(const struct collector *collector, const struct call *call)
+{
+	const struct profile_process *process = call->process;
+
+	if (call->kind != CALL_OPERATOR)
+		return false;
+	return !collector->wish->has_thread ||
+	       (call->thread < process->n_threads && process->threads[call->thread].tid == collector->wish->tid);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	if (call->kind == CALL_OPERATOR)
+		torsh_flops_book_begin(collector->book, call);
+}
+
+/* Names count as often as they are called; of other keys the outermost call is the whole. */
+static bool is_inside_its_own(struct collector *collector, struct process_keys *keys, const struct call *call,
+			      size_t place)
+{
+	const struct call *outer = torsh_call_outer_operator(call);
+
+	return collector->operators->group >= OPERATORS_BY_MODULE && outer && place_of(collector, keys, outer) == place;
+}
+
+/* What is inside has been added to the call; what it did itself is the rest. */
+static void add_call(struct collector *collector, struct process_keys *keys, struct call *call, const struct flops *own)
+{
+	size_t place = place_of(collector, keys, call);
+	bool is_inside = is_inside_its_own(collector, keys, call, place);
+	struct operator_total *total = &collector->operators->items[place];
+	uint64_t duration_ns = call->end_ns - call->start_ns;
+	uint64_t self_ns = duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0;
+
+	total->calls++;
+	total->self_cpu_ns += self_ns;
+	total->min_ns = duration_ns < total->min_ns ? duration_ns : total->min_ns;
+	total->max_ns = duration_ns > total->max_ns ? duration_ns : total->max_ns;
+	torsh_histogram_add(&total->durations, duration_ns);
+	total->self_allocated_bytes += call->self_allocated_bytes;
+	total->self_freed_bytes += call->self_freed_bytes;
+	total->self_flops += own->counter;
+	total->self_flops_all += own->all;
+	total->has_flops = total->has_flops || call->has_counted || own->status == FLOPS_NONE;
+	collector->operators->calls++;
+	collector->operators->self_cpu_ns += self_ns;
+	collector->operators->flops += own->counter;
+	collector->operators->flops_all += own->all;
+	if (is_inside)
+		return;
+	total->cpu_ns += duration_ns;
+	total->allocated_bytes += call->allocated_bytes;
+	total->freed_bytes += call->freed_bytes;
+	total->flops += call->flops;
+	total->flops_all += call->flops_all;
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct collector *collector = context;
+	struct process_keys *keys;
+	struct flops own;
+
+	if (call->kind != CALL_OPERATOR)
+		return;
+	own = torsh_flops_book_end(collector->book, call);
+	if (!is_wanted(collector, call))
+		return;
+	keys = find_keys(collector, call->process);
+	if (own.status == FLOPS_NO_FORMULA) {
+		count_unknown(collector, keys, call);
+		collector->operators->calls_without_inputs += !call->inputs;
+	}
+	add_call(collector, keys, call, &own);
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+
+	(void)context;
+	(void)process;
+	if (event->event.id != EVENT_TENSOR || !innermost)
+		return;
+	if (tensor->is_free) {
+		innermost->freed_bytes += tensor->bytes;
+		innermost->self_freed_bytes += tensor->bytes;
+	} else {
+		innermost->allocated_bytes += tensor->bytes;
+		innermost->self_allocated_bytes += tensor->bytes;
+	}
+}
+
+void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
+			     const struct profile *profile, struct profile_process *const *processes,
+			     size_t n_processes, const struct survey *survey)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
+	int rc;
+
+	*operators = (struct operators){.group = wish->group};
+	collector.book = torsh_flops_book_create();
+	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
+	for (size_t i = 0; i < n_processes; i++) {
+		collector.keys[i].process = processes[i];
+		collector.keys[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		torsh_key_index_create(&collector.keys[i].index);
+		torsh_key_index_create(&collector.keys[i].unknown);
+	}
+	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
+	if (rc < 0)
+		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	for (size_t i = 0; i < n_processes; i++) {
+		torsh_key_index_destroy(&collector.keys[i].index);
+		torsh_key_index_destroy(&collector.keys[i].unknown);
+	}
+	free(collector.keys);
+	tdestroy(collector.known, free_key);
+	tdestroy(collector.known_unknown, free_key);
+	torsh_flops_book_destroy(collector.book);
+}
+
+void torsh_operators_free(struct operators *operators)
+{
+	for (size_t i = 0; i < operators->n; i++) {
+		free(operators->items[i].name);
+		free(operators->items[i].inputs);
+		torsh_histogram_free(&operators->items[i].durations);
+	}
+	for (size_t i = 0; i < operators->n_unknown; i++)
+		free(operators->unknown[i].name);
+	free(operators->items);
+	free(operators->unknown);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Totals of operators: time, memory and FLOPs of all calls that have a key in common. One pass over the timeline after a
+ * survey; what is held are the keys and the open calls.
+ */
+#ifndef TORSH_PROFILE_OPERATORS_H
+#define TORSH_PROFILE_OPERATORS_H
+
+#include "tools/profile/flops.h"
+#include "tools/profile/histogram.h"
+#include "tools/profile/survey.h"
+
+/* GROUP(NAME, name, what calls have in common) */
+#define OPERATOR_GROUPS                                                         \
+	GROUP(NAME, name, "the operator's name")                                \
+	GROUP(SHAPE, shape, "name and inputs")                                  \
+	GROUP(STACK, stack, "name and stack")                                   \
+	GROUP(MODULE, module, "the module around; of backward: around forward") \
+	GROUP(PHASE, phase, "forward, loss, backward, optimizer or data")       \
+	GROUP(STEP, step, "the step in which they began")
+
+enum operator_group {
+#define GROUP(NAME, name, text) OPERATORS_BY_##NAME,
+	OPERATOR_GROUPS
+#undef GROUP
+		N_OPERATOR_GROUPS
+};
+
+extern const char *const torsh_operator_group_names[N_OPERATOR_GROUPS];
+
+struct operator_total {
+	const struct profile_process *process; /* of the first call */
+	char *name; /* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
+	char *inputs; /* by SHAPE */
+	uint32_t stack; /* by STACK */
+	uint64_t step; /* by STEP: its number */
+	uint64_t calls;
+	uint64_t cpu_ns; /* inside of other calls with this key they don't count again, unless the key is a name */
+	uint64_t self_cpu_ns;
+	uint64_t min_ns, max_ns;
+	uint64_t allocated_bytes, freed_bytes, self_allocated_bytes, self_freed_bytes;
+	uint64_t flops, flops_all; /* where has_flops: of these calls and what is inside */
+	uint64_t self_flops, self_flops_all;
+	bool has_flops; /* some call has a formula, or something inside has */
+	struct histogram durations;
+};
+
+/* An operator inside of which nothing is, and of which nobody knows what it computes. */
+struct operator_unknown {
+	char *name;
+	uint64_t calls;
+};
+
+struct operators {
+	enum operator_group group;
+	struct operator_total *items;
+	size_t n, n_room;
+	struct operator_unknown *unknown;
+	size_t n_unknown, unknown_room;
+	uint64_t calls, self_cpu_ns; /* of all */
+	uint64_t flops, flops_all;
+	uint64_t calls_without_inputs; /* whose FLOPs can't be known */
+};
+
+struct operators_wish {
+	enum operator_group group;
+	bool has_thread;
+	uint32_t tid; /* of the calls that count */
+};
+
+/* Add up the calls of these processes. */
+void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
+			     const struct profile *profile, struct profile_process *const *processes,
+			     size_t n_processes, const struct survey *survey);
+void torsh_operators_free(struct operators *operators);
+
+/*
+ * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called with every operator
+ * before anything else is done with it; they fill call->flops, flops_all, is_counted and has_counted.
+ */
+struct flops_book;
+
+struct flops_book *torsh_flops_book_create(void);
+void torsh_flops_book_destroy(struct flops_book *book);
+void torsh_flops_book_begin(struct flops_book *book, struct call *call);
+/* Returns what the operator itself was worth, or that nobody knows. */
+struct flops torsh_flops_book_end(struct flops_book *book, struct call *call);
+
+#endif

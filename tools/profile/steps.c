@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/steps.h. */
+#include "tools/profile/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+#define SEQUENCE_MAX 65536u /* outermost operators of a thread that are remembered, the last ones */
+#define SEQUENCE_THREADS 16u
+#define PERIODS_MIN 3u /* so often a sequence repeats itself, or it is chance */
+#define DIFFERENT_PERCENT 5u /* of a period's operators may be others */
+
+const char *const torsh_step_rule_names[N_STEP_RULES] = {
+#define RULE(NAME, name, text) #name,
+	STEP_RULES
+#undef RULE
+};
+
+const char *const torsh_step_rule_texts[N_STEP_RULES] = {
+#define RULE(NAME, name, text) text,
+	STEP_RULES
+#undef RULE
+};
+
+/* A moment that may bound steps, or the span of something. */
+struct moment {
+	uint64_t start_ns, end_ns, number;
+	uint32_t name;
+};
+
+struct moments {
+	struct moment *items;
+	size_t n, n_room;
+};
+
+struct place {
+	uint64_t at_ns;
+	uint32_t name;
+};
+
+/* The last outermost operators of a thread, in a ring. */
+struct sequence {
+	uint32_t thread;
+	struct place *places;
+	uint64_t n; /* ever */
+};
+
+struct step_finder {
+	struct moments user, profiler, optimizer, data, backward;
+	bool has_start, has_module_start, is_backward;
+	uint64_t start_ns, module_start_ns; /* of the first operator; of the first module or batch */
+	struct sequence sequences[SEQUENCE_THREADS];
+	size_t n_sequences;
+};
+
+struct step_finder *torsh_step_finder_create(void)
+{
+	return torsh_need(calloc(1, sizeof(struct step_finder)));
+}
+
+void torsh_step_finder_destroy(struct step_finder *finder)
+{
+	free(finder->user.items);
+	free(finder->profiler.items);
+	free(finder->optimizer.items);
+	free(finder->data.items);
+	free(finder->backward.items);
+	for (size_t i = 0; i < finder->n_sequences; i++)
+		free(finder->sequences[i].places);
+	free(finder);
+}
+
+static void add_moment(struct moments *moments, struct moment moment)
+{
+	moments->items = torsh_need_room(moments->items, moments->n, &moments->n_room, sizeof(moment));
+	moments->items[moments->n++] = moment;
+}
+
+static void add_place(struct step_finder *finder, const struct call *call)
+{
+	struct sequence *sequence = finder->sequences, *end = sequence + finder->n_sequences;
+
+	while (sequence < end && sequence->thread != call->thread)
+		sequence++;
+	if (sequence == end) {
+		if (finder->n_sequences == SEQUENCE_THREADS)
+			return;
+		finder->n_sequences++;
+		sequence->thread = call->thread;
+		sequence->places = torsh_need(calloc(SEQUENCE_MAX, sizeof(*sequence->places)));
+	}
+	sequence->places[sequence->n++ % SEQUENCE_MAX] = (struct place){.at_ns = call->start_ns, .name = call->name};
+}
+
+void torsh_step_finder_begin(struct step_finder *finder, const struct call *call)
+{
+	bool is_backward = call->phase == PHASE_BACKWARD;
+
+	if (!finder->has_module_start && (call->is_module || call->traits & NAME_DATA)) {
+		finder->has_module_start = true;
+		finder->module_start_ns = call->start_ns;
+	}
+	if (call->kind != CALL_OPERATOR)
+		return;
+	if (!finder->has_start) {
+		finder->has_start = true;
+		finder->start_ns = call->start_ns;
+	}
+	if (call->traits & NAME_DATA)
+		add_moment(&finder->data, (struct moment){.start_ns = call->start_ns});
+	if (is_backward && !finder->is_backward)
+		add_moment(&finder->backward, (struct moment){.start_ns = call->start_ns});
+	/* What runs beside it, such as a scope around all of the step, doesn't end a backward pass. */
+	if (is_backward || call->scope == OP_FUNCTION)
+		finder->is_backward = is_backward;
+	if (call->scope != OP_USER &&
+	    (!torsh_call_outer_operator(call) || torsh_call_outer_operator(call)->scope == OP_USER))
+		add_place(finder, call);
+}
+
+void torsh_step_finder_end(struct step_finder *finder, const struct call *call)
+{
+	struct moment moment = {.start_ns = call->start_ns, .end_ns = call->end_ns, .name = call->name};
+
+	if (call->traits & NAME_PROFILER_STEP) {
+		moment.number = strtoull(strchr(torsh_call_name(call), '#') + 1, NULL, 10);
+		add_moment(&finder->profiler, moment);
+	}
+	if (call->traits & NAME_OPTIMIZER_STEP)
+		add_moment(&finder->optimizer, moment);
+}
+
+void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event)
+{
+	struct moment moment = {.start_ns = event->at_ns};
+
+	if (event->event.id != EVENT_STEP)
+		return;
+	moment.number = event->event.step.number == UINT64_MAX ? finder->user.n : event->event.step.number;
+	add_moment(&finder->user, moment);
+}
+
+static void add_step(struct steps *steps, uint64_t number, uint64_t start_ns, uint64_t end_ns)
+{
+	struct step step = {.number = number, .start_ns = start_ns, .end_ns = end_ns};
+
+	/* Spans of several threads may overlap: the first counts. */
+	if (steps->n && start_ns < steps->items[steps->n - 1].end_ns)
+		step.start_ns = steps->items[steps->n - 1].end_ns;
+	if (step.end_ns < step.start_ns)
+		return;
+	steps->items = torsh_need_room(steps->items, steps->n, &steps->n_room, sizeof(step));
+	steps->items[steps->n++] = step;
+}
+
+/* From each moment to the next. */
+static void step_between(struct steps *steps, const struct moments *moments, bool has_numbers, uint64_t last_ns)
+{
+	for (size_t i = 0; i < moments->n; i++) {
+		uint64_t end_ns = i + 1 < moments->n ? moments->items[i + 1].start_ns : last_ns;
+
+		add_step(steps, has_numbers ? moments->items[i].number : i, moments->items[i].start_ns, end_ns);
+	}
+}
+
+/* Of several optimizers the one that steps most often, of equal ones the first. */
+static uint32_t choose_optimizer(const struct moments *moments)
+{
+	size_t n_most = 0;
+	uint32_t chosen = 0;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		size_t n = 0;
+
+		if (moments->items[i].name == chosen)
+			continue;
+		for (size_t k = i; k < moments->n; k++)
+			n += moments->items[k].name == moments->items[i].name;
+		if (n > n_most) {
+			n_most = n;
+			chosen = moments->items[i].name;
+		}
+		/* With so many left none can be ahead of it. */
+		if (n_most >= moments->n - i)
+			break;
+	}
+	return chosen;
+}
+
+static void step_by_optimizer(const struct step_finder *finder, struct steps *steps)
+{
+	const struct moments *moments = &finder->optimizer;
+	uint32_t optimizer = choose_optimizer(moments);
+	uint64_t start_ns = finder->has_module_start ? finder->module_start_ns : finder->start_ns;
+
+	for (size_t i = 0; i < moments->n; i++) {
+		if (moments->items[i].name != optimizer)
+			continue;
+		if (moments->items[i].end_ns > start_ns)
+			add_step(steps, steps->n, start_ns, moments->items[i].end_ns);
+		start_ns = moments->items[i].end_ns;
+	}
+}
+
+/* ---- a sequence that repeats itself ------------------------------------------------------------------------------- */
+
+/* The places of a ring, in the order of time; the caller's. */
+static struct place *copy_places(const struct sequence *sequence, size_t *n)
+{
+	struct place *places;
+	size_t first = sequence->n > SEQUENCE_MAX ? sequence->n % SEQUENCE_MAX : 0;
+
+	*n = sequence->n > SEQUENCE_MAX ? SEQUENCE_MAX : sequence->n;
+	places = torsh_need_items(NULL, 0, *n, sizeof(*places));
+	for (size_t i = 0; i < *n; i++)
+		places[i] = sequence->places[(first + i) % SEQUENCE_MAX];
+	return places;
+}
+
+/* Do at most `n_most` of the first n differ from those `period` later? */
+static bool is_alike(const struct place *places, size_t n, size_t period, size_t n_most)
+{
+	size_t n_different = 0;
+
+	for (size_t i = 0; i < n && n_different <= n_most; i++)
+		n_different += places[i].name != places[i + period].name;
+	return n_different <= n_most;
+}
+
+/* The shortest period of the last half, or 0. The first half may be warming up. */
+static size_t find_period(const struct place *places, size_t n)
+{
+	places += n / 2;
+	n -= n / 2;
+	for (size_t period = 1; period * PERIODS_MIN <= n; period++) {
+		if (is_alike(places, n - period, period, (n - period) * DIFFERENT_PERCENT / 100))
+			return period;
+	}
+	return 0;
+}
+
+static void step_by_period(const struct step_finder *finder, uint64_t last_ns, struct steps *steps)
+{
+	const struct sequence *longest = finder->sequences;
+	struct place *places;
+	size_t n, period, first;
+
+	for (size_t i = 1; i < finder->n_sequences; i++)
+		longest = finder->sequences[i].n > longest->n ? &finder->sequences[i] : longest;
+	if (!finder->n_sequences)
+		return;
+	places = copy_places(longest, &n);
+	period = find_period(places, n);
+	/* Backwards from the end, as long as each is like the one behind it. */
+	first = period ? n - period : n;
+	while (period && first >= period &&
+	       is_alike(places + first - period, period, period, period * DIFFERENT_PERCENT / 100))
+		first -= period;
+	for (; period && first < n; first += period)
+		add_step(steps, steps->n, places[first].at_ns,
+			 first + period < n ? places[first + period].at_ns : last_ns);
+	free(places);
+}
+
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, struct steps *steps)
+{
+	*steps = (struct steps){0};
+	if (finder->user.n) {
+		steps->rule = STEPS_BY_USER;
+		step_between(steps, &finder->user, true, last_ns);
+	} else if (finder->profiler.n) {
+		steps->rule = STEPS_BY_PROFILER;
+		for (size_t i = 0; i < finder->profiler.n; i++)
+			add_step(steps, finder->profiler.items[i].number, finder->profiler.items[i].start_ns,
+				 finder->profiler.items[i].end_ns);
+	} else if (finder->optimizer.n) {
+		steps->rule = STEPS_BY_OPTIMIZER;
+		step_by_optimizer(finder, steps);
+	} else if (finder->data.n > 1) {
+		steps->rule = STEPS_BY_DATALOADER;
+		step_between(steps, &finder->data, false, last_ns);
+	} else if (finder->backward.n > 1) {
+		steps->rule = STEPS_BY_BACKWARD;
+		step_between(steps, &finder->backward, false, last_ns);
+	} else {
+		step_by_period(finder, last_ns, steps);
+		steps->rule = steps->n ? STEPS_BY_PERIOD : STEPS_BY_NONE;
+	}
+}
+
+size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns)
+{
+	size_t low = 0, high = steps->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (steps->items[middle].end_ns <= at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < steps->n && steps->items[low].start_ns <= at_ns ? low : STEP_NONE;
+}
+
+void torsh_steps_free(struct steps *steps)
+{
+	free(steps->items);
+}

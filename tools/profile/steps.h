@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The steps of a training in one process: what the program marks, else what its operators give away. Which rule was
+ * used is part of the answer.
+ */
+#ifndef TORSH_PROFILE_STEPS_H
+#define TORSH_PROFILE_STEPS_H
+
+#include "tools/profile/calls.h"
+
+/* RULE(NAME, name, what it is), the best first */
+#define STEP_RULES                                                                              \
+	RULE(NONE, none, "nothing in the recording shows where steps begin")                    \
+	RULE(USER, user, "marks of the program")                                                \
+	RULE(PROFILER, profiler_step, "ProfilerStep# of torch.profiler")                        \
+	RULE(OPTIMIZER, optimizer, "from the end of one Optimizer.step to the end of the next") \
+	RULE(DATALOADER, dataloader, "from one batch of the DataLoader to the next")            \
+	RULE(BACKWARD, backward, "from the begin of one backward pass to that of the next")     \
+	RULE(PERIOD, period, "the sequence of operators repeats itself")
+
+enum step_rule {
+#define RULE(NAME, name, text) STEPS_BY_##NAME,
+	STEP_RULES
+#undef RULE
+		N_STEP_RULES
+};
+
+extern const char *const torsh_step_rule_names[N_STEP_RULES];
+extern const char *const torsh_step_rule_texts[N_STEP_RULES];
+
+struct step {
+	uint64_t number, start_ns, end_ns;
+};
+
+struct steps {
+	enum step_rule rule;
+	struct step *items; /* in the order of time; they don't overlap */
+	size_t n, n_room;
+};
+
+#define STEP_NONE SIZE_MAX
+
+/* The step in which something happened, by its place in items, or STEP_NONE. */
+size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
+
+void torsh_steps_free(struct steps *steps);
+
+/* Finds them: is told of all calls and events of a process, in the order of a walk, then decides. */
+struct step_finder;
+
+struct step_finder *torsh_step_finder_create(void);
+void torsh_step_finder_destroy(struct step_finder *finder);
+
+void torsh_step_finder_begin(struct step_finder *finder, const struct call *call);
+void torsh_step_finder_end(struct step_finder *finder, const struct call *call);
+void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
+
+/* last_ns: of the process's last event. The caller frees what is in *steps. */
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, struct steps *steps);
+
+#endif

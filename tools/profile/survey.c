@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/survey.h. */
+#include "tools/profile/survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process)
+{
+	for (size_t i = 0; i < survey->n; i++) {
+		if (survey->items[i].process == process)
+			return &survey->items[i];
+	}
+	return NULL;
+}
+
+static struct survey_process *find(struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+{
+	struct survey_process *of = (struct survey_process *)torsh_survey_of(survey, process);
+
+	if (!of->has_events || at_ns < of->first_ns)
+		of->first_ns = at_ns;
+	if (at_ns > of->last_ns)
+		of->last_ns = at_ns;
+	of->has_events = true;
+	return of;
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct survey *survey = context;
+	struct survey_process *of = find(survey, call->process, call->start_ns);
+
+	of->n_operators += call->kind == CALL_OPERATOR;
+	of->n_modules += call->is_module;
+	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
+	survey->has_inputs = survey->has_inputs || call->inputs;
+	torsh_step_finder_begin(of->finder, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	torsh_step_finder_end(find(context, call->process, call->end_ns)->finder, call);
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct survey_process *of = find(context, process, event->at_ns);
+
+	(void)innermost;
+	of->n_tensors += event->event.id == EVENT_TENSOR;
+	torsh_step_finder_event(of->finder, event);
+}
+
+void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,
+		       size_t n_processes)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	int rc;
+
+	*survey = (struct survey){.n = n_processes, .crossings = torsh_crossings_create()};
+	survey->items = torsh_need_items(NULL, 0, n_processes, sizeof(*survey->items));
+	for (size_t i = 0; i < n_processes; i++) {
+		survey->items[i].process = processes[i];
+		survey->items[i].finder = torsh_step_finder_create();
+	}
+	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
+			      &survey->counts);
+	if (rc < 0)
+		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	for (size_t i = 0; i < n_processes; i++) {
+		struct survey_process *of = &survey->items[i];
+
+		torsh_step_finder_decide(of->finder, of->last_ns, &of->steps);
+		torsh_step_finder_destroy(of->finder);
+		of->finder = NULL;
+	}
+}
+
+void torsh_survey_free(struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n; i++)
+		torsh_steps_free(&survey->items[i].steps);
+	free(survey->items);
+	torsh_crossings_destroy(survey->crossings);
+}

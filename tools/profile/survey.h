@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A first look over the timeline, for those that then go over it a second time: which calls don't nest, where steps
+ * begin, what there is at all.
+ */
+#ifndef TORSH_PROFILE_SURVEY_H
+#define TORSH_PROFILE_SURVEY_H
+
+#include "tools/profile/steps.h"
+
+struct survey_process {
+	const struct profile_process *process;
+	uint64_t n_operators, n_ranges, n_modules, n_tensors;
+	uint64_t first_ns, last_ns; /* of its events; 0 where there are none */
+	bool has_events;
+	struct steps steps;
+	struct step_finder *finder;
+};
+
+struct survey {
+	struct survey_process *items; /* in the order of the processes given */
+	size_t n;
+	struct crossings *crossings;
+	struct calls_counts counts;
+	bool has_inputs; /* of some operator */
+};
+
+/* Look over these processes. Dies where the recording can't be read. */
+void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,
+		       size_t n_processes);
+void torsh_survey_free(struct survey *survey);
+
+/* What was found of a process, or NULL. */
+const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process);
+
+#endif

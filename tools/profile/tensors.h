@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who held the memory of tensors when most of it was held, for each process and device: two walks over the timeline, the
+ * first one finds the moment.
+ */
+#ifndef TORSH_PROFILE_TENSORS_H
+#define TORSH_PROFILE_TENSORS_H
+
+#include "tools/profile/survey.h"
+
+/* GROUP(NAME, name, what tensors have in common) */
+#define TENSOR_GROUPS                                                                 \
+	GROUP(OPERATOR, operator, "the operator that allocated them, and its module") \
+	GROUP(STACK, stack, "the stack that allocated them")
+
+enum tensor_group {
+#define GROUP(NAME, name, text) TENSORS_BY_##NAME,
+	TENSOR_GROUPS
+#undef GROUP
+		N_TENSOR_GROUPS
+};
+
+extern const char *const torsh_tensor_group_names[N_TENSOR_GROUPS];
+
+struct tensor_holder {
+	const char *operator_name, *module; /* NULL: none. Texts of the profile */
+	enum call_phase phase;
+	uint32_t stack;
+	uint64_t blocks, bytes; /* at the peak */
+	uint64_t current_blocks, current_bytes;
+};
+
+struct tensor_device {
+	const struct profile_process *process;
+	uint32_t device; /* type << 8 | index, in PyTorch's numbers */
+	uint64_t peak_bytes, peak_blocks, peak_ns;
+	uint64_t allocs, frees, unknown_frees; /* unknown: of what was allocated before the recording */
+	uint64_t held_bytes, held_blocks; /* at the end */
+	uint64_t largest_allocated, largest_reserved; /* as the allocator says; 0: it doesn't */
+	uint64_t allocated_then; /* what it said when most was reserved */
+	uint64_t out_of_memory; /* how often it could not give what was asked for */
+	struct tensor_holder *holders;
+	size_t n_holders, holders_room;
+};
+
+struct tensors {
+	struct tensor_device *items;
+	size_t n, n_room;
+};
+
+void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct profile *profile,
+			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
+void torsh_tensors_free(struct tensors *tensors);
+
+/* "cpu", "cuda:0", "device 20:1". Returns out, which holds 32 bytes. */
+const char *torsh_device_name(uint32_t device, char *out);
+
+#endif

@@ -15,10 +15,12 @@ enum activity {
 	ACTIVITY_VM = 1 << 1,
 	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
 	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
+	ACTIVITY_TORCH = 1 << 4, /* PyTorch's operators, tensors and modules */
 };
 
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
+	int record_shapes, with_modules, operator_stacks;
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */

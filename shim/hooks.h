@@ -56,6 +56,7 @@ void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64
 			const void *frame);
 void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
 			       const void *frame);
+void torsh_torch_loading(const char *path); /* a library is about to be opened */
 void torsh_torch_found(void); /* libtorch is loaded, and its static objects are made */
 
 /* See agent/environment.h. */

@@ -218,6 +218,7 @@ EXPORT void *dlopen(const char *path, int mode)
 {
 	if (mode & RTLD_DEEPBIND)
 		torsh_process_loading_apart(path);
+	torsh_torch_loading(path);
 	return torsh_next.dlopen(path, mode);
 }
 

@@ -5,24 +5,14 @@ PyTorch under the agent: the demo, and the same result with and without it. Need
 TORSH_TEST_TORCH=1 has one put into build/venv (about 3 GB).
 """
 
-import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from torch_python import torch_python  # noqa: E402
 
 TRAIN = ROOT / "test/bench/workloads/train.py"
-
-
-def torch_python():
-    if IS_QUICK:
-        raise Skip("takes too long for the short form of the tests")
-    may_download = os.environ.get("TORSH_TEST_TORCH") == "1"
-    found = run([ROOT / "test/demo/python", *([] if may_download else ["--no-download"])], os.environ, timeout=3000)
-    if found.returncode:
-        raise Skip("no PyTorch here, and TORSH_TEST_TORCH=1 is not set")
-    return found.stdout.decode().strip()
 
 
 @case

@@ -29,7 +29,7 @@ ARCH := $(shell uname -m)
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
 TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(sort $(wildcard \
 	agent/*.c agent/wire/*.c collectors/*.c shim/*.c shim/*.S)))
-TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES)))
+TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))) $(BUILD)/target/torch_script.o
 
 # The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
 # call of itself. Hidden by default: what is exported says so, and is listed in EXPORTS_MAP.
@@ -110,11 +110,20 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: %.proto | needs
 	@mkdir -p $(GEN)
 	$(call say,protoc-c,$<)protoc-c --c_out=$(GEN) $<
 
-# The readable file as a C string.
-$(GEN)/default_suppressions.c: tools/default.suppressions
+# A readable file as a C string of that name.
+define as_string
 	@mkdir -p $(@D)
-	@{ echo 'extern const char torsh_default_suppressions[];'; echo 'const char torsh_default_suppressions[] ='; \
+	@{ echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \
 		sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
+endef
+$(GEN)/default_suppressions.c: tools/default.suppressions
+	$(call as_string,torsh_default_suppressions)
+$(GEN)/torch_script.c: collectors/torch_script.py
+	$(call as_string,torsh_torch_script)
+
+$(BUILD)/target/torch_script.o: $(GEN)/torch_script.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TARGET_FLAGS) $(CFLAGS) -c -o $@ $<
 
 .SECONDARY: $(GEN_SOURCES) $(GEN_HEADERS)
 

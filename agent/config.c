@@ -19,7 +19,9 @@ struct config torsh_config = {
 	.with_stack = 1,
 	.follow = 1,
 	.summary = 1,
-	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_NVTX | ACTIVITY_ITT,
+	.record_shapes = 1,
+	.with_modules = 1,
+	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_NVTX | ACTIVITY_ITT,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
 };
@@ -127,7 +129,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		uint32_t bit;
 	} known[] = {
 		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	     {"python", ACTIVITY_PYTHON},
-		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_LATER}, {"cuda", ACTIVITY_LATER},
+		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_LATER},
 		{"nvtx", ACTIVITY_NVTX},  {"itt", ACTIVITY_ITT},     {"nccl", ACTIVITY_LATER},
 		{"perf", ACTIVITY_LATER},
 	};
@@ -274,7 +276,7 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, nvtx and itt; the others named come later",
+		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
 			  NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);

@@ -17,10 +17,12 @@ enum activity {
 	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
 	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
 	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
+	ACTIVITY_TORCH = 1 << 4, /* PyTorch's operators, tensors and modules */
 };
 
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
+	int record_shapes, with_modules, operator_stacks;
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */

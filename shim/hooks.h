@@ -53,6 +53,18 @@ void torsh_process_exiting(int status, enum exit_how how);
 void torsh_process_code_unmapped(void);
 void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */
 
+/*
+ * PyTorch: collectors/torch.c. n_bytes below 0: the block is about to be freed. device as in event_tensor; allocated
+ * and reserved are the allocator's sums, 0 where it keeps none.
+ */
+int torsh_torch_wants_memory(void);
+void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
+			const void *frame);
+void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
+			       const void *frame);
+void torsh_torch_loading(const char *path); /* a library is about to be opened */
+void torsh_torch_found(void); /* libtorch is loaded, and its static objects are made */
+
 /* See agent/environment.h. */
 size_t torsh_process_environment_slots(char *const *envp);
 char *const *torsh_process_environment(char *const *envp, char **slots);

@@ -217,6 +217,7 @@ EXPORT void *dlopen(const char *path, int mode)
 {
 	if (mode & RTLD_DEEPBIND)
 		torsh_process_loading_apart(path);
+	torsh_torch_loading(path);
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }
 

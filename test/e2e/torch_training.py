@@ -5,27 +5,17 @@ PyTorch under the agent: the demo, and the same result with and without it. Need
 TORSH_TEST_TORCH=1 has one put into build/venv (about 3 GB).
 """
 
-import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from family import Truth, complete  # noqa: E402
+from torch_python import torch_python  # noqa: E402
 
 TRAIN = ROOT / "test/bench/workloads/train.py"
 LOADER = ROOT / "test/python/loader.py"
 LEAK_LINE = next(i for i, line in enumerate(LOADER.read_text().splitlines(), 1) if line.endswith("# line: leak"))
-
-
-def torch_python():
-    if IS_QUICK:
-        raise Skip("takes too long for the short form of the tests")
-    may_download = os.environ.get("TORSH_TEST_TORCH") == "1"
-    found = run([ROOT / "test/demo/python", *([] if may_download else ["--no-download"])], os.environ, timeout=3000)
-    if found.returncode:
-        raise Skip("no PyTorch here, and TORSH_TEST_TORCH=1 is not set")
-    return found.stdout.decode().strip()
 
 
 @case

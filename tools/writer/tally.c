@@ -202,6 +202,19 @@ static void number_labels(struct code_table *code, struct event *event)
 	}
 }
 
+/* Whose stack is the thread's of that moment; of the others it is an older one. */
+static int is_with_stack(const struct event *event)
+{
+	switch (event->id) {
+	case EVENT_OP_BEGIN:
+		return event->op_begin.flags & OP_HAS_STACK;
+	case EVENT_TENSOR:
+		return !event->tensor.is_free;
+	default:
+		return event->id == EVENT_OUT_OF_MEMORY;
+	}
+}
+
 static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
 {
 	const struct live_block *block;
@@ -240,7 +253,7 @@ static void keep_timeline(struct tally *tally, struct intake *intake, const stru
 	struct timeline_event row = {
 		.at_ns = torsh_ticks_to_ns(&tally->clock, stamp),
 		.thread = intake->thread,
-		.stack = cold->id == EVENT_OP_BEGIN && cold->op_begin.flags & OP_HAS_STACK ? event->place : 0,
+		.stack = is_with_stack(cold) ? event->place : 0,
 		.event = *cold,
 	};
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The operator collector: what PyTorch tells its observers. collectors/torch.c registers, collectors/torch_inputs.c
+ * describes arguments, collectors/torch_python.c asks Python.
+ */
+#ifndef TORSH_COLLECTORS_TORCH_H
+#define TORSH_COLLECTORS_TORCH_H
+
+#include <stdint.h>
+
+/* Observe from now on, if libtorch is there. Returns whether that is so. */
+int torsh_torch_start(void);
+
+#define TORCH_INPUT_SLOTS 1024u
+
+/* Of one thread: labels of inputs by a hash of what they are. */
+struct torch_inputs {
+	struct {
+		uint64_t key;
+		uint32_t label, flags;
+	} slots[TORCH_INPUT_SLOTS];
+};
+
+/*
+ * The label that describes a record's arguments as PROTOCOL.md says, 0: not known. may_be_none: no arguments means that
+ * there are none. flags gets OP_INPUTS_CUT where there are more than are described.
+ */
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags);
+
+#endif

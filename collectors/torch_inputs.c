@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Arguments as texts. They are first read into words, whose hash is the key under which a thread finds the label of a
+ * call like one before; only the first such call makes the text, out of the words.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/key_map.h"
+#include "agent/label.h"
+#include "agent/text.h"
+#include "agent/wire/event.h"
+#include "collectors/torch.h"
+#include "collectors/torch_number.h"
+#include "shim/torch.h"
+
+#define N_WORDS 512u
+#define MOST_INPUTS 32u
+#define MOST_IN_LIST 32u
+#define MOST_DIMS 16u
+#define TEXT_ROOM 64u /* what one more piece of text takes at most */
+
+/*
+ * Numbers that are different with each call (an optimizer's step, an index) would fill the tables: of calls that are
+ * alike but for these, so many are told apart, later ones have "_" in place of their numbers.
+ */
+#define MOST_VARIANTS 64u
+#define VARIANT_SLOTS 4096u
+
+static struct key_map known; /* key -> label | flags << 32 */
+static _Atomic uint16_t variants[VARIANT_SLOTS];
+
+/*
+ * The words: for each argument one with its kind in the lowest byte, then what belongs to it. A tensor's has its type in
+ * bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and bit 15 says that strides follow the sizes.
+ */
+enum kind { KIND_OTHER, KIND_NONE, KIND_TENSOR, KIND_UNDEFINED, KIND_INT, KIND_DOUBLE, KIND_BOOL, KIND_LIST };
+
+#define HAS_STRIDES (1u << 15)
+#define DEVICE_META 14u
+
+struct words {
+	uint64_t at[N_WORDS];
+	uint32_t n, flags;
+};
+
+/* ---- reading ---- */
+
+static uint16_t half_at(uintptr_t object, uint16_t offset)
+{
+	return offset == TORCH_UNKNOWN ? TORCH_UNKNOWN : *(const uint16_t *)(object + offset);
+}
+
+/* As torch has it: no elements are in any order. */
+static bool is_contiguous(const int64_t *sizes, const int64_t *strides, uint64_t n)
+{
+	int64_t expected = 1;
+
+	bool is_in_order = true;
+
+	for (uint64_t i = n; i-- > 0;) {
+		is_in_order &= sizes[i] == 1 || strides[i] == expected;
+		expected *= sizes[i];
+	}
+	return is_in_order || expected == 0;
+}
+
+static void read_tensor(struct words *words, uintptr_t tensor)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+	const uint64_t *shape = (const uint64_t *)(tensor + at->sizes);
+	const int64_t *sizes = (const int64_t *)(shape + 1), *strides = sizes + TORCH_INLINE_DIMS;
+	uint64_t n = shape[0], device = half_at(tensor, at->device), *head = &words->at[words->n];
+	bool has_strides;
+
+	if (n > TORCH_INLINE_DIMS) {
+		sizes = *(const int64_t *const *)sizes;
+		strides = sizes + n;
+	}
+	/* A fake tensor whose size is a symbol has this in place of it. */
+	if (n > MOST_DIMS || (n == 1 && sizes[0] == 0 && (device & 0xff) == DEVICE_META)) {
+		words->at[words->n++] = KIND_OTHER;
+		return;
+	}
+	has_strides = !is_contiguous(sizes, strides, n);
+	*head = KIND_TENSOR | n << 8 | (has_strides ? HAS_STRIDES : 0) | (uint64_t)half_at(tensor, at->type) << 16 |
+		device << 32;
+	memcpy(head + 1, sizes, n * sizeof(*sizes));
+	if (has_strides)
+		memcpy(head + 1 + n, strides, n * sizeof(*strides));
+	words->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
+}
+
+static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, bool is_list);
+
+static void read_list(struct words *words, uintptr_t list)
+{
+	const struct torch_ivalue *const *ends = (const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
+	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
+
+	if (said < n)
+		words->flags |= OP_INPUTS_CUT;
+	words->at[words->n++] = KIND_LIST | said << 8;
+	read_values(words, ends[0], said, true);
+}
+
+static void read_value(struct words *words, const struct torch_ivalue *value, bool is_in_list)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+	uint64_t *next = &words->at[words->n];
+	uintptr_t class;
+
+	if (value->tag == at->tag_tensor) {
+		class = *(const uintptr_t *)value->payload;
+		if (class == at->tensor_class) {
+			read_tensor(words, value->payload);
+			return;
+		}
+		next[0] = class == at->undefined_class ? KIND_UNDEFINED : KIND_OTHER;
+		words->n++;
+	} else if (value->tag == at->tag_int || value->tag == at->tag_double) {
+		next[0] = value->tag == at->tag_int ? KIND_INT : KIND_DOUBLE;
+		next[1] = value->payload;
+		words->n += 2;
+	} else if (value->tag == at->tag_list && !is_in_list) {
+		read_list(words, value->payload);
+	} else {
+		next[0] = value->tag == at->tag_bool ? KIND_BOOL | (value->payload & 1) << 8
+			  : value->tag == at->tag_none ? KIND_NONE : KIND_OTHER;
+		words->n++;
+	}
+}
+
+/* Room is kept for the largest value, a list's first word and its tensors included. */
+static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, bool is_list)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		if (words->n + 2 + 2 * MOST_DIMS > N_WORDS) {
+			words->flags |= OP_INPUTS_CUT;
+			words->at[words->n < N_WORDS ? words->n++ : N_WORDS - 1] = KIND_OTHER;
+			continue;
+		}
+		read_value(words, &values[i], is_list);
+	}
+}
+
+/* ---- keys ---- */
+
+static uint64_t key_of(const struct words *words)
+{
+	uint64_t a = words->n + 1, b = words->flags;
+	uint32_t i = 0;
+
+	for (; i + 1 < words->n; i += 2) {
+		a = (a ^ words->at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		b = (b ^ words->at[i + 1]) * UINT64_C(0xc2b2ae3d27d4eb4f);
+		a ^= a >> 32;
+		b ^= b >> 29;
+	}
+	if (i < words->n)
+		a = (a ^ words->at[i]) * UINT64_C(0x165667b19e3779f9);
+	return torsh_key_map_mix(a, b);
+}
+
+/* How many words the argument has that begins with this one; of a list only the first. */
+static uint32_t length_at(uint64_t word)
+{
+	switch (word & 0xff) {
+	case KIND_TENSOR:
+		return 1 + (uint32_t)(word >> 8 & 0x7f) * (word & HAS_STRIDES ? 2 : 1);
+	case KIND_INT:
+	case KIND_DOUBLE:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+/* Take the numbers out that are arguments themselves; returns whether there were any. Those of lists stay. */
+static bool drop_numbers(const struct words *words, struct words *without)
+{
+	bool has_any = false;
+	uint32_t in_list = 0;
+
+	without->n = 0;
+	without->flags = words->flags;
+	for (uint32_t i = 0; i < words->n;) {
+		uint32_t kind = words->at[i] & 0xff, n = length_at(words->at[i]);
+
+		if ((kind == KIND_INT || kind == KIND_DOUBLE) && !in_list) {
+			without->at[without->n++] = KIND_OTHER;
+			has_any = true;
+		} else {
+			memcpy(&without->at[without->n], &words->at[i], n * sizeof(words->at[0]));
+			without->n += n;
+		}
+		if (kind == KIND_LIST)
+			in_list = (uint32_t)(words->at[i] >> 8);
+		else if (in_list)
+			in_list--;
+		i += n;
+	}
+	return has_any;
+}
+
+/* ---- texts ---- */
+
+/* In the order of c10::ScalarType, which is never changed. */
+static const char *const type_names[] = {
+	"uint8",      "int8",	   "int16",	"int32",	 "int64",	    "float16",	     "float32",
+	"float64",    "complex32", "complex64", "complex128",	 "bool",	    "qint8",	     "quint8",
+	"qint32",     "bfloat16",  "quint4x2",	"quint2x4",	 "bits1x8",	    "bits2x4",	     "bits4x2",
+	"bits8",      "bits16",	   "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "uint16",
+	"uint32",     "uint64",	   "uint1",	"uint2",	 "uint3",	    "uint4",	     "uint5",
+	"uint6",      "uint7",	   "int1",	"int2",		 "int3",	    "int4",	     "int5",
+	"int6",	      "int7",	   "float8_e8m0fnu", "float4_e2m1fn_x2",
+};
+
+/* In the order of c10::DeviceType. */
+static const char *const device_names[] = {
+	"cpu",	  "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",	"vulkan",
+	"metal",  "xpu",   "mps",    "meta",   "hpu",	 "ve",	  "lazy", "ipu",  "mtia", "privateuseone",
+};
+
+#define N_NAMES(names) (sizeof(names) / sizeof(*(names)))
+
+static void put_dims(struct text *text, char open, const uint64_t *dims, uint32_t n, char close)
+{
+	torsh_text_put_bytes(text, &open, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			torsh_text_put(text, ",");
+		torsh_torch_put_integer(text, (int64_t)dims[i]);
+	}
+	torsh_text_put_bytes(text, &close, 1);
+}
+
+static void put_device(struct text *text, uint32_t device)
+{
+	uint32_t type = device & 0xff;
+	int8_t index = (int8_t)(device >> 8);
+
+	if (type == 0)
+		return;
+	torsh_text_put(text, "@");
+	torsh_text_put(text, type < N_NAMES(device_names) ? device_names[type] : "?");
+	if (index >= 0) {
+		torsh_text_put(text, ":");
+		torsh_torch_put_integer(text, index);
+	}
+}
+
+static void put_tensor(struct text *text, const uint64_t *words)
+{
+	uint32_t n = words[0] >> 8 & 0x7f, type = words[0] >> 16 & 0xffff;
+
+	torsh_text_put(text, type < N_NAMES(type_names) ? type_names[type] : "dtype?");
+	put_dims(text, '[', words + 1, n, ']');
+	if (words[0] & HAS_STRIDES)
+		put_dims(text, '(', words + 1 + n, n, ')');
+	put_device(text, words[0] >> 32 & 0xffff);
+}
+
+static void put_value(struct text *text, const uint64_t *words)
+{
+	double real;
+
+	switch (words[0] & 0xff) {
+	case KIND_NONE:
+		torsh_text_put(text, "-");
+		break;
+	case KIND_TENSOR:
+		put_tensor(text, words);
+		break;
+	case KIND_UNDEFINED:
+		torsh_text_put(text, "?");
+		break;
+	case KIND_INT:
+		torsh_torch_put_integer(text, (int64_t)words[1]);
+		break;
+	case KIND_DOUBLE:
+		memcpy(&real, &words[1], sizeof(real));
+		torsh_torch_put_double(text, real);
+		break;
+	case KIND_BOOL:
+		torsh_text_put(text, words[0] >> 8 ? "true" : "false");
+		break;
+	default:
+		torsh_text_put(text, "_");
+	}
+}
+
+/* A text that has no room for the rest ends with the last argument that it has room for. */
+static void put_values(struct text *text, const struct words *words, uint32_t *flags)
+{
+	uint32_t in_list = 0;
+	bool is_list = false;
+
+	for (uint32_t i = 0; i < words->n; i += length_at(words->at[i])) {
+		size_t before = text->length;
+		bool is_first_in_list = is_list;
+
+		if (text->length + TEXT_ROOM > text->capacity) {
+			*flags |= OP_INPUTS_CUT;
+			break;
+		}
+		is_list = (words->at[i] & 0xff) == KIND_LIST;
+		if (i && !is_first_in_list)
+			torsh_text_put(text, in_list ? "," : ";");
+		if (is_list) {
+			in_list = (uint32_t)(words->at[i] >> 8);
+			torsh_text_put(text, in_list ? "{" : "{}");
+			is_list = in_list != 0;
+			continue;
+		}
+		put_value(text, &words->at[i]);
+		if (text->is_cut) {
+			text->length = before;
+			text->bytes[before] = '\0';
+			*flags |= OP_INPUTS_CUT;
+			break;
+		}
+		if (in_list && --in_list == 0)
+			torsh_text_put(text, "}");
+	}
+	if (in_list)
+		torsh_text_put(text, "}");
+}
+
+static uint64_t make_label(const struct words *words)
+{
+	char buffer[LABEL_MAX];
+	struct text text = {.bytes = buffer, .capacity = sizeof(buffer) - 1};
+	uint32_t flags = words->flags;
+
+	put_values(&text, words, &flags);
+	return (uint64_t)flags << 32 | torsh_label(buffer, text.length);
+}
+
+/* The label and flags of these words, which may be new. */
+static uint64_t look_up(const struct words *words, uint64_t key)
+{
+	uint64_t value = torsh_key_map_find(&known, key);
+	struct words without;
+	_Atomic uint16_t *count;
+
+	if (value)
+		return value;
+	if (drop_numbers(words, &without)) {
+		uint64_t alike = key_of(&without);
+
+		count = &variants[(alike >> 20) % VARIANT_SLOTS];
+		if (atomic_load_explicit(count, memory_order_relaxed) >= MOST_VARIANTS) {
+			value = torsh_key_map_find(&known, alike);
+			return value ? value : torsh_key_map_add(&known, alike, make_label(&without));
+		}
+		atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+	}
+	value = make_label(words);
+	return (uint32_t)value ? torsh_key_map_add(&known, key, value) : 0;
+}
+
+uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags)
+{
+	const struct {
+		const struct torch_ivalue *values;
+		uint64_t n;
+	} *arguments;
+	struct words words;
+	uint64_t key, value;
+	uint32_t slot;
+
+	/* Pairs with the release in torsh_torch_calibration_finish. */
+	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire))
+		return 0;
+	arguments = (const void *)((uintptr_t)record + torsh_torch_layout.inputs);
+	if (!arguments->n)
+		return may_be_none ? torsh_label("()", 2) : 0;
+	words.n = 0;
+	words.flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
+	read_values(&words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, false);
+	key = key_of(&words);
+	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
+	if (inputs->slots[slot].key != key) {
+		value = look_up(&words, key);
+		inputs->slots[slot].key = key;
+		inputs->slots[slot].label = (uint32_t)value;
+		inputs->slots[slot].flags = (uint32_t)(value >> 32);
+	}
+	*flags |= inputs->slots[slot].flags;
+	return inputs->slots[slot].label;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The tensor collector: every piece of memory that one of PyTorch's allocators gives out and takes back.
+ */
+#include <errno.h>
+
+#include "agent/config.h"
+#include "agent/process.h"
+#include "shim/hooks.h"
+
+int torsh_torch_wants_memory(void)
+{
+	return torsh_config.activities & ACTIVITY_TORCH && torsh_config.profile_memory &&
+	       atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON;
+}
+
+/*
+ * A block of the CPU's came from malloc a moment ago, in this thread: the stack was taken then. What another device's
+ * allocator gives out passes no other hook.
+ */
+static const void *stack_of(uint32_t device, const void *frame)
+{
+	if (!torsh_config.with_stack || (device == 0 && torsh_config.activities & ACTIVITY_HEAP))
+		return NULL;
+	return frame;
+}
+
+static void record(const struct event *event, const void *frame)
+{
+	int saved = errno;
+	struct flow *flow = torsh_torch_wants_memory() ? torsh_flow_enter() : NULL;
+
+	if (flow) {
+		torsh_flow_event(flow, event, frame);
+		torsh_flow_leave(flow);
+	}
+	errno = saved;
+}
+
+void torsh_torch_memory(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
+			const void *frame)
+{
+	struct event event = {
+		.id = EVENT_TENSOR,
+		.tensor = {
+			.address = (uintptr_t)block,
+			.bytes = n_bytes < 0 ? -(uint64_t)n_bytes : (uint64_t)n_bytes,
+			.is_free = n_bytes < 0,
+			.device = device,
+			.allocated = allocated,
+			.reserved = reserved,
+		},
+	};
+
+	record(&event, n_bytes < 0 ? NULL : stack_of(device, frame));
+}
+
+void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,
+			       const void *frame)
+{
+	struct event event = {
+		.id = EVENT_OUT_OF_MEMORY,
+		.out_of_memory = {
+			.bytes = (uint64_t)n_bytes,
+			.device = device,
+			.allocated = allocated,
+			.reserved = reserved,
+		},
+	};
+
+	record(&event, torsh_config.with_stack ? frame : NULL);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What of PyTorch only Python knows: when its import is far enough to be asked where things lie, and the names of its
+ * modules. torch_script.py does that; here is what it calls. All of it runs in Python's own threads, with its lock.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/torch.h"
+#include "shim/cpython_api.h"
+#include "shim/hooks.h"
+#include "shim/torch_calibration.h"
+
+extern const char torsh_torch_script[]; /* collectors/torch_script.py */
+
+static void *boolean(int value)
+{
+	return torsh_cpython_api.PyBool_FromLong(value);
+}
+
+/* "" for what is no text. */
+static const char *text_of(void *object)
+{
+	const char *text = torsh_cpython_api.PyUnicode_AsUTF8(object);
+
+	if (text)
+		return text;
+	torsh_cpython_api.PyErr_Clear();
+	return "";
+}
+
+static void *call_observe(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_torch_start());
+}
+
+static void *call_begin(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_config.record_shapes && !torsh_torch_calibration_begin());
+}
+
+static void *call_expect(void *self, void *step)
+{
+	(void)self;
+	return boolean(torsh_torch_calibration_expect(text_of(step)));
+}
+
+static void *call_fitted(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_torch_calibration_fitted());
+}
+
+static void *call_finish(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_torch_calibration_finish());
+}
+
+static int is_on(void)
+{
+	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+}
+
+static void *call_note(void *self, void *sentence)
+{
+	(void)self;
+	if (is_on())
+		torsh_channel_note(&torsh_process->channel, text_of(sentence));
+	return boolean(1);
+}
+
+static void *call_label(void *self, void *name)
+{
+	const char *text = text_of(name);
+
+	(void)self;
+	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text)) : 0);
+}
+
+static void send(const struct event *event)
+{
+	int saved = errno;
+	struct flow *flow = torsh_flow_enter();
+
+	if (flow) {
+		torsh_flow_event(flow, event, NULL);
+		torsh_flow_leave(flow);
+	}
+	errno = saved;
+}
+
+static void *call_push(void *self, void *label)
+{
+	struct event event = {
+		.id = EVENT_RANGE_PUSH,
+		.range_push = {.name = (uint32_t)torsh_cpython_api.PyLong_AsLong(label), .source = RANGE_BY_MODULE},
+	};
+
+	(void)self;
+	send(&event);
+	return boolean(1);
+}
+
+static void *call_pop(void *self, void *unused)
+{
+	static const struct event event = {.id = EVENT_RANGE_POP, .range_pop = {.source = RANGE_BY_MODULE}};
+
+	(void)self;
+	(void)unused;
+	send(&event);
+	return boolean(1);
+}
+
+static void *call_wants_modules(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_config.with_modules);
+}
+
+static struct cpython_method methods[] = {
+	{"observe", call_observe, CPYTHON_NO_ARGUMENT, NULL},
+	{"begin", call_begin, CPYTHON_NO_ARGUMENT, NULL},
+	{"expect", call_expect, CPYTHON_ONE_ARGUMENT, NULL},
+	{"fitted", call_fitted, CPYTHON_NO_ARGUMENT, NULL},
+	{"finish", call_finish, CPYTHON_NO_ARGUMENT, NULL},
+	{"note", call_note, CPYTHON_ONE_ARGUMENT, NULL},
+	{"label", call_label, CPYTHON_ONE_ARGUMENT, NULL},
+	{"push", call_push, CPYTHON_ONE_ARGUMENT, NULL},
+	{"pop", call_pop, CPYTHON_NO_ARGUMENT, NULL},
+	{"wants_modules", call_wants_modules, CPYTHON_NO_ARGUMENT, NULL},
+	{0},
+};
+
+/* torch/_C.cpython-311-x86_64-linux-gnu.so, and the like. */
+static int is_extension_of_torch(const char *path)
+{
+	static const char folder[] = "torch/_C.";
+	const char *slash = strrchr(path, '/');
+	size_t n_before = slash ? (size_t)(slash - path) : 0, n_folder = sizeof("torch") - 1;
+
+	return slash && n_before >= n_folder && !strncmp(slash - n_folder, folder, sizeof(folder) - 1) &&
+	       (n_before == n_folder || slash[-(ptrdiff_t)n_folder - 1] == '/');
+}
+
+/*
+ * Nothing that happens later is sure to come before the program's first operator, and to come in a thread that may run
+ * Python: here the importing thread holds the lock.
+ */
+void torsh_torch_loading(const char *path)
+{
+	static _Atomic int is_run;
+
+	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() || !is_extension_of_torch(path) ||
+	    !torsh_cpython_api_is_ready() || atomic_exchange(&is_run, 1))
+		return;
+	if (torsh_cpython_api_run(torsh_torch_script, "<torsh>", methods))
+		torsh_channel_note(&torsh_process->channel,
+				   "torch: operators have names and times only, and modules no names: what the agent "
+				   "has to ask Python could not be run");
+}

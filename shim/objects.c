@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "shim/objects.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "shim/elf_symbol.h"
+
+struct search {
+	const char *name;
+	void *found;
+};
+
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static int is_this_library(const struct dl_phdr_info *object)
+{
+	uintptr_t here = (uintptr_t)&torsh_objects_find - object->dlpi_addr;
+
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && here - segment->p_vaddr < segment->p_memsz)
+			return 1;
+	}
+	return 0;
+}
+
+static int look_into(struct dl_phdr_info *object, size_t n_bytes, void *context)
+{
+	struct search *search = context;
+	/* As much of a link_map as the look-up asks for. */
+	struct link_map map = {.l_addr = object->dlpi_addr, .l_ld = (ElfW(Dyn) *)dynamic_of(object)};
+
+	(void)n_bytes;
+	if (is_this_library(object))
+		return 0;
+	search->found = torsh_elf_symbol(&map, search->name, NULL);
+	return search->found != NULL;
+}
+
+void *torsh_objects_find(const char *name)
+{
+	struct search search = {.name = name};
+
+	dl_iterate_phdr(look_into, &search);
+	return search.found;
+}
+
+static int is_called(struct dl_phdr_info *object, size_t n_bytes, void *text)
+{
+	(void)n_bytes;
+	return object->dlpi_name && strstr(object->dlpi_name, text);
+}
+
+int torsh_objects_has(const char *text)
+{
+	return dl_iterate_phdr(is_called, (void *)text);
+}

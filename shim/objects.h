@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What other loaded objects define, wherever they were loaded: RTLD_NEXT doesn't see those that were opened with
+ * RTLD_LOCAL, as Python opens its extension modules.
+ */
+#ifndef TORSH_SHIM_OBJECTS_H
+#define TORSH_SHIM_OBJECTS_H
+
+/*
+ * The first definition of name outside of this library, NULL when no object has one. Goes through all objects under the
+ * loader's lock: not for a hot path, nor for a hook that the loader calls.
+ */
+void *torsh_objects_find(const char *name);
+
+/* Does any loaded object's path contain this text? As above. */
+int torsh_objects_has(const char *text);
+
+#endif

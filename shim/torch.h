@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * libtorch as a program in C sees it: the functions that it exports by their mangled names, and where things lie in
+ * three of its classes. No layout is taken from a version: shim/torch_calibration.h finds them in the running process,
+ * and what it could not find is not read.
+ */
+#ifndef TORSH_SHIM_TORCH_H
+#define TORSH_SHIM_TORCH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define TORCH_UNKNOWN UINT16_MAX /* an offset that was not found */
+#define TORCH_NO_TAG UINT32_MAX
+#define TORCH_INLINE_DIMS 5u /* c10::SizesAndStrides holds so many in place */
+
+struct torch_layout {
+	/* In at::RecordFunction. */
+	uint16_t inputs; /* {pointer to c10::IValue, count} */
+	uint16_t sequence; /* i64, -1: none */
+
+	/* In c10::TensorImpl. */
+	uint16_t sizes; /* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
+	uint16_t type; /* u16, in the order of c10::ScalarType */
+	uint16_t device; /* c10::Device: two signed bytes */
+
+	/* In the list that an IValue points to: first and end of its IValues. */
+	uint16_t list;
+
+	/* Of an IValue: u32 behind its payload of 8 bytes. */
+	uint32_t tag_none, tag_tensor, tag_int, tag_double, tag_bool, tag_list;
+
+	/* Virtual tables: tensors of other classes are not looked into. */
+	uintptr_t tensor_class, undefined_class;
+};
+
+/* Complete, and never changed again, once torsh_torch_is_calibrated. */
+extern struct torch_layout torsh_torch_layout;
+extern _Atomic int torsh_torch_is_calibrated;
+
+struct torch_ivalue {
+	uint64_t payload;
+	uint32_t tag, padding;
+};
+
+enum torch_scopes { TORCH_BACKWARD, TORCH_USER, TORCH_OTHER, N_TORCH_SCOPES };
+
+/* record: an at::RecordFunction, valid during the call only. frame: as in shim/hooks.h. */
+typedef void torch_begin(const void *record, enum torch_scopes scopes, const void *frame);
+typedef void torch_end(const void *record);
+
+/*
+ * Have every operator and scope told from now on, in its own thread; for ever, as taking a callback back is not safe.
+ * With inputs, torch puts the arguments of each into IValues, which takes its time. Returns 0, -ENOENT when libtorch
+ * isn't there or doesn't have what is needed, -EALREADY. Any thread, not in a hook that libtorch's own static objects
+ * may call.
+ */
+int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
+
+/* The operator's or scope's name; valid during the call only. */
+const char *torsh_torch_name(const void *record);
+
+/* The number that torch gives the next autograd node of the calling thread; -1 where it can't be asked. */
+int64_t torsh_torch_sequence(void);
+
+#endif

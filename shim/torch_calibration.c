@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "shim/torch_calibration.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "shim/objects.h"
+#include "shim/sys.h"
+#include "shim/torch.h"
+
+#define TENSOR_CLASS "_ZTVN3c1010TensorImplE"
+#define UNDEFINED_CLASS "_ZTVN3c1019UndefinedTensorImplE"
+#define FIRST_VIRTUAL 16 /* an object points behind the two words that its virtual table begins with */
+
+#define RECORD_WORDS 80u
+#define TENSOR_WORDS 32u
+#define LIST_WORDS 8u
+#define READ_STEP 8u /* words */
+#define STRIDES (1 + TORCH_INLINE_DIMS) /* words from the count of c10::SizesAndStrides to its strides in place */
+#define MANY_DIMS 6u /* more than there is place for */
+
+_Thread_local bool torsh_torch_is_calibrating;
+
+struct step {
+	const char *name, *operator;
+	bool (*look)(const void *record, uint64_t number);
+	uint64_t number;
+};
+
+/* The calibrating thread's alone. */
+static struct torch_layout found;
+static const struct step *expected;
+static bool has_fitted;
+static int64_t first_sequence;
+static uint64_t fitted_steps; /* a bit for each */
+
+/* Places in a TensorImpl that fitted so far, a bit for each byte. */
+struct places {
+	uint64_t bits[TENSOR_WORDS * 8 / 64];
+	bool is_begun;
+};
+static struct places types, devices;
+
+/* ---- reading ---- */
+
+/* Up to n words at address; how many were readable, in steps. */
+static uint32_t read_words(uintptr_t address, uint64_t *words, uint32_t n)
+{
+	for (; n; n -= n < READ_STEP ? n : READ_STEP) {
+		struct iovec to = {.iov_base = words, .iov_len = n * sizeof(*words)};
+		struct iovec from = {.iov_base = (void *)address, .iov_len = to.iov_len};
+
+		if (TORSH_SYS(SYS_process_vm_readv, torsh_sys_getpid(), &to, 1, &from, 1, 0) == (long)to.iov_len)
+			return n;
+	}
+	return 0;
+}
+
+static bool is_pointer(uint64_t word)
+{
+	return word >= 4096 && word % sizeof(void *) == 0;
+}
+
+struct arguments {
+	struct torch_ivalue values[4];
+	uint32_t n;
+};
+
+static bool read_values(uintptr_t at, uint32_t n, struct torch_ivalue *values)
+{
+	return is_pointer(at) && read_words(at, (uint64_t *)values, 2 * n) == 2 * n;
+}
+
+/* The arguments of a call with n of them, where the place of that is known. */
+static bool read_arguments(const void *record, struct arguments *arguments, uint32_t n)
+{
+	uint64_t inputs[2];
+
+	arguments->n = n;
+	return found.inputs != TORCH_UNKNOWN && read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&
+	       inputs[1] == n && read_values(inputs[0], n, arguments->values);
+}
+
+struct tensor {
+	uint64_t words[TENSOR_WORDS];
+	uint32_t n;
+};
+
+static bool read_tensor(const struct torch_ivalue *value, struct tensor *tensor)
+{
+	tensor->n = 0;
+	if (value->tag != found.tag_tensor || !is_pointer(value->payload))
+		return false;
+	tensor->n = read_words(value->payload, tensor->words, TENSOR_WORDS);
+	return tensor->n && tensor->words[0] == found.tensor_class;
+}
+
+/* ---- shapes ---- */
+
+struct dims {
+	uint32_t n;
+	int64_t sizes[MANY_DIMS], strides[MANY_DIMS];
+};
+
+static bool are_same(const uint64_t *words, const int64_t *dims, uint32_t n)
+{
+	return memcmp(words, dims, n * sizeof(*dims)) == 0;
+}
+
+/* Are these the dimensions, with the count at that word? */
+static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct dims *dims)
+{
+	uint64_t outside[2 * MANY_DIMS];
+
+	if (at + STRIDES + TORCH_INLINE_DIMS > tensor->n || tensor->words[at] != dims->n)
+		return false;
+	if (dims->n <= TORCH_INLINE_DIMS)
+		return are_same(&tensor->words[at + 1], dims->sizes, dims->n) &&
+		       are_same(&tensor->words[at + STRIDES], dims->strides, dims->n);
+	return is_pointer(tensor->words[at + 1]) && read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
+	       are_same(outside, dims->sizes, dims->n) && are_same(outside + dims->n, dims->strides, dims->n);
+}
+
+static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
+{
+	struct tensor tensor;
+
+	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) && has_dims_at(&tensor, found.sizes / 8, dims);
+}
+
+/* What torch_script.py gives to the steps of shapes. */
+static const struct dims plain = {2, {3, 5}, {5, 1}}, row = {2, {1, 5}, {5, 1}};
+static const struct dims deep = {3, {2, 4, 6}, {24, 6, 1}}, column = {2, {4, 1}, {1, 1}};
+static const struct dims turned = {2, {5, 3}, {1, 5}};
+static const struct dims many = {MANY_DIMS, {1, 2, 1, 3, 1, 4}, {24, 12, 12, 4, 4, 1}};
+
+/* Both tensors hold their dimensions at one place, the only one: returns how many fit, *at is the last. */
+static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
+{
+	struct tensor first, second;
+	uint32_t n = 0;
+
+	if (!read_tensor(&values[0], &first) || !read_tensor(&values[1], &second))
+		return 0;
+	for (uint32_t i = 1; i < first.n; i++) {
+		if (has_dims_at(&first, i, &plain) && has_dims_at(&second, i, &row)) {
+			*at = i;
+			n++;
+		}
+	}
+	return n;
+}
+
+static bool look_inputs(const void *record, uint64_t number)
+{
+	uint64_t words[RECORD_WORDS];
+	uint32_t n = read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0, at = 0, sizes = 0;
+
+	(void)number;
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		struct torch_ivalue values[2];
+		uint32_t n_sizes;
+
+		if (words[i + 1] != 2 || !read_values(words[i], 2, values))
+			continue;
+		n_sizes = find_sizes(values, &sizes);
+		n_fitting += n_sizes;
+		if (n_sizes)
+			at = i;
+	}
+	if (n_fitting != 1)
+		return false;
+	found.inputs = (uint16_t)(8 * at);
+	found.sizes = (uint16_t)(8 * sizes);
+	return true;
+}
+
+static bool have_dims(const void *record, const struct dims *first, const struct dims *second)
+{
+	struct arguments call;
+
+	return read_arguments(record, &call, 2) && has_dims(&call.values[0], first) && has_dims(&call.values[1], second);
+}
+
+static bool look_inputs_again(const void *record, uint64_t number)
+{
+	(void)number;
+	return have_dims(record, &deep, &column);
+}
+
+static bool look_strides(const void *record, uint64_t number)
+{
+	(void)number;
+	return have_dims(record, &turned, &turned);
+}
+
+static bool look_many_dims(const void *record, uint64_t number)
+{
+	(void)number;
+	return have_dims(record, &many, &many);
+}
+
+/* ---- types and devices ---- */
+
+/* Keep the places where the tensor has this number in so many bytes; returns how many are left, *last is one. */
+static uint32_t keep_places(struct places *places, const struct tensor *tensor, uint64_t number, uint32_t n_bytes,
+			    uint32_t *last)
+{
+	const uint8_t *bytes = (const uint8_t *)tensor->words;
+	uint32_t n = 0;
+
+	if (!places->is_begun)
+		memset(places->bits, 0xff, sizeof(places->bits));
+	places->is_begun = true;
+	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
+		uint64_t bit = UINT64_C(1) << i % 64;
+		bool is_there = i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
+
+		if (!is_there)
+			places->bits[i / 64] &= ~bit;
+		if (places->bits[i / 64] & bit) {
+			*last = i;
+			n++;
+		}
+	}
+	return n;
+}
+
+static bool look_place(const void *record, struct places *places, uint64_t number, uint32_t n_bytes, uint16_t *place)
+{
+	struct arguments call;
+	struct tensor tensor;
+	uint32_t last, n;
+
+	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensor))
+		return false;
+	n = keep_places(places, &tensor, number, n_bytes, &last);
+	*place = n == 1 ? (uint16_t)last : TORCH_UNKNOWN;
+	return n != 0;
+}
+
+static bool look_type(const void *record, uint64_t number)
+{
+	return look_place(record, &types, number, sizeof(uint16_t), &found.type);
+}
+
+static bool look_device(const void *record, uint64_t number)
+{
+	return look_place(record, &devices, number, sizeof(uint8_t), &found.device);
+}
+
+/* ---- the rest ---- */
+
+/* The word before the inputs, if it is what torch says twice, with a node made in between. */
+static bool look_sequence(const void *record, uint64_t is_second)
+{
+	int64_t now = torsh_torch_sequence();
+	uint64_t word;
+
+	if (now < 0 || found.inputs == TORCH_UNKNOWN ||
+	    read_words((uintptr_t)record + found.inputs - sizeof(word), &word, 1) != 1 || (int64_t)word != now)
+		return false;
+	if (is_second && now > first_sequence)
+		found.sequence = (uint16_t)(found.inputs - sizeof(word));
+	first_sequence = now;
+	return true;
+}
+
+static bool look_integer(const void *record, uint64_t number)
+{
+	struct arguments call;
+
+	if (!read_arguments(record, &call, 3) || call.values[2].payload != number)
+		return false;
+	found.tag_int = call.values[2].tag;
+	return true;
+}
+
+static bool look_real(const void *record, uint64_t number)
+{
+	static const double half = 0.5;
+	struct arguments call;
+
+	(void)number;
+	if (!read_arguments(record, &call, 3) || memcmp(&call.values[2].payload, &half, sizeof(half)))
+		return false;
+	found.tag_double = call.values[2].tag;
+	return true;
+}
+
+/* The one place in a list where two pointers enclose two values that fit. */
+static bool find_list(const struct torch_ivalue *value, bool (*fits)(const struct torch_ivalue values[2]))
+{
+	uint64_t words[LIST_WORDS];
+	uint32_t n = is_pointer(value->payload) ? read_words(value->payload, words, LIST_WORDS) : 0, n_fitting = 0;
+	struct torch_ivalue values[2];
+
+	for (uint32_t i = 1; i + 1 < n; i++) {
+		if (words[i + 1] - words[i] != sizeof(values) || !read_values(words[i], 2, values) || !fits(values))
+			continue;
+		found.list = (uint16_t)(8 * i);
+		n_fitting++;
+	}
+	if (n_fitting != 1)
+		found.list = TORCH_UNKNOWN;
+	return n_fitting == 1;
+}
+
+static bool are_two_and_zero(const struct torch_ivalue values[2])
+{
+	return values[0].tag == found.tag_int && values[1].tag == found.tag_int && values[0].payload == 2 &&
+	       values[1].payload == 0;
+}
+
+static bool are_plain(const struct torch_ivalue values[2])
+{
+	return has_dims(&values[0], &plain) && has_dims(&values[1], &plain);
+}
+
+/* sum(tensor, (2, 0), keepdim, None): the second time with the other keepdim. */
+static bool look_list(const void *record, uint64_t keepdim)
+{
+	struct arguments call;
+
+	if (found.tag_int == TORCH_NO_TAG || !read_arguments(record, &call, 4) ||
+	    (call.values[2].payload & 0xff) != keepdim || !find_list(&call.values[1], are_two_and_zero))
+		return false;
+	found.tag_list = call.values[1].tag;
+	found.tag_bool = call.values[2].tag;
+	found.tag_none = call.values[3].tag;
+	return found.tag_list != found.tag_bool && found.tag_none != found.tag_bool;
+}
+
+static bool look_tensors(const void *record, uint64_t number)
+{
+	struct arguments call;
+	uint16_t before = found.list;
+
+	(void)number;
+	return found.tag_list != TORCH_NO_TAG && read_arguments(record, &call, 2) &&
+	       call.values[0].tag == found.tag_list && find_list(&call.values[0], are_plain) && found.list == before;
+}
+
+/* ---- the steps ---- */
+
+static const struct step steps[] = {
+#define STEP(name, operator, what, number) {name, operator, look_##what, number},
+#include "shim/torch_calibration.def"
+#undef STEP
+};
+
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static bool all_fitted(bool (*look)(const void *record, uint64_t number))
+{
+	for (uint32_t i = 0; i < N_STEPS; i++)
+		if (steps[i].look == look && !(fitted_steps >> i & 1))
+			return false;
+	return true;
+}
+
+int torsh_torch_calibration_begin(void)
+{
+	static _Atomic int is_begun;
+	uintptr_t tensor = (uintptr_t)torsh_objects_find(TENSOR_CLASS);
+	uintptr_t undefined = (uintptr_t)torsh_objects_find(UNDEFINED_CLASS);
+
+	if (atomic_exchange(&is_begun, 1))
+		return -EALREADY;
+	found = (struct torch_layout){
+		.inputs = TORCH_UNKNOWN,
+		.sequence = TORCH_UNKNOWN,
+		.sizes = TORCH_UNKNOWN,
+		.type = TORCH_UNKNOWN,
+		.device = TORCH_UNKNOWN,
+		.list = TORCH_UNKNOWN,
+		.tag_none = TORCH_NO_TAG,
+		.tag_tensor = 1, /* in every version; look_inputs finds nothing otherwise */
+		.tag_int = TORCH_NO_TAG,
+		.tag_double = TORCH_NO_TAG,
+		.tag_bool = TORCH_NO_TAG,
+		.tag_list = TORCH_NO_TAG,
+		.tensor_class = tensor ? tensor + FIRST_VIRTUAL : 0,
+		.undefined_class = undefined ? undefined + FIRST_VIRTUAL : 0,
+	};
+	torsh_torch_is_calibrating = true;
+	return 0;
+}
+
+bool torsh_torch_calibration_expect(const char *step)
+{
+	expected = NULL;
+	has_fitted = false;
+	for (uint32_t i = 0; i < N_STEPS; i++)
+		if (!strcmp(steps[i].name, step))
+			expected = &steps[i];
+	return expected != NULL;
+}
+
+bool torsh_torch_calibration_fitted(void)
+{
+	expected = NULL;
+	return has_fitted;
+}
+
+void torsh_torch_calibration_look(const void *record, const char *name)
+{
+	const struct step *step = expected;
+	uint64_t bit;
+
+	/* Only the first one of that name: others may be called inside of it. */
+	if (!step || strcmp(step->operator, name))
+		return;
+	expected = NULL;
+	bit = UINT64_C(1) << (step - steps);
+	has_fitted = step->look(record, step->number);
+	/* A step that is run twice has to fit twice. */
+	fitted_steps = has_fitted ? fitted_steps | bit : fitted_steps & ~bit;
+}
+
+/* What did not fit each time is not known after all. */
+static void drop_doubtful(void)
+{
+	if (!all_fitted(look_type))
+		found.type = TORCH_UNKNOWN;
+	if (!all_fitted(look_device))
+		found.device = TORCH_UNKNOWN;
+	if (!all_fitted(look_sequence))
+		found.sequence = TORCH_UNKNOWN;
+	if (!all_fitted(look_list) || !all_fitted(look_tensors)) {
+		found.list = TORCH_UNKNOWN;
+		found.tag_list = found.tag_bool = found.tag_none = TORCH_NO_TAG;
+	}
+}
+
+bool torsh_torch_calibration_finish(void)
+{
+	bool has_shapes = all_fitted(look_inputs) && all_fitted(look_inputs_again) && all_fitted(look_strides) &&
+			  all_fitted(look_many_dims);
+
+	torsh_torch_is_calibrating = false;
+	expected = NULL;
+	if (!has_shapes)
+		return false;
+	drop_doubtful();
+	torsh_torch_layout = found;
+	/* Pairs with the acquire of whoever reads inputs. */
+	atomic_store_explicit(&torsh_torch_is_calibrated, 1, memory_order_release);
+	return true;
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+PyTorch's operators, tensors and modules as the agent records them, against what torch.profiler says that it saw in the
+same process at the same time, and against what the program holds.
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from operators import events, operators  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+STEPS = ROOT / "test/lib/torch_steps.py"
+BACKWARD = 1
+MODELS = ["mlp", "cnn", "transformer", "lstm", "embedding"]
+
+
+def run_step(model, what, env=None):
+    """What the program wrote, and the events that were recorded."""
+    written = scratch("written") / "result.json"
+    result, output = record([torch_python(), STEPS, model, what, written], env=env)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return json.loads(written.read_text()), output
+
+
+def run_bare(model, what):
+    written = scratch("bare") / "result.json"
+    result = run([torch_python(), STEPS, model, what, written])
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return json.loads(written.read_text())
+
+
+def window(recorded):
+    """The operators of the profiled step, without the profiler's own."""
+    all_of_them = operators(recorded)
+    (scope,) = [operator for operator in all_of_them if operator.name == "the window"]
+    return [operator for operator in all_of_them
+            if operator.at_ns >= scope.at_ns and operator.end_ns is not None and operator.end_ns <= scope.end_ns]
+
+
+def without_twins(ours):
+    """torch.profiler leaves out a call whose parent has the same name and no other child."""
+    twins = set()
+    while True:
+        found = [operator for operator in ours if operator not in twins and operator.parent
+                 and operator.parent.name == operator.name and len(operator.parent.children) == 1]
+        if not found:
+            return [operator for operator in ours if operator not in twins]
+        for operator in found:
+            twins.add(operator)
+            operator.parent.children = operator.children
+            for child in operator.children:
+                child.parent = operator.parent
+
+
+def differences(ours, theirs):
+    ours, theirs = collections.Counter(ours), collections.Counter(theirs)
+    return {"only ours": list((ours - theirs).items())[:5], "only torch.profiler's": list((theirs - ours).items())[:5]}
+
+
+def sequence(operator):
+    """With torch.profiler the engine's own scope has the number of the function inside of it."""
+    if operator.name.startswith("autograd::engine::evaluate_function: "):
+        operator = next((child for child in operator.children if child.scope == BACKWARD), operator)
+    return -1 if operator.sequence is None else operator.sequence
+
+
+def agree_with_the_profiler(model):
+    witness, output = run_step(model, "witness")
+    ours = without_twins(window(events(output)))
+    theirs = witness["events"]
+    assert len(theirs) > 30, f"torch.profiler saw {len(theirs)} events"
+    name = differences([operator.name for operator in ours], [event[0] for event in theirs])
+    assert not any(name.values()), f"names: {name}"
+    shapes = differences([(operator.name, str(operator.shapes() or [])) for operator in ours],
+                         [(event[0], str(event[1])) for event in theirs])
+    assert not any(shapes.values()), f"shapes: {shapes}"
+    numbers = differences([(operator.name, sequence(operator)) for operator in ours],
+                          [(event[0], event[2]) for event in theirs])
+    assert not any(numbers.values()), f"sequence numbers: {numbers}"
+    for operator in ours:
+        if operator.parent:
+            assert operator.parent.at_ns <= operator.at_ns and operator.end_ns <= operator.parent.end_ns, operator.name
+
+
+def leave_the_profiler_alone(model):
+    under_us, _ = run_step(model, "witness")
+    bare = run_bare(model, "witness")
+    expect_equal(under_us["memory"], bare["memory"], "memory columns of torch.profiler")
+    # Numbers of autograd nodes begin elsewhere: some were made to find out where things lie.
+    expect_equal([event[:2] for event in under_us["events"]], [event[:2] for event in bare["events"]],
+                 "torch.profiler's events")
+
+
+def account_for_the_storages(model):
+    held, output = run_step(model, "tensors")
+    live = {}
+    for event in events(output):
+        if event["event"] == "op_begin" and event["name"] == "the end":
+            break
+        if event["event"] != "tensor":
+            continue
+        if event["is_free"]:
+            assert live.pop(event["address"]) == event["bytes"], event
+        else:
+            assert event["address"] not in live, event
+            live[event["address"]] = event["bytes"]
+            assert event["stack"], event
+    expect_equal((len(live), sum(live.values())), (held["blocks"], held["bytes"]), "blocks and bytes of tensors at the end")
+
+
+def come_to_the_same_result(model):
+    under_us, _ = run_step(model, "run")
+    expect_equal(under_us, run_bare(model, "run"), "losses and gradients")
+
+
+for model in MODELS:
+    for check in (agree_with_the_profiler, leave_the_profiler_alone, account_for_the_storages, come_to_the_same_result):
+        add_case(f"{check.__name__}_{model}", check, model)
+
+main()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The timeline of a recording as torsh dump tells it, with its labels as texts."""
+
+import json
+
+from harness import torsh
+
+_LABELS = {"name", "inputs", "domain", "category"}
+NO_SEQUENCE = 2**64 - 1
+
+
+class Operator:
+    """A call, from its beginning to its end; at_ns, end_ns, children and parent as they nest in its thread."""
+
+    def __init__(self, event, parent):
+        self.__dict__.update(event)
+        self.parent, self.children, self.end_ns = parent, [], None
+        self.sequence = None if event["sequence"] == NO_SEQUENCE else event["sequence"]
+
+    def shapes(self):
+        """What torch.profiler calls input_shapes: the sizes of tensors, and [] for whatever else an argument is."""
+        return None if self.inputs is None else [shape(text) for text in split(self.inputs)]
+
+
+def split(inputs, separator=";"):
+    """The pieces of a text that are not inside of brackets."""
+    if inputs == "()":
+        return []
+    pieces, depth = [""], 0
+    for character in inputs:
+        depth += character in "[({"
+        depth -= character in "])}"
+        if character == separator and not depth:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    return pieces
+
+
+def shape(text):
+    """The sizes of a tensor, [] for anything else, a list of tensors included."""
+    if text.startswith("{") or "[" not in text:
+        return []
+    sizes = text[text.index("[") + 1:text.index("]")]
+    return [int(size) for size in sizes.split(",")] if sizes else []
+
+
+def events(recording):
+    """Every event of a recording, in the order of each of its processes, as dictionaries."""
+    texts, found = {}, []
+    for line in torsh("dump", recording).splitlines():
+        row = json.loads(line)
+        if "functions" in row:
+            functions = row["functions"]
+            texts.setdefault(functions["process"], []).extend(functions["name"])
+        elif "event" in row:
+            found.append(row)
+    for event in found:
+        for field in _LABELS & event.keys():
+            event[field] = texts[event["process"]][event[field] - 1] if event[field] else None
+    return found
+
+
+def operators(found):
+    """The operators among events, in the order of their beginnings. Those that are never ended have end_ns None."""
+    stacks, opened, result = {}, {}, []
+    for event in found:
+        if event["event"] == "op_begin":
+            stack = stacks.setdefault(event["thread"], [])
+            operator = Operator(event, stack[-1] if stack else None)
+            if stack:
+                stack[-1].children.append(operator)
+            stack.append(operator)
+            opened[event["record"]] = operator
+            result.append(operator)
+        elif event["event"] == "op_end":
+            operator = opened.pop(event["record"])
+            operator.end_ns = event["at_ns"]
+            stack = stacks[operator.thread]
+            if operator in stack:
+                stack.remove(operator)
+    return result

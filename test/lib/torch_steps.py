@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Small PyTorch models that do one step of training each, run by test/e2e/torch_*.py:
+
+    torch_steps.py MODEL WHAT FILE
+
+WHAT: "witness" has torch.profiler look at the step too and writes what it saw, "tensors" writes what the storages hold,
+"run" writes the loss and a sum of the gradients.
+"""
+import json
+import sys
+
+import torch
+from torch import nn
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+
+    def forward(self):
+        return self.layers(torch.randn(8, 16))
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
+                                    nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 4))
+
+    def forward(self):
+        return self.layers(torch.randn(4, 3, 16, 16))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self):
+        return self.encoder(torch.randn(2, 6, 32))
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.LSTM(8, 16, num_layers=2, batch_first=True)
+
+    def forward(self):
+        return self.cells(torch.randn(3, 5, 8))[0]
+
+
+class Embedding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(100, 16), nn.Linear(16, 3)
+
+    def forward(self):
+        words = self.table(torch.arange(12).reshape(3, 4))
+        return self.head(torch.cat([words[:, :2], words[:, 2:]], dim=1).transpose(1, 2).mean(dim=2))
+
+
+MODELS = {kind.__name__.lower(): kind for kind in (Mlp, Cnn, Transformer, Lstm, Embedding)}
+
+
+def step(model, optimizer):
+    optimizer.zero_grad()
+    loss = model().square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def witness(model, optimizer):
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True,
+                                profile_memory=True) as profiler:
+        with torch.profiler.record_function("the window"):
+            step(model, optimizer)
+    return {
+        "events": [[event.name, event.input_shapes, event.sequence_nr, event.thread, event.fwd_thread]
+                   for event in profiler.events() if event.name != "[memory]"],
+        "memory": sorted([row.key, row.count, row.cpu_memory_usage, row.self_cpu_memory_usage]
+                         for row in profiler.key_averages()),
+    }
+
+
+def tensors(model, optimizer):
+    step(model, optimizer)
+    optimizer.zero_grad(set_to_none=True)
+    held = [tensor for group in optimizer.state.values() for tensor in group.values() if torch.is_tensor(tensor)]
+    held += list(model.parameters()) + list(model.buffers())
+    with torch.profiler.record_function("the end"):
+        pass
+    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in held}
+    return {"bytes": sum(storages.values()), "blocks": len([n for n in storages.values() if n])}
+
+
+def run(model, optimizer):
+    losses = [step(model, optimizer) for _ in range(3)]
+    return {"losses": losses, "gradients": [p.grad.double().abs().sum().item() for p in model.parameters()]}
+
+
+def main():
+    name, what, path = sys.argv[1:]
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = MODELS[name]()
+    optimizer = torch.optim.Adam(model.parameters())
+    result = {"witness": witness, "tensors": tensors, "run": run}[what](model, optimizer)
+    with open(path, "w") as file:
+        json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

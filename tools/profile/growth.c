@@ -43,6 +43,7 @@ static void add_process(struct growth *growth, const struct profile_process *pro
 							  .stack = survivors[i].stack,
 							  .blocks = survivors[i].late_blocks,
 							  .bytes = survivors[i].late_bytes,
+							  .is_of_tensors = survivors[i].is_tensor,
 						  });
 	}
 }
@@ -63,12 +64,4 @@ const char *torsh_growth_rule(const struct profile_process *process)
 	static const char *const rules[] = {NULL, "calls of an optimizer", "ProfilerStep#", "steps that the program marked"};
 
 	return process->steps.rule < sizeof(rules) / sizeof(*rules) ? rules[process->steps.rule] : NULL;
-}
-
-bool torsh_growth_is_tensor(const struct holder *holder)
-{
-	const struct profile_survivors *survivors =
-		torsh_profile_row(&holder->process->survivors, holder->stack, sizeof(*survivors));
-
-	return survivors && survivors->is_tensor;
 }

@@ -26,7 +26,4 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 /* "an optimizer's calls", ...; NULL: nothing is known of steps. */
 const char *torsh_growth_rule(const struct profile_process *process);
 
-/* Is the holder's memory a framework's tensors? */
-bool torsh_growth_is_tensor(const struct holder *holder);
-
 #endif

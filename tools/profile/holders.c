@@ -166,6 +166,7 @@ static void merge_into(struct holder *to, const struct holder *from)
 	to->blocks += from->blocks;
 	to->bytes += from->bytes;
 	to->usable_bytes += from->usable_bytes;
+	to->is_of_tensors = to->is_of_tensors || from->is_of_tensors;
 	if (to->operator != from->operator)
 		to->operator = PROFILE_SEVERAL;
 	if (to->module != from->module)

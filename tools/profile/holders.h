@@ -29,6 +29,7 @@ struct holder {
 	uint64_t first_ns, last_ns; /* where has_times */
 	bool usable_is_known, has_times;
 	bool is_arena; /* CPython's: torsh_holders_mark_arenas */
+	bool is_of_tensors; /* some of the blocks were a framework's tensors; known of what grows only */
 	uint32_t operator, module; /* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
 	const struct frame **frames; /* set by torsh_holders_name */
 	size_t n_frames;

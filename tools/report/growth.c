@@ -23,7 +23,7 @@ static cJSON *make_grown(const struct holder *holder)
 	torsh_json_set(grown, "bytes_per_step", torsh_json_double(a_step(holder, holder->bytes)));
 	torsh_json_set(grown, "blocks_per_step", torsh_json_double(a_step(holder, holder->blocks)));
 	torsh_json_set(grown, "steps", torsh_json_u64(holder->process->steps.late_steps));
-	torsh_json_set(grown, "kind", torsh_json_text(torsh_growth_is_tensor(holder) ? "tensor" : "block"));
+	torsh_json_set(grown, "kind", torsh_json_text(holder->is_of_tensors ? "tensor" : "block"));
 	torsh_json_set(grown, "bytes", torsh_json_u64(holder->bytes));
 	torsh_json_set(grown, "blocks", torsh_json_u64(holder->blocks));
 	torsh_json_set(grown, "operator", torsh_json_text(torsh_holder_operator(holder)));
@@ -89,7 +89,7 @@ static void print_grown(size_t rank, const struct holder *holder)
 
 	printf("\n#%-3zu %s a step in %.3g %s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
 	       torsh_size_human((uint64_t)(a_step(holder, holder->bytes) + 0.5), bytes), a_step(holder, holder->blocks),
-	       torsh_growth_is_tensor(holder) ? "tensors" : "blocks", torsh_size_exact(holder->bytes, sum),
+	       holder->is_of_tensors ? "tensors" : "blocks", torsh_size_exact(holder->bytes, sum),
 	       torsh_text_blocks(holder->blocks, blocks), holder->process->steps.late_steps, holder->process->pid);
 	torsh_text_stack(stdout, holder->frames, holder->n_frames);
 }

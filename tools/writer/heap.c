@@ -17,6 +17,7 @@ void torsh_heap_destroy(struct heap *heap)
 {
 	torsh_live_destroy(&heap->live);
 	free(heap->sites);
+	free(heap->ended);
 	*heap = (struct heap){0};
 }
 
@@ -60,9 +61,26 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 		torsh_joint_note(heap->joint, heap->axis.last_stamp, number, n, bytes);
 }
 
+void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
+{
+	heap->step = relative_stamp(heap, stamp);
+	if (!heap->first_step)
+		heap->first_step = heap->step;
+	heap->n_ended = 0;
+}
+
+static void keep_ended(struct heap *heap, const struct live_block *block)
+{
+	heap->ended = torsh_memory_grow(heap->ended, &heap->ended_capacity, heap->n_ended, sizeof(*heap->ended));
+	heap->ended[heap->n_ended++] =
+		(struct ended_block){.stamp = block->stamp, .size = block->size, .site = block->site};
+}
+
 /* The sum's side is its caller's. */
 static void leave_site(struct heap *heap, const struct live_block *block)
 {
+	if (__builtin_expect(block->stamp < heap->step && block->stamp >= heap->first_step, 0))
+		keep_ended(heap, block);
 	change_site(heap, block->site, -1, -(int64_t)block->size);
 	count_usable(heap, block, -1);
 }

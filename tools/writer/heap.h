@@ -44,12 +44,22 @@ struct heap_flow {
 	const struct scope *scope; /* what its thread is in; NULL: nothing */
 };
 
+/* A block that was alive when the latest step began, and is not any more. */
+struct ended_block {
+	uint64_t stamp; /* of its allocation, as in live_block */
+	uint64_t size;
+	uint32_t site;
+};
+
 struct joint_member;
 
 struct heap {
 	struct live_table live;
 	struct axis axis;
 	struct joint_member *joint; /* told of each change of a site; NULL: nobody is */
+	uint64_t first_step, step; /* since first_stamp: when the first and the latest step began; 0: none did */
+	struct ended_block *ended; /* since then */
+	uint32_t n_ended, ended_capacity;
 	struct heap_site *sites; /* 0 is for the empty stack */
 	uint32_t n_sites, site_capacity;
 	uint64_t first_stamp; /* the times of blocks count from here */
@@ -64,6 +74,9 @@ struct heap {
 
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp);
 void torsh_heap_destroy(struct heap *heap);
+
+/* A step begins: what is alive now is what the steps before it left behind, whatever the program's end frees. */
+void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
 
 /* The number of the site for a stack. */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What grows from step to step: of each stack, in which steps the blocks that are alive now were allocated. A leak has
- * survivors of all times, a cache that warms up has them of the first steps, a bounded one of the last.
+ * What grows from step to step: of each stack, in which steps the blocks were allocated that were alive when the latest
+ * step began. A leak has survivors of all times, a cache that warms up has them of the first steps, a bounded one of the
+ * last.
  */
 #include "tools/writer/rows_parts.h"
 
@@ -21,11 +22,9 @@ struct steps {
 	uint32_t first_late; /* interval */
 };
 
-static void add_block(struct survivors *survivors, const struct steps *steps, const struct live_block *block,
-		      uint64_t stamp)
+static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size, uint64_t stamp)
 {
 	uint32_t interval = torsh_steps_find(steps->marks, stamp);
-	struct survivors *of_site = &survivors[block->site];
 
 	if (interval >= steps->n)
 		return;
@@ -33,7 +32,7 @@ static void add_block(struct survivors *survivors, const struct steps *steps, co
 	if (interval < steps->first_late)
 		return;
 	of_site->late_blocks++;
-	of_site->late_bytes += block->size;
+	of_site->late_bytes += size;
 }
 
 static uint32_t count_used(const struct survivors *survivors, uint32_t n)
@@ -81,7 +80,10 @@ int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const 
 	ROWS_SET(row, late_steps, (uint64_t)(steps.n - steps.first_late) * marks->stride);
 	survivors = torsh_rows_memory(memory, heap->n_sites, sizeof(*survivors));
 	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(survivors, &steps, block, heap->first_stamp + block->stamp);
+		add_block(&survivors[block->site], &steps, block->size, heap->first_stamp + block->stamp);
+	for (uint32_t i = 0; i < heap->n_ended; i++)
+		add_block(&survivors[heap->ended[i].site], &steps, heap->ended[i].size,
+			  heap->first_stamp + heap->ended[i].stamp);
 	n = count_used(survivors, heap->n_sites);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, parts, n);

@@ -30,16 +30,17 @@ static void thin_out(struct step_marks *marks)
 	marks->stride *= 2;
 }
 
-void torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp)
+int torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp)
 {
 	if (rule < marks->rule)
-		return;
+		return 0;
 	if (rule > marks->rule)
 		begin_anew(marks, rule);
 	if (marks->n == STEP_MARKS_MAX)
 		thin_out(marks);
 	if (marks->n_steps++ % marks->stride == 0)
 		marks->stamps[marks->n++] = stamp;
+	return 1;
 }
 
 static int begins_with(const char *text, const char *prefix)
@@ -47,16 +48,15 @@ static int begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-void torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp)
+int torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp)
 {
-	if (begins_with(name, "ProfilerStep#")) {
-		torsh_steps_mark(marks, STEPS_BY_PROFILER, stamp);
-	} else if (begins_with(name, "Optimizer.step#")) {
-		if (marks->rule == STEPS_NONE)
-			marks->label = label;
-		if (marks->label == label)
-			torsh_steps_mark(marks, STEPS_BY_OPTIMIZER, stamp);
-	}
+	if (begins_with(name, "ProfilerStep#"))
+		return torsh_steps_mark(marks, STEPS_BY_PROFILER, stamp);
+	if (!begins_with(name, "Optimizer.step#"))
+		return 0;
+	if (marks->rule == STEPS_NONE)
+		marks->label = label;
+	return marks->label == label && torsh_steps_mark(marks, STEPS_BY_OPTIMIZER, stamp);
 }
 
 uint32_t torsh_steps_find(const struct step_marks *marks, uint64_t stamp)

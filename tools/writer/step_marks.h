@@ -26,11 +26,14 @@ struct step_marks {
 
 void torsh_steps_destroy(struct step_marks *marks);
 
-/* A step begins. Marks by a rule that is worse than one seen before are passed over; a better one begins anew. */
-void torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp);
+/*
+ * A step begins. Marks by a rule that is worse than one seen before are passed over; a better one begins anew. Returns
+ * whether the mark counts.
+ */
+int torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp);
 
 /* The same for a scope that begins, by its name; label tells two optimizers apart. */
-void torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp);
+int torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp);
 
 /* The number of the last mark at or before the stamp; UINT32_MAX: the stamp is before the first. */
 uint32_t torsh_steps_find(const struct step_marks *marks, uint64_t stamp);

@@ -230,21 +230,25 @@ static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
 static void learn(struct tally *tally, struct heap_flow *flow, const struct event *event, uint64_t stamp)
 {
 	uint32_t label;
+	int is_step = 0;
 
 	flow->scope = torsh_scopes_take(&tally->scopes, flow->number, event);
 	switch (event->id) {
 	case EVENT_STEP:
-		torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
+		is_step = torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
 		break;
 	case EVENT_OP_BEGIN:
 		label = event->op_begin.name;
 		if (event->op_begin.scope == OP_USER && label)
-			torsh_steps_scope(&tally->steps, label, tally->code.functions[label - 1].name, stamp);
+			is_step = torsh_steps_scope(&tally->steps, label, tally->code.functions[label - 1].name,
+						    stamp);
 		break;
 	case EVENT_TENSOR:
 		mark_tensor(tally, &event->tensor);
 		break;
 	}
+	if (is_step)
+		torsh_heap_mark_step(&tally->heap, stamp);
 }
 
 static void keep_timeline(struct tally *tally, struct intake *intake, const struct intake_event *event,

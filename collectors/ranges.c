@@ -12,6 +12,7 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "collectors/bridge.h"
 
 /* Domains in which one thread nests ranges; those beyond share a depth, which only their return values show. */
 #define N_DEPTHS 16u
@@ -101,6 +102,8 @@ int torsh_ranges_push(const struct range_says *says)
 		depth = (*depth_of(event.range_push.domain, says->source))++;
 	}
 	leave(flow, saved);
+	if (torsh_bridge_is_needed() && flow)
+		torsh_bridge_push(says);
 	return depth;
 }
 
@@ -120,6 +123,8 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source)
 		depth = *n_open > 0 ? --*n_open : -1;
 	}
 	leave(flow, saved);
+	if (torsh_bridge_is_needed() && flow && depth >= 0)
+		torsh_bridge_pop(domain, source);
 	return depth;
 }
 
@@ -139,6 +144,8 @@ void torsh_ranges_start(const struct range_says *says, uint64_t number)
 		send(flow, &event);
 	}
 	leave(flow, saved);
+	if (torsh_bridge_is_needed() && flow)
+		torsh_bridge_start(says, number);
 }
 
 void torsh_ranges_end(uint64_t number)
@@ -150,6 +157,8 @@ void torsh_ranges_end(uint64_t number)
 	if (flow)
 		send(flow, &event);
 	leave(flow, saved);
+	if (torsh_bridge_is_needed() && flow)
+		torsh_bridge_end(number);
 }
 
 void torsh_ranges_mark(const struct range_says *says)
@@ -163,6 +172,8 @@ void torsh_ranges_mark(const struct range_says *says)
 		send(flow, &event);
 	}
 	leave(flow, saved);
+	if (torsh_bridge_is_needed() && flow)
+		torsh_bridge_mark(says);
 }
 
 void torsh_ranges_value(const struct range_says *says, enum value_kind kind)

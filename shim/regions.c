@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shim/hooks.h"
+#include "shim/nvtx.h"
 #include "shim/ranges.h"
 #include "shim/torsh.h"
 
@@ -28,10 +29,24 @@ static struct range_says says_of(const char *name, const struct torsh_attributes
 	};
 }
 
+/* Another tool for NVTX hears of these too, also where nothing in the process speaks NVTX by itself. */
+static void attach_consumer(void)
+{
+	static int is_done;
+
+	/* Harmless by several threads at a time. */
+	if (__atomic_load_n(&is_done, __ATOMIC_RELAXED))
+		return;
+	if (torsh_ranges_wanted(RANGE_BY_NVTX))
+		torsh_nvtx_attach_consumer();
+	__atomic_store_n(&is_done, 1, __ATOMIC_RELAXED);
+}
+
 EXPORT int torsh_v1_range_push(const char *name, const struct torsh_attributes *attributes)
 {
 	struct range_says says = says_of(name, attributes);
 
+	attach_consumer();
 	return torsh_ranges_push(&says);
 }
 
@@ -62,6 +77,7 @@ EXPORT void torsh_v1_mark(const char *name, const struct torsh_attributes *attri
 {
 	struct range_says says = says_of(name, attributes);
 
+	attach_consumer();
 	torsh_ranges_mark(&says);
 }
 

@@ -120,13 +120,20 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 # ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
 
 BENCH := $(BUILD)/bench
-BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/libnoop_agent.so \
+BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
 $(BENCH)/pair: test/bench/pair.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -fomit-frame-pointer -fno-builtin -pthread -o $@ $<
+
+# NVTX, where its headers are here.
+NVTX_INCLUDE := $(firstword $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include $(CUDA_HOME)/include \
+	/usr/local/cuda/include))
+$(BENCH)/regions: test/bench/regions.c shim/torsh.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. $(NVTX_INCLUDE:%=-isystem %) -o $@ $< -ldl
 
 $(BENCH)/containers: test/bench/containers.cc $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from annotations import build, itt_flags, python_with  # noqa: E402
+from annotations import build, itt_flags, nvtx_headers, python_with  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
 SOURCES = ROOT / "test/programs/itt"
@@ -107,6 +107,38 @@ def a_tool_that_was_there_first_hears_it_too():
     calls = collections.Counter(log.read_text().splitlines())
     expect_equal((calls["initialize  "], calls["begin domain outer"], calls["end domain "]), (1, 1, 2), "the tool's calls")
     assert "another tool was there first (INTEL_LIBITTNOTIFY64)" in torsh("report", output), "the report doesn't say so"
+
+
+BRIDGED = """
+import ittapi, nvtx, torsh
+with ittapi.task("by ITT", domain=ittapi.domain("of ITT")):
+    with nvtx.annotate("by NVTX", domain="of NVTX"):
+        with torsh.range("by torsh"):
+            torsh.mark("mark")
+"""
+
+
+@case
+def each_tool_hears_of_what_others_say():
+    """Tools for NVTX and for ITT, the agent between them and a program that speaks both and torsh.py."""
+    python, folder = python_with("ittapi")
+    if python_with("nvtx")[1] != folder:
+        raise Skip("no Python here has both ittapi and nvtx")
+    for_itt = build("itt.so", SOURCES / "consumer.c", *[flag for flag in itt_flags() if flag.startswith("-I")], "-fPIC",
+                    "-shared")
+    for_nvtx = build("nvtx.so", ROOT / "test/programs/nvtx/consumer.c", f"-I{nvtx_headers()}", "-fPIC", "-shared")
+    log = scratch("log") / "log"
+    output = expect_output([python.path, "-c", BRIDGED], "", env={
+        "PYTHONPATH": f"{folder}:{ROOT / 'tools/python'}", "INTEL_LIBITTNOTIFY64": str(for_itt),
+        "NVTX_INJECTION64_PATH": str(for_nvtx), "CONSUMER_LOG": str(log)})
+    calls = collections.Counter(log.read_text().splitlines())
+    # "begin" and "end" are of the tool for ITT, "push" and "pop" of that for NVTX.
+    for call in ("begin of ITT by ITT", "begin of NVTX by NVTX", "begin torsh by torsh", "end of ITT ", "end of NVTX ",
+                 "end torsh ", "push of NVTX by NVTX", "push default by torsh", "mark default mark", "pop of NVTX ",
+                 "pop default "):
+        expect_equal(calls[call], 1, f"times that '{call}' was heard ({calls})")
+    said = [(event["source"], event["name"]) for event in timeline(output) if event["event"] == "range_push"]
+    expect_equal(said, [("itt", "by ITT"), ("nvtx", "by NVTX"), ("torsh", "by torsh")], "ranges in the recording")
 
 
 PYTHON = """

@@ -118,7 +118,7 @@ def chained(command, expected, **env):
     log = scratch("log") / "log"
     where = {"NVTX_INJECTION64_PATH": str(consumer()), "CONSUMER_LOG": str(log), **env}
     output = expect_output(command, expected, env=where)
-    return log.read_text().splitlines() if log.exists() else [], output
+    return log.read_text(errors="replace").splitlines() if log.exists() else [], output
 
 
 @case
@@ -186,6 +186,19 @@ def a_process_without_the_preload_stays_unrecorded():
     result = run([say], environment)
     expect_equal((result.returncode, result.stdout.decode(), result.stderr), (0, DEAF, b""), "status and output")
     expect_equal(list(output.iterdir()), [], "files")
+
+
+@case
+def torsh_regions_reach_a_tool_for_nvtx():
+    """Nothing in that program speaks NVTX."""
+    log, output = chained([PROGRAMS / "regions"], "there\n0 1 1 0 -1 2 0 0 42\n")
+    calls = collections.Counter(log)
+    for call in ("initialize 3 ", "push default outer", "push default scoped", "domain other ", "push other with all",
+                 "mark other mark with all", "pop other ", "mark default here"):
+        expect_equal(calls[call], 1, f"times that the consumer heard '{call}'")
+    n = sum(count for call, count in calls.items() if call.startswith("push default"))
+    expect_equal((n, calls["pop default "]), (2 * 4 * 500 + 5, 2 * 4 * 500 + 4), "pushes, and pops that end something")
+    expect_equal({event["source"] for event in timeline(output) if "source" in event}, {"torsh"}, "sources in the recording")
 
 
 PYTHON = """

@@ -47,7 +47,7 @@ static __itt_domain *make_domain(const char *name)
 	__itt_domain *domain = calloc(1, sizeof(*domain));
 
 	domain->flags = 1;
-	domain->nameA = name;
+	domain->nameA = strdup(name);
 	put("domain", name, "");
 	return domain;
 }
@@ -56,7 +56,7 @@ static __itt_string_handle *make_string(const char *text)
 {
 	__itt_string_handle *string = calloc(1, sizeof(*string));
 
-	string->strA = text;
+	string->strA = strdup(text);
 	return string;
 }
 

@@ -7,6 +7,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_DEPTH 100
 #define FIRST_RANGE 1000
@@ -25,7 +26,7 @@ static void *make_handle(const char *text)
 	struct handle *handle = malloc(sizeof(*handle));
 
 	handle->magic = 'h';
-	handle->text = text;
+	handle->text = strdup(text);
 	return handle;
 }
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/bridge.h"
+
+#include <string.h>
+
+#include "agent/key_map.h"
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/itt_handles.h"
+
+#define ITT_DEFAULT_DOMAIN "torsh" /* ITT has no ranges of no domain */
+#define NVTX_VERSION 3
+#define SCOPE_THREAD 3 /* __itt_scope_track */
+
+static struct key_map nvtx_domains; /* hash of the text -> the consumer's handle */
+
+/* A text as a string: that of a label is not one. room has LABEL_MAX bytes and one. */
+static const char *string_of(struct range_text text, char *room)
+{
+	const struct channel *channel = &torsh_process->channel;
+	struct channel_text piece;
+
+	if (text.bytes || !text.label)
+		return text.bytes;
+	piece = channel->codes[text.label - 1].name;
+	piece.length = piece.length < LABEL_MAX ? piece.length : LABEL_MAX;
+	memcpy(room, channel->text + piece.offset, piece.length);
+	room[piece.length] = '\0';
+	return room;
+}
+
+static void *nvtx_domain(struct range_text text)
+{
+	char room[LABEL_MAX + 1];
+	const char *name = string_of(text, room);
+	uint64_t key, handle;
+
+	if (!name || !torsh_nvtx_consumer.DomainCreateA)
+		return NULL;
+	key = torsh_key_map_mix(torsh_ranges_label(name), 1);
+	handle = torsh_key_map_find(&nvtx_domains, key);
+	if (!handle) {
+		handle = (uintptr_t)torsh_nvtx_consumer.DomainCreateA(name);
+		if (handle)
+			handle = torsh_key_map_add(&nvtx_domains, key, handle);
+	}
+	return (void *)(uintptr_t)handle;
+}
+
+static struct nvtx_event nvtx_event(const char *name, uint32_t color)
+{
+	return (struct nvtx_event){
+		.version = NVTX_VERSION,
+		.size = sizeof(struct nvtx_event),
+		.color_type = color ? NVTX_COLOR_ARGB : NVTX_COLOR_NONE,
+		.color = color,
+		.message_type = NVTX_MESSAGE_ASCII,
+		.message.ascii = name ? name : "",
+	};
+}
+
+static struct itt_domain *itt_domain(struct range_text text)
+{
+	char room[LABEL_MAX + 1];
+	const char *name = string_of(text, room);
+
+	name = name ? name : ITT_DEFAULT_DOMAIN;
+	return torsh_itt_consumer.domain_create ? torsh_itt_consumer.domain_create(name) : torsh_itt_domain(name);
+}
+
+static struct itt_string *itt_string(struct range_text text)
+{
+	char room[LABEL_MAX + 1];
+	const char *name = string_of(text, room);
+
+	name = name ? name : "";
+	return torsh_itt_consumer.string_handle_create ? torsh_itt_consumer.string_handle_create(name)
+						       : torsh_itt_string(name);
+}
+
+/* Each protocol's own events are its own to tell. */
+static int tells_nvtx(uint32_t source)
+{
+	return torsh_nvtx_has_consumer && source != RANGE_BY_NVTX;
+}
+
+static int tells_itt(uint32_t source)
+{
+	return torsh_itt_has_consumer && source != RANGE_BY_ITT;
+}
+
+void torsh_bridge_push(const struct range_says *says)
+{
+	char room[LABEL_MAX + 1];
+	struct itt_domain *domain;
+
+	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainRangePushEx) {
+		struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+
+		torsh_nvtx_consumer.DomainRangePushEx(nvtx_domain(says->domain), &event);
+	}
+	if (!tells_itt(says->source) || !torsh_itt_consumer.task_begin)
+		return;
+	domain = itt_domain(says->domain);
+	if (domain && domain->is_enabled)
+		torsh_itt_consumer.task_begin(domain, (struct itt_id){0}, (struct itt_id){0}, itt_string(says->name));
+}
+
+void torsh_bridge_pop(struct range_text text, enum range_source source)
+{
+	struct itt_domain *domain;
+
+	if (tells_nvtx(source) && torsh_nvtx_consumer.DomainRangePop)
+		torsh_nvtx_consumer.DomainRangePop(nvtx_domain(text));
+	if (!tells_itt(source) || !torsh_itt_consumer.task_end)
+		return;
+	domain = itt_domain(text);
+	if (domain && domain->is_enabled)
+		torsh_itt_consumer.task_end(domain);
+}
+
+void torsh_bridge_mark(const struct range_says *says)
+{
+	char room[LABEL_MAX + 1];
+	struct itt_domain *domain;
+
+	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainMarkEx) {
+		struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+
+		torsh_nvtx_consumer.DomainMarkEx(nvtx_domain(says->domain), &event);
+	}
+	if (!tells_itt(says->source) || !torsh_itt_consumer.marker)
+		return;
+	domain = itt_domain(says->domain);
+	if (domain && domain->is_enabled)
+		torsh_itt_consumer.marker(domain, (struct itt_id){0}, itt_string(says->name), SCOPE_THREAD);
+}
+
+void torsh_bridge_start(const struct range_says *says, uint64_t number)
+{
+	struct itt_domain *domain;
+
+	if (!tells_itt(says->source) || !torsh_itt_consumer.task_begin_overlapped)
+		return;
+	/* Of one domain for all: at the end only the number is known. */
+	domain = itt_domain((struct range_text){0});
+	if (domain && domain->is_enabled)
+		torsh_itt_consumer.task_begin_overlapped(domain, (struct itt_id){.d1 = number}, (struct itt_id){0},
+							 itt_string(says->name));
+}
+
+void torsh_bridge_end(uint64_t number)
+{
+	struct itt_domain *domain;
+
+	/* ITT's own have this bit. */
+	if (!torsh_itt_has_consumer || !torsh_itt_consumer.task_end_overlapped || number >> 63)
+		return;
+	domain = itt_domain((struct range_text){0});
+	if (domain && domain->is_enabled)
+		torsh_itt_consumer.task_end_overlapped(domain, (struct itt_id){.d1 = number});
+}

@@ -118,7 +118,8 @@ def windows_hold_what_begins_in_them():
                      f"operators in steps {number}, and the end")
     start, end = 1.5e-3, 2.5e-3
     trace = json.loads(exported(recording, "t.json", "--format", "chrome", "--from", "1.5ms", "--to", f"{end}s").read_text())
-    begins = [event["ts"] for event in trace["traceEvents"] if event["ph"] == "X"]
+    begins = [event["ts"] for event in trace["traceEvents"]
+              if event["ph"] == "X" and event["args"].get("Rule") != "end of the recording"]
     assert begins and all(start * 1e6 <= at < end * 1e6 for at in begins), (min(begins), max(begins))
     expect_equal(run([TORSH, "export", recording, "--format", "chrome", "--steps", "99"]).returncode, 2, "status")
     for wrong in (["--steps", "x"], ["--from", "soon"], ["--to", "-1s"], ["--steps", "4-3"]):
@@ -140,6 +141,30 @@ def exports_are_written_at_the_end_of_a_run():
         file = recordings(output)[0].with_suffix(ending)
         wait_until(file.exists, file.name)
         json.loads(file.read_text())
+
+
+TENSORBOARD = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+events.Reload()
+print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}))
+"""
+
+
+@case
+def tensorboard_reads_a_scalar_for_each_step():
+    need_consumer("tensorboard")
+    recording, numbers = made()
+    folder = exported(recording, "board", "--format", "tensorboard")
+    found = run_python(TENSORBOARD, folder)
+    steps = read_report("steps", recording, "--limit", "0")["steps"]
+    expect_equal([step for step, _ in found["step/ms"]], [step["index"] for step in steps], "steps")
+    for (_, value), step in zip(found["step/ms"], steps):
+        assert abs(value - step["duration_ns"] / 1e6) < 1e-6, (value, step)
+    assert all(abs(value - step["peak_bytes"] / 1e6) < 1e-6 for (_, value), step in zip(found["step/peak_MB"], steps))
+    names = [path.name for path in folder.glob("*.pt.trace.json.gz")]
+    expect_equal(len(names), 1, f"traces for the plugin: {names}")
 
 
 HTA = """

@@ -16,7 +16,7 @@
 static const struct {
 	const char *format, *ending;
 } endings[] = {
-	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},
+	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},	{"tensorboard", ".tensorboard"},
 	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"},
 };
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Exports of a timeline, read by the programs that users open them with: counts and times are those of the recording."""
 
+import csv
 import gzip
 import pathlib
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -77,6 +79,34 @@ def chrome_traces_are_what_the_recording_says():
 
 
 @case
+def databases_hold_every_call():
+    recording, numbers = made()
+    database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
+    rows = {name: rest for name, *rest in database.execute(
+        "select name_text, count(*), sum(self_ns), sum(flops), sum(allocated_bytes) from op_calls group by 1")}
+    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
+        expect_equal(rows[entry["name"]], [entry["calls"], entry["self_cpu_ns"], entry["self_flops"],
+                                           entry["self_allocated_bytes"]], f"row of {entry['name']}")
+    for table, n in (("ranges", numbers["modules"]), ("tensors", numbers["tensors"]), ("steps", numbers["steps"])):
+        expect_equal(database.execute(f"select count(*) from {table}").fetchone(), (n,), table)
+    # Every operator but the outermost is inside of one that is there.
+    lost = database.execute("select count(*) from ops a left join ops b on a.outer = b.id and a.process = b.process "
+                            "where a.outer is not null and not (b.start_ns <= a.start_ns and b.end_ns >= a.end_ns)")
+    expect_equal(lost.fetchone(), (0,), "operators outside of what is around them")
+    expect_equal(database.execute("pragma integrity_check").fetchone(), ("ok",), "integrity")
+
+
+@case
+def tables_are_quoted_as_they_should_be():
+    recording, numbers = made()
+    with open(exported(recording, "t.csv", "--format", "csv"), newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    expect_equal(len(rows), numbers["operators"] + numbers["modules"], "rows")
+    expect_equal(sum(int(row["flops"] or 0) for row in rows), read_report("ops", recording)["flops_all"], "FLOPs")
+    assert {"float32[256];float32[64,128];float32[128,256](1,128);1;1"} <= {row["inputs"] for row in rows}
+
+
+@case
 def windows_hold_what_begins_in_them():
     recording, numbers = made()
     for number in ("1", "3-4"):
@@ -88,7 +118,8 @@ def windows_hold_what_begins_in_them():
                      f"operators in steps {number}, and the end")
     start, end = 1.5e-3, 2.5e-3
     trace = json.loads(exported(recording, "t.json", "--format", "chrome", "--from", "1.5ms", "--to", f"{end}s").read_text())
-    begins = [event["ts"] for event in trace["traceEvents"] if event["ph"] == "X"]
+    begins = [event["ts"] for event in trace["traceEvents"]
+              if event["ph"] == "X" and event["args"].get("Rule") != "end of the recording"]
     assert begins and all(start * 1e6 <= at < end * 1e6 for at in begins), (min(begins), max(begins))
     expect_equal(run([TORSH, "export", recording, "--format", "chrome", "--steps", "99"]).returncode, 2, "status")
     for wrong in (["--steps", "x"], ["--from", "soon"], ["--to", "-1s"], ["--steps", "4-3"]):
@@ -110,6 +141,30 @@ def exports_are_written_at_the_end_of_a_run():
         file = recordings(output)[0].with_suffix(ending)
         wait_until(file.exists, file.name)
         json.loads(file.read_text())
+
+
+TENSORBOARD = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+events.Reload()
+print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}))
+"""
+
+
+@case
+def tensorboard_reads_a_scalar_for_each_step():
+    need_consumer("tensorboard")
+    recording, numbers = made()
+    folder = exported(recording, "board", "--format", "tensorboard")
+    found = run_python(TENSORBOARD, folder)
+    steps = read_report("steps", recording, "--limit", "0")["steps"]
+    expect_equal([step for step, _ in found["step/ms"]], [step["index"] for step in steps], "steps")
+    for (_, value), step in zip(found["step/ms"], steps):
+        assert abs(value - step["duration_ns"] / 1e6) < 1e-6, (value, step)
+    assert all(abs(value - step["peak_bytes"] / 1e6) < 1e-6 for (_, value), step in zip(found["step/peak_MB"], steps))
+    names = [path.name for path in folder.glob("*.pt.trace.json.gz")]
+    expect_equal(len(names), 1, f"traces for the plugin: {names}")
 
 
 HTA = """

@@ -197,6 +197,7 @@ static void what_nobody_knows_is_not_0(void **state)
 			 FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::view", "float32[4,4];{16}"), FLOPS_NONE);
 	assert_int_equal(status_of("aten::copy_", ""), FLOPS_NONE);
+	assert_int_equal(status_of("detach", ""), FLOPS_NONE);
 	assert_int_equal(status_of("c10d::allreduce_", "{float32[4]}"), FLOPS_NONE);
 }
 

@@ -17,7 +17,7 @@
 
 static const char doc[] =
 	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "
-	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard (chrome) or https://ui.perfetto.dev (perfetto).\v"
+	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard (chrome) or https://ui.perfetto.dev (perfetto), tables (csv), a database (sqlite), or a directory of TensorBoard (tensorboard).\v"
 	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
@@ -27,7 +27,8 @@ static const char doc[] =
 enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS };
 
 static const struct argp_option own_options[] = {
-	{"format", KEY_FORMAT, "FORMAT", 0, "folded, speedscope, pprof; chrome or perfetto", 0},
+	{"format", KEY_FORMAT, "FORMAT", 0, "folded, speedscope, pprof; chrome, perfetto, csv, sqlite or tensorboard",
+	 0},
 	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
 	{"output", 'o', "FILE", 0, "write there instead of to standard output", 0},
 	{"from", KEY_FROM, "TIME", 0, "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
@@ -43,8 +44,7 @@ static const struct exporter *const exporters[] = {
 };
 
 static const struct trace_format *const traces[] = {
-	&torsh_trace_chrome,
-	&torsh_trace_perfetto,
+	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_csv, &torsh_trace_sqlite, &torsh_trace_tensorboard,
 };
 
 struct export_options {
@@ -57,7 +57,7 @@ struct export_options {
 	uint64_t from_ns, to_ns, first_step, last_step;
 };
 
-static const char formats[] = "folded, speedscope, pprof, chrome or perfetto";
+static const char formats[] = "folded, speedscope, pprof, chrome, perfetto, csv, sqlite or tensorboard";
 
 static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
 {

@@ -468,7 +468,10 @@ static void put_steps(struct chrome *chrome, const struct texts *texts)
 	}
 	/* HTA leaves out what began with the last step or after it, which torch.profiler leaves unfinished. */
 	last.number = steps->items[steps->n - 1].number + 1;
-	last.start_ns = last.end_ns = torsh_survey_of(chrome->trace->survey, texts->process)->last_ns + 1;
+	last.start_ns = torsh_survey_of(chrome->trace->survey, texts->process)->last_ns + 1;
+	if (last.start_ns > chrome->trace->to_ns)
+		last.start_ns = chrome->trace->to_ns;
+	last.end_ns = last.start_ns;
 	put_step(chrome, pid, &last, "end of the recording");
 }
 

@@ -28,7 +28,8 @@ struct trace_format {
 	int (*write)(struct trace *trace);
 };
 
-extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto;
+extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_csv, torsh_trace_sqlite,
+	torsh_trace_tensorboard;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {

@@ -397,6 +397,9 @@ struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
 			row = find_operator(name + strlen(spaces[i]), &is_list);
 	}
+	/* A few that autograd writes by hand are recorded without their space. */
+	if (!row && !strchr(name, ':'))
+		row = find_operator(name, &is_list);
 	if (!row)
 		return flops;
 	flops.place = row->place;

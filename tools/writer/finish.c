@@ -16,10 +16,8 @@
 static const struct {
 	const char *format, *ending;
 } endings[] = {
-	{"chrome", ".json"},
-	{"perfetto", ".pftrace"},
-	{"speedscope", ".speedscope.json"},
-	{"pprof", ".pb.gz"},
+	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},	{"tensorboard", ".tensorboard"},
+	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"},
 };
 
 /* In a child: it may end itself, and what it takes is given back. */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, with what is known of each. What is
+ * not known is empty. Streams.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/trace.h"
+#include "tools/profile/operators.h"
+
+struct csv {
+	struct trace *trace;
+	struct flops_book *book;
+};
+
+/* In quotes where it holds a comma, a quote or the end of a line. */
+static void put_text(struct sink *sink, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		torsh_sink_text(sink, text);
+		return;
+	}
+	torsh_sink_text(sink, "\"");
+	for (; *text; text++)
+		torsh_sink_put(sink, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+	torsh_sink_text(sink, "\"");
+}
+
+static const char *category_of(const struct call *call)
+{
+	if (call->is_module)
+		return "module";
+	if (call->kind == CALL_RANGE || call->scope == OP_USER)
+		return "range";
+	return call->scope == OP_BACKWARD ? "backward" : "operator";
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct csv *csv = context;
+
+	if (call->kind == CALL_OPERATOR)
+		torsh_flops_book_begin(csv->book, call);
+}
+
+static void put_number(struct sink *sink, uint64_t number)
+{
+	char digits[24], *end = torsh_digits(digits, number);
+
+	*end++ = ',';
+	torsh_sink_put(sink, digits, (size_t)(end - digits));
+}
+
+static void put_time(struct sink *sink, uint64_t ns)
+{
+	char digits[32], *end = torsh_digits_us(digits, ns);
+
+	*end++ = ',';
+	torsh_sink_put(sink, digits, (size_t)(end - digits));
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct csv *csv = context;
+	struct sink *sink = csv->trace->sink;
+	const char *inputs = torsh_timeline_label(call->process, call->inputs);
+	struct flops own = {.status = FLOPS_NO_FORMULA};
+
+	if (call->kind == CALL_OPERATOR)
+		own = torsh_flops_book_end(csv->book, call);
+	if (!torsh_trace_has(csv->trace, call->start_ns))
+		return;
+	put_text(sink, torsh_call_name(call));
+	torsh_sink_print(sink, ",%s,", category_of(call));
+	put_time(sink, call->start_ns);
+	put_time(sink, call->end_ns - call->start_ns);
+	put_number(sink, call->process->pid);
+	put_number(sink, torsh_trace_tid(call->process, call->thread));
+	torsh_sink_text(sink, torsh_phase_names[call->phase]);
+	torsh_sink_text(sink, ",");
+	if (own.status == FLOPS_NO_FORMULA)
+		torsh_sink_text(sink, ",");
+	else
+		put_number(sink, own.all);
+	put_number(sink, call->self_allocated_bytes);
+	put_text(sink, call->module ? torsh_timeline_label(call->process, call->module) : "");
+	torsh_sink_text(sink, ",");
+	put_text(sink, inputs ? inputs : "");
+	torsh_sink_text(sink, "\r\n");
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	(void)context;
+	(void)process;
+	if (event->event.id == EVENT_TENSOR && innermost && !event->event.tensor.is_free)
+		innermost->self_allocated_bytes += event->event.tensor.bytes;
+}
+
+static int write_csv(struct trace *trace)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct csv csv = {.trace = trace, .book = torsh_flops_book_create()};
+	int rc;
+
+	torsh_sink_text(trace->sink,
+			"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
+			"module,inputs\r\n");
+	rc = torsh_trace_walk(trace, &visitor, &csv);
+	torsh_flops_book_destroy(csv.book);
+	return rc;
+}
+
+const struct trace_format torsh_trace_csv = {.name = "csv", .ending = ".csv", .write = write_csv};

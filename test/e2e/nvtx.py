@@ -221,6 +221,26 @@ def version_2_is_heard_once():
     expect_equal([event["event"] for event in events[4:]], ["mark", "range_start", "range_end"], "the others")
 
 
+NCCL = """
+import ctypes, sys
+nccl = ctypes.CDLL(sys.argv[1])
+nccl.ncclCommInitAll((ctypes.c_void_p * 1)(), 1, None)
+nccl.ncclAllReduce(None, None, ctypes.c_size_t(4), 7, 0, None, None)
+"""
+
+
+@case
+def nccl_is_heard():
+    """A library with schemas and payloads of its own, which says so also where there is no GPU."""
+    libraries = sorted((BUILD / "venv").glob("lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2"))
+    if not libraries:
+        raise Skip("build/venv has no libnccl (make demo brings it)")
+    result, output = record([sys.executable, "-c", NCCL, libraries[0]])
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-300:]})")
+    calls = {entry["name"]: entry["calls"] for entry in read_report("regions", output)["regions"] if entry["domain"] == "NCCL"}
+    expect_equal((calls["ncclCommInitAll"], calls["ncclAllReduce"]), (1, 1), f"calls of NCCL among {calls}")
+
+
 PYTHON = """
 import nvtx, threading
 @nvtx.annotate("function", color="blue", domain="python", category="kind", payload=3)

@@ -96,8 +96,12 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 		const struct place *place = find_place(api->name);
 		function *set = *api->pointer;
 
-		if (!place)
+		if (!place) {
+			/* What nobody hears costs no more than without a tool. */
+			if (!torsh_itt_has_consumer)
+				*api->pointer = api->none;
 			continue;
+		}
 		/* The same functions for every client: a tool knows only one of itself. */
 		if (set && set != api->first && set != api->none)
 			memcpy((char *)&torsh_itt_consumer + place->offset, &set, sizeof(set));

@@ -58,7 +58,8 @@ const char *torsh_injection_consumer(enum range_source source);
 
 /*
  * What dlopen is to open: path, or the agent where path is such a consumer, about to be opened by a program's NVTX or
- * ITT. So these find the agent, and the environment stays the user's.
+ * ITT. So these find the agent, and the environment stays the user's. Whoever else opens the consumer by just that path
+ * gets the agent too.
  */
 const char *torsh_injection_redirect(const char *path);
 

@@ -182,7 +182,7 @@ def a_torn_recording_is_read_to_where_it_is_whole():
 def the_tools_are_clean_under_valgrind():
     need_command("valgrind")
     output = recorded(TORSH_PROFILER_RECORD="full")
-    for command in (["leaks"], ["peak"], ["leaks", "--json"], ["report"], ["dump"], ["check", "--max-leak", "1G"],
+    for command in (["leaks"], ["peak"], ["leaks", "--json"], ["report"], ["dump"], ["regions"], ["check", "--max-leak", "1G"],
                     *(["export", "--format", name] for name in ("folded", "speedscope", "pprof"))):
         result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, command[0], output, *command[1:]])
         expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-500:]})")

@@ -18,7 +18,7 @@ CLEAN = ("allocates_nothing", "frees_all", "warms_a_cache_at_once", "warms_a_cac
 
 
 def growth(loop, steps=STEPS):
-    result, output = record([sys.executable, SCRIPT, loop, steps], env={"PYTHONPATH": ROOT / "tools/python"})
+    result, output = record([sys.executable, SCRIPT, loop, steps], env={"PYTHONPATH": ROOT / "tools/python", "PYTHONDONTWRITEBYTECODE": 1})
     expect_equal((result.returncode, result.stderr), (0, b""), "status")
     return read_report("leaks", output, "--growth", "--limit", "0", "--stacks", "python")
 

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from annotations import build, nvtx_headers, python_with  # noqa: E402
+from annotations import build, nvtx_2_library, nvtx_headers, python_with  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
 SOURCES = ROOT / "test/programs/nvtx"
@@ -199,6 +199,46 @@ def torsh_regions_reach_a_tool_for_nvtx():
     n = sum(count for call, count in calls.items() if call.startswith("push default"))
     expect_equal((n, calls["pop default "]), (2 * 4 * 500 + 5, 2 * 4 * 500 + 4), "pushes, and pops that end something")
     expect_equal({event["source"] for event in timeline(output) if "source" in event}, {"torsh"}, "sources in the recording")
+
+
+VERSION_2 = """
+import ctypes, sys
+old = ctypes.CDLL(sys.argv[1])
+old.nvtxDomainCreateA.restype = ctypes.c_void_p
+print(old.nvtxRangePushA(b"outer"), old.nvtxRangePushA(b"inner"), old.nvtxRangePop(), old.nvtxRangePop())
+old.nvtxMarkA(b"mark")
+old.nvtxRangeEnd(ctypes.c_uint64(old.nvtxRangeStartA(b"started")))
+print(bool(old.nvtxDomainCreateA(b"domain")))
+"""
+
+
+@case
+def version_2_is_heard_once():
+    """NVIDIA's own library of NVTX 2 finds the agent as programs that embed version 3 do."""
+    python, library = nvtx_2_library()
+    events = timeline(expect_output([python.path, "-c", VERSION_2, library], "0 1 1 0\nTrue\n"))
+    expect_equal(nested(events, events[0]["thread"]), [(0, "outer"), (1, "inner")], "ranges")
+    expect_equal([event["event"] for event in events[4:]], ["mark", "range_start", "range_end"], "the others")
+
+
+NCCL = """
+import ctypes, sys
+nccl = ctypes.CDLL(sys.argv[1])
+nccl.ncclCommInitAll((ctypes.c_void_p * 1)(), 1, None)
+nccl.ncclAllReduce(None, None, ctypes.c_size_t(4), 7, 0, None, None)
+"""
+
+
+@case
+def nccl_is_heard():
+    """A library with schemas and payloads of its own, which says so also where there is no GPU."""
+    libraries = sorted((BUILD / "venv").glob("lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2"))
+    if not libraries:
+        raise Skip("build/venv has no libnccl (make demo brings it)")
+    result, output = record([sys.executable, "-c", NCCL, libraries[0]])
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-300:]})")
+    calls = {entry["name"]: entry["calls"] for entry in read_report("regions", output)["regions"] if entry["domain"] == "NCCL"}
+    expect_equal((calls["ncclCommInitAll"], calls["ncclAllReduce"]), (1, 1), f"calls of NCCL among {calls}")
 
 
 PYTHON = """

@@ -74,6 +74,16 @@ def regions_are_summed():
 
 
 @case
+def sums_are_clean_under_valgrind():
+    need_command("valgrind")
+    output = record([PROGRAM])[1]
+    for arguments in ([], ["--json", "--by-thread"]):
+        result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite",
+                      TORSH, "regions", output, *arguments])
+        expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr under valgrind")
+
+
+@case
 def ranges_are_started_here_and_ended_there():
     events = timeline(record([PROGRAM])[1])
     starts = {event["name"]: event for event in events if event["event"] == "range_start"}

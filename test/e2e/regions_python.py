@@ -55,6 +55,7 @@ for python in pythons.find_all():
 @case
 def recordings_are_read_back():
     result, output = record([PROGRAMS / "entries"])
+    sys.dont_write_bytecode = True
     sys.path.insert(0, str(FOLDER))
     os.environ["TORSH"] = str(TORSH)
     import torsh as module

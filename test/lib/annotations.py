@@ -34,6 +34,15 @@ def nvtx_headers():
     raise Skip(f"there are no headers of NVTX 3 here, and {NVTX_PACKAGE} can't be had from PyPI")
 
 
+def nvtx_2_library():
+    """NVIDIA's last libnvToolsExt.so.1 but a few."""
+    for python in reversed(pythons.find_all()):
+        folder = python.install("nvidia-nvtx-cu12==12.4.127", holds="nvidia/nvtx", into="nvtx-2")
+        if folder:
+            return python, folder / "nvidia/nvtx/lib/libnvToolsExt.so.1"
+    raise Skip("libnvToolsExt.so.1 can't be had from PyPI")
+
+
 def build(name, source, *flags):
     """Compiles one source into a program or a library of the case's own."""
     output = scratch("built-" + name) / name

@@ -50,9 +50,12 @@ class Python:
         made.rename(module)
         return folder
 
-    def install(self, package, holds=None):
-        """The folder that holds a package from PyPI, or None where that can't be had; holds: what the package brings."""
-        folder = BUILD / "test/python" / self.name / "packages"
+    def install(self, package, holds=None, into="packages"):
+        """
+        The folder that holds a package from PyPI, or None where that can't be had; holds: what the package brings; into:
+        for packages that bring the same.
+        """
+        folder = BUILD / "test/python" / self.name / into
         options = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", "--target", folder]
         # Debian's interpreters come without pip: then that of the one that runs this finds what is for them.
         for installer in ([self.path, *options], [sys.executable, *options, "--python-version", self.version]):

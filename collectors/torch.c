@@ -159,6 +159,8 @@ void torsh_torch_found(void)
 __attribute__((constructor)) static void look_for_torch(void)
 {
 	torsh_agent_start();
-	if (is_wanted() && torsh_objects_has("libtorch_cpu"))
-		torsh_torch_start();
+	if (is_wanted() && torsh_objects_has("libtorch_cpu") && torsh_torch_start())
+		torsh_channel_note(&torsh_process->channel,
+				   "torch: operators have names and times only: no Python is there to find out where "
+				   "this program's libtorch keeps their inputs");
 }

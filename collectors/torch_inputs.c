@@ -330,7 +330,7 @@ static void put_values(struct text *text, const struct words *words, uint32_t *f
 
 static uint64_t make_label(const struct words *words)
 {
-	char buffer[LABEL_MAX];
+	char buffer[LABEL_MAX] = "";
 	struct text text = {.bytes = buffer, .capacity = sizeof(buffer) - 1};
 	uint32_t flags = words->flags;
 

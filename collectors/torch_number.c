@@ -2,6 +2,7 @@
 #include "collectors/torch_number.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "agent/text.h"
 
@@ -45,23 +46,47 @@ static int exponent_of(long double x)
 	return low;
 }
 
+/* Is digits * 10^exponent read as x? A text without a point means the same in every locale. */
+static bool is_read_as(uint64_t digits, int exponent, double x)
+{
+	char buffer[40] = "";
+	struct text text = TEXT_IN(buffer);
+
+	torsh_text_put_number(&text, digits);
+	torsh_text_put(&text, "e");
+	torsh_torch_put_integer(&text, exponent);
+	return strtod(buffer, NULL) == x;
+}
+
+static uint64_t power_of_ten(int n)
+{
+	uint64_t power = 1;
+
+	while (n-- > 0)
+		power *= 10;
+	return power;
+}
+
 /* x = digits * 10^(exponent - n + 1), n digits, the fewest that are x. */
 static int shortest(double x, uint64_t *digits, int *exponent)
 {
 	int first = exponent_of(x);
 
 	for (int n = 1;; n++) {
-		uint64_t rounded = (uint64_t)(scale(x, n - 1 - first) + 0.5L), limit = 1;
+		uint64_t rounded = (uint64_t)(scale(x, n - 1 - first) + 0.5L);
+		int up = rounded >= power_of_ten(n);
 
-		for (int i = 0; i < n; i++)
-			limit *= 10;
-		*exponent = first;
-		if (rounded >= limit) {
-			rounded /= 10;
-			*exponent = first + 1;
+		*exponent = first + up;
+		*digits = up ? rounded / 10 : rounded;
+		if (is_read_as(*digits, *exponent - n + 1, x))
+			return n;
+		/* scale may have been wrong by a little where it decides. */
+		for (int off = -1; n == MOST_DIGITS && off <= 1; off += 2) {
+			*digits = rounded + (uint64_t)(int64_t)off;
+			if (is_read_as(*digits, first - n + 1, x))
+				return n;
 		}
-		*digits = rounded;
-		if (n == MOST_DIGITS || (double)scale(rounded, *exponent - n + 1) == x)
+		if (n == MOST_DIGITS)
 			return n;
 	}
 }

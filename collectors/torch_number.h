@@ -11,7 +11,7 @@ struct text;
 
 void torsh_torch_put_integer(struct text *text, int64_t number);
 
-/* The fewest digits that are this number and no other; always with a '.', an 'e', "inf" or "nan". */
+/* The fewest digits that are this number and no other, or one more in some few cases; always with a '.', an 'e', "inf" or "nan". */
 void torsh_torch_put_double(struct text *text, double number);
 
 #endif

@@ -124,7 +124,7 @@ static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct d
 
 static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
 {
-	struct tensor tensor;
+	struct tensor tensor = {0};
 
 	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) && has_dims_at(&tensor, found.sizes / 8, dims);
 }
@@ -138,7 +138,7 @@ static const struct dims many = {MANY_DIMS, {1, 2, 1, 3, 1, 4}, {24, 12, 12, 4, 
 /* Both tensors hold their dimensions at one place, the only one: returns how many fit, *at is the last. */
 static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
 {
-	struct tensor first, second;
+	struct tensor first = {0}, second = {0};
 	uint32_t n = 0;
 
 	if (!read_tensor(&values[0], &first) || !read_tensor(&values[1], &second))
@@ -230,7 +230,7 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 static bool look_place(const void *record, struct places *places, uint64_t number, uint32_t n_bytes, uint16_t *place)
 {
 	struct arguments call;
-	struct tensor tensor;
+	struct tensor tensor = {0};
 	uint32_t last, n;
 
 	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensor))

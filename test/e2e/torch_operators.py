@@ -91,7 +91,8 @@ def agree_with_the_profiler(model):
 def leave_the_profiler_alone(model):
     under_us, _ = run_step(model, "witness")
     bare = run_bare(model, "witness")
-    expect_equal(under_us["memory"], bare["memory"], "memory columns of torch.profiler")
+    expect_equal(under_us["memory"], bare["memory"], "memory that torch.profiler saw")
+    expect_equal(under_us["columns"], bare["columns"], "memory columns of torch.profiler")
     # Numbers of autograd nodes begin elsewhere: some were made to find out where things lie.
     expect_equal([event[:2] for event in under_us["events"]], [event[:2] for event in bare["events"]],
                  "torch.profiler's events")
@@ -117,6 +118,33 @@ def account_for_the_storages(model):
 def come_to_the_same_result(model):
     under_us, _ = run_step(model, "run")
     expect_equal(under_us, run_bare(model, "run"), "losses and gradients")
+
+
+@case
+def workers_of_a_data_loader_work():
+    under_us, output = run_step("mlp", "workers")
+    expect_equal(under_us, run_bare("mlp", "workers"), "what the workers gave")
+    filled = {event["process"] for event in events(output) if event.get("name") == "aten::full"}
+    assert len(filled) >= 4, f"processes that made the numbers: {filled}"
+
+
+@case
+def compiling_comes_to_the_same():
+    under_us, output = run_step("mlp", "compiled", env={"PYTHONWARNINGS": "error:Using `torch.compile"})
+    expect_equal(under_us, run_bare("mlp", "compiled"), "results, and nodes of the exported graph")
+    names = {event["name"] for event in events(output) if event["event"] == "range_push"}
+    assert {"Sequential:Sequential", "Sequential.0:Linear"} <= names, names
+
+
+@case
+def modules_have_the_names_of_named_modules():
+    _, output = run_step("transformer", "run")
+    names = [event["name"] for event in events(output) if event["event"] == "range_push"]
+    expect_equal(names[:4], ["Transformer:Transformer", "Transformer.encoder:TransformerEncoder",
+                             "Transformer.encoder.layers.0:TransformerEncoderLayer",
+                             "Transformer.encoder.layers.0.self_attn:MultiheadAttention"], "the first modules")
+    pops = [event for event in events(output) if event["event"] == "range_pop"]
+    expect_equal(len(pops), len(names), "ends")
 
 
 for model in MODELS:

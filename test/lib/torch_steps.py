@@ -5,13 +5,18 @@ Small PyTorch models that do one step of training each, run by test/e2e/torch_*.
     torch_steps.py MODEL WHAT FILE
 
 WHAT: "witness" has torch.profiler look at the step too and writes what it saw, "tensors" writes what the storages hold,
-"run" writes the loss and a sum of the gradients.
+"run" writes the losses and sums of the gradients, "workers" what the workers of a DataLoader gave, "compiled" what
+torch.compile, TorchScript and torch.export make of it.
 """
 import json
 import sys
 
 import torch
 from torch import nn
+
+
+# Before, torch.profiler sorted memory into operators by microseconds: into another one now and then.
+HAS_NANOSECONDS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 9)
 
 
 class Mlp(nn.Module):
@@ -81,8 +86,9 @@ def witness(model, optimizer):
     return {
         "events": [[event.name, event.input_shapes, event.sequence_nr, event.thread, event.fwd_thread]
                    for event in profiler.events() if event.name != "[memory]"],
-        "memory": sorted([row.key, row.count, row.cpu_memory_usage, row.self_cpu_memory_usage]
-                         for row in profiler.key_averages()),
+        "memory": [event.nbytes() for event in profiler.profiler.kineto_results.events() if event.name() == "[memory]"],
+        "columns": sorted([row.key, row.count, row.cpu_memory_usage, row.self_cpu_memory_usage]
+                          for row in profiler.key_averages()) if HAS_NANOSECONDS else None,
     }
 
 
@@ -102,13 +108,40 @@ def run(model, optimizer):
     return {"losses": losses, "gradients": [p.grad.double().abs().sum().item() for p in model.parameters()]}
 
 
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return torch.full((3,), float(index))
+
+
+def workers(model, optimizer):
+    totals = []
+    for context in ("fork", "spawn"):
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context=context)
+        totals.append(sum(batch.sum().item() for batch in loader))
+    return {"totals": totals}
+
+
+def compiled(model, optimizer):
+    """Without Inductor: it needs a compiler, and a minute."""
+    layers = model.layers
+    same = torch.compile(layers, backend="aot_eager", fullgraph=True)
+    inputs = torch.randn(8, 16)
+    scripted, traced = torch.jit.script(layers), torch.jit.trace(layers, inputs)
+    results = [call(inputs).sum().item() for call in (layers, same, same, scripted, traced)]
+    nodes = [str(node.target) for node in torch.export.export(layers, (inputs,)).graph.nodes]
+    return {"results": results, "nodes": nodes}
+
+
 def main():
     name, what, path = sys.argv[1:]
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = MODELS[name]()
     optimizer = torch.optim.Adam(model.parameters())
-    result = {"witness": witness, "tensors": tensors, "run": run}[what](model, optimizer)
+    result = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled}[what](model, optimizer)
     with open(path, "w") as file:
         json.dump(result, file)
 

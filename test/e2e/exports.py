@@ -167,6 +167,29 @@ def tensorboard_reads_a_scalar_for_each_step():
     expect_equal(len(names), 1, f"traces for the plugin: {names}")
 
 
+PLUGIN = """
+import json, sys
+from torch_tb_profiler.io import cache
+from torch_tb_profiler.profiler.loader import RunLoader
+with cache.Cache() as files:
+    run = RunLoader("run", sys.argv[1], files).load()
+(profile,) = run.profiles.values()
+print(json.dumps({"views": [view.display_name for view in profile.views],
+                  "calls": {row["name"]: row["calls"] for row in profile.operation_table_by_name["data"]}}))
+"""
+
+
+@case
+def the_profiler_plugin_of_tensorboard_reads_operators_and_modules():
+    need_consumer("torch_tb_profiler")
+    recording, numbers = made()
+    found = run_python(PLUGIN, exported(recording, "board", "--format", "tensorboard"))
+    assert {"Overview", "Operator", "Memory", "Module"} <= set(found["views"]), found
+    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
+        if not entry["name"].startswith("Optimizer"):  # which the plugin doesn't take for an operator
+            expect_equal(found["calls"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")
+
+
 HTA = """
 import json, sys
 from hta.trace_analysis import TraceAnalysis

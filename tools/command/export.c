@@ -313,15 +313,16 @@ static void close_output(struct output *output, int rc)
 		torsh_die("can't write %s: %s", output->path ? output->path : "standard output", strerror(-rc));
 }
 
-static int write_stream(struct trace *trace, const struct trace_format *format, FILE *file)
+static int write_stream(const struct trace *trace, const struct trace_format *format, FILE *file)
 {
+	struct trace own = *trace;
 	struct sink sink;
 	size_t n = trace->path ? strlen(trace->path) : 0;
 	int rc, closed;
 
 	torsh_sink_open(&sink, file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
-	trace->sink = &sink;
-	rc = format->write(trace);
+	own.sink = &sink;
+	rc = format->write(&own);
 	closed = torsh_sink_close(&sink);
 	return rc < 0 ? rc : closed;
 }

@@ -126,7 +126,8 @@ int torsh_command_modules(int argc, char **argv)
 		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
 	torsh_module_totals_collect(&view.totals, reading.profile, reading.processes, reading.n_processes,
 				    &view.survey);
-	qsort(view.totals.items, view.totals.n, sizeof(*view.totals.items), compare_totals);
+	if (view.totals.n)
+		qsort(view.totals.items, view.totals.n, sizeof(*view.totals.items), compare_totals);
 	view.n = torsh_options_limit(&options, view.totals.n, TEXT_LIMIT);
 	if (options.is_json)
 		print_json(&view);

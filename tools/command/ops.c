@@ -355,6 +355,15 @@ static void print_text(const struct view *view)
 	print_unknown(operators);
 }
 
+/* Tables that nothing was put into are NULL, which qsort may not be given. */
+static void sort_totals(struct operators *operators, enum sort sort)
+{
+	if (operators->n)
+		qsort_r(operators->items, operators->n, sizeof(*operators->items), compare_totals, &sort);
+	if (operators->n_unknown)
+		qsort(operators->unknown, operators->n_unknown, sizeof(*operators->unknown), compare_unknown);
+}
+
 int torsh_command_ops(int argc, char **argv)
 {
 	struct read_options options = {0};
@@ -369,8 +378,7 @@ int torsh_command_ops(int argc, char **argv)
 		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
 	torsh_operators_collect(&view.operators, &own.wish, reading.profile, reading.processes, reading.n_processes,
 				&view.survey);
-	qsort_r(view.operators.items, view.operators.n, sizeof(*view.operators.items), compare_totals, &own.sort);
-	qsort(view.operators.unknown, view.operators.n_unknown, sizeof(*view.operators.unknown), compare_unknown);
+	sort_totals(&view.operators, own.sort);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
 	if (options.is_json)
 		print_json(&view);

@@ -12,6 +12,7 @@
 #include "tools/export/trace.h"
 
 #define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
+#define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */
 #define NAME_BYTES_MAX 1000 /* of a name that is shown */
 #define LABEL_BYTES_MAX (SINK_ROOM_MAX / 8) /* of a text as it is printed: an event has to fit into the sink's room */
 
@@ -463,15 +464,20 @@ static void put_steps(struct chrome *chrome, const struct texts *texts)
 	put_named(chrome->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, name);
 	free(name);
 	for (size_t i = 0; i < steps->n; i++) {
-		if (torsh_trace_has(chrome->trace, steps->items[i].start_ns))
-			put_step(chrome, pid, &steps->items[i], torsh_step_rule_names[steps->rule]);
+		struct step step = steps->items[i];
+
+		/* Readers add in floating point: what ends where the next begins would overlap it. */
+		step.end_ns -=
+			i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns && step.end_ns > step.start_ns;
+		if (torsh_trace_has(chrome->trace, step.start_ns))
+			put_step(chrome, pid, &step, torsh_step_rule_names[steps->rule]);
 	}
 	/* HTA leaves out what began with the last step or after it, which torch.profiler leaves unfinished. */
 	last.number = steps->items[steps->n - 1].number + 1;
 	last.start_ns = torsh_survey_of(chrome->trace->survey, texts->process)->last_ns + 1;
 	if (last.start_ns > chrome->trace->to_ns)
 		last.start_ns = chrome->trace->to_ns;
-	last.end_ns = last.start_ns;
+	last.end_ns = last.start_ns + LAST_STEP_NS;
 	put_step(chrome, pid, &last, "end of the recording");
 }
 

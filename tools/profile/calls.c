@@ -224,10 +224,11 @@ static void keep_async(struct walk *walk, struct process_state *state, struct ca
 	*found = call;
 }
 
-static bool end_async(struct walk *walk, struct process_state *state, const struct call *key, uint64_t at_ns,
-		      uint32_t thread)
+static bool end_async(struct walk *walk, struct process_state *state, enum call_kind kind, uint64_t number,
+		      uint64_t at_ns, uint32_t thread)
 {
-	struct call **found = tfind(key, &state->async, compare_async), *call;
+	const struct call key = {.kind = kind, .record = (uint32_t)number, .range = number};
+	struct call **found = tfind(&key, &state->async, compare_async), *call;
 
 	if (!found)
 		return false;
@@ -544,7 +545,6 @@ static uint32_t find_record(const struct thread_state *thread, uint32_t record)
 static void end_operator(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	uint32_t record = event->event.op_end.record, place;
-	const struct call key = {.kind = CALL_OPERATOR, .record = record};
 	struct thread_state *thread = find_thread(state, event->thread);
 
 	if (thread && thread->n && is_record(thread->calls[thread->n - 1], record)) {
@@ -552,7 +552,7 @@ static void end_operator(struct walk *walk, struct process_state *state, const s
 		return;
 	}
 	place = thread ? find_record(thread, record) : UINT32_MAX;
-	if (place == UINT32_MAX && end_async(walk, state, &key, event->at_ns, event->thread))
+	if (place == UINT32_MAX && end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
 		return;
 	for (size_t i = 0; i < state->n_threads && place == UINT32_MAX; i++) {
 		thread = &state->threads[i];
@@ -597,7 +597,6 @@ static int take_event(void *context, const struct profile_process *process, cons
 {
 	struct walk *walk = context;
 	struct process_state *state = find_state(walk, process);
-	struct call key = {.kind = CALL_RANGE};
 
 	if (!state)
 		return 0;
@@ -621,8 +620,8 @@ static int take_event(void *context, const struct profile_process *process, cons
 		start_range(walk, state, event);
 		return 0;
 	case EVENT_RANGE_END:
-		key.range = event->event.range_end.range;
-		walk->counts.n_unmatched += !end_async(walk, state, &key, event->at_ns, event->thread);
+		walk->counts.n_unmatched +=
+			!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 		return 0;
 	default:
 		if (walk->visitor->event)
@@ -651,7 +650,8 @@ static void close_state(struct walk *walk, struct process_state *state)
 		struct call *call = *(struct call **)state->async;
 
 		call->is_cut = true;
-		end_async(walk, state, call, state->last_ns, call->thread);
+		end_async(walk, state, call->kind, call->kind == CALL_OPERATOR ? call->record : call->range,
+			  state->last_ns, call->thread);
 	}
 	free(state->threads);
 	free(state->traits);

@@ -23,7 +23,10 @@ static uint32_t column_of(uint32_t id)
 
 #define EVENT(id, NAME, name, text) enum { FIELDS_OF_##NAME = 0
 #define FIELD(type, name) +1
-#define END(NAME) }; _Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX, "its fields have columns");
+#define END(NAME) \
+	}         \
+	;         \
+	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX, "its fields have columns");
 #include "agent/wire/events.def"
 #undef EVENT
 #undef FIELD
@@ -194,10 +197,13 @@ void torsh_timeline_close(struct timeline_reader *reader)
 	free(reader);
 }
 
-static uint64_t take(struct timeline_reader *reader, uint32_t column, int *is_short)
+static inline uint64_t take(struct timeline_reader *reader, uint32_t column, int *is_short)
 {
 	struct column_reader *bytes = &reader->columns[column];
 
+	/* Most differences take one byte. */
+	if (bytes->at < bytes->end && *bytes->at < 0x80)
+		return reader->last[column] += torsh_bytes_unzigzag(*bytes->at++);
 	reader->last[column] += torsh_bytes_unzigzag(torsh_bytes_take_varint(bytes));
 	*is_short |= bytes->is_short;
 	return reader->last[column];
@@ -208,8 +214,8 @@ static void take_fields(struct timeline_reader *reader, struct event *event, int
 	uint32_t column = column_of(event->id);
 
 	switch (event->id) {
-#define EVENT(id, NAME, name, text)  \
-	case EVENT_##NAME: {         \
+#define EVENT(id, NAME, name, text) \
+	case EVENT_##NAME: {        \
 		struct event_##name *e = &event->name;
 #define FIELD(type, name) e->name = (torsh_wire_##type)take(reader, column++, is_short);
 #define END(NAME) \

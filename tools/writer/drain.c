@@ -72,6 +72,7 @@ struct drain {
 	struct lineage lineage;
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock joint_clock;
+	uint32_t joint_written; /* number of the peak that a checkpoint has */
 	struct strangers strangers;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
@@ -270,8 +271,11 @@ static void checkpoint(struct drain *drain, uint64_t now)
 		n_events += torsh_recording_written(drain->file) - n_start;
 		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
 	}
-	if (drain->lineage.n > 1)
+	torsh_axis_settle(&drain->joint.axis);
+	if (drain->lineage.n > 1 && drain->joint_written != drain->joint.axis.peak_number) {
 		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
+		drain->joint_written = drain->joint.axis.peak_number;
+	}
 	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file);
 	look_for_stops(drain);
 	drain->next_checkpoint_ns =

@@ -313,6 +313,8 @@ def threads_at_full_speed_come_through_pauses():
 @case
 def hooks_send_no_new_blocks_in_a_pause():
     with Target() as target:
+        # Who has answered has said hello.
+        target.tell("a")
         torsh("stop", target.pid)
         target.tell("a")
         before = session_of(target.pid)["processes"][0]["produced"]

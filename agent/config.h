@@ -14,10 +14,10 @@ enum activity {
 	ACTIVITY_HEAP = 1 << 0,
 	ACTIVITY_VM = 1 << 1,
 	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
+	ACTIVITY_TORCH = 1 << 3, /* PyTorch's operators, tensors and modules */
 	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
 	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
-	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
-	ACTIVITY_TORCH = 1 << 4, /* PyTorch's operators, tensors and modules */
+	ACTIVITY_LATER = 1 << 6, /* named, but not in this version */
 };
 
 struct config {
@@ -44,10 +44,10 @@ extern struct config torsh_config;
  */
 void torsh_config_read(char *const *environment);
 
-/* Expand %p %n %r %h %t of pattern. program is a base name. */
 /* What the launcher says that this process's rank is, as text; NULL where none does. The environment's. */
 const char *torsh_config_rank(void);
 
+/* Expand %p %n %r %h %t of pattern. program is a base name. */
 void torsh_config_expand(const char *pattern, const char *program, struct text *out);
 
 /* Does TORSH_PROFILER_FILTER let a program of this base name be recorded? */

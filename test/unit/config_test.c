@@ -89,6 +89,25 @@ static void values_are_taken(void **state)
 	assert_false(torsh_config_wants("bash"));
 }
 
+static void each_activity_is_one_of_its_own(void **state)
+{
+	static const char *const names[] = {"heap", "vm", "python", "torch", "nvtx", "itt"};
+	uint32_t seen = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char text[64];
+		char *set[] = {text, NULL};
+
+		snprintf(text, sizeof(text), "TORSH_PROFILER_ACTIVITIES=%s", names[i]);
+		read_config(set);
+		assert_int_equal(__builtin_popcount(torsh_config.activities), 1);
+		assert_int_equal(seen & torsh_config.activities, 0);
+		seen |= torsh_config.activities;
+	}
+	assert_int_equal(seen & ACTIVITY_LATER, 0);
+}
+
 static void profile_memory_0_records_no_memory(void **state)
 {
 	char *set[] = {"TORSH_PROFILER_PROFILE_MEMORY=0", NULL};
@@ -189,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
+		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
 		cmocka_unit_test_setup(profile_memory_0_records_no_memory, restore_defaults),
 		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default, restore_defaults),
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is, restore_defaults),

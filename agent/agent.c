@@ -15,6 +15,7 @@
 #include "agent/counter.h"
 #include "agent/environment.h"
 #include "agent/injection.h"
+#include "agent/output.h"
 #include "agent/pause.h"
 #include "agent/process.h"
 #include "agent/registry.h"
@@ -394,6 +395,9 @@ void torsh_agent_exiting(int status, uint32_t how)
 	atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
 	say_if_abandoned(header);
+	if (!header->forked_from && torsh_output_has_exports())
+		torsh_session_await_exports(socket_path,
+					    atomic_load_explicit(&header->writer_pid, memory_order_relaxed));
 }
 
 static void at_exit(int status, void *unused)

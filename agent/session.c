@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 #include "agent/output.h"
 #include "agent/text.h"
 #include "agent/wire/channel.h"
+#include "agent/wire/request.h"
 #include "shim/sys.h"
 
 #define SOCKET_FD 3
@@ -286,12 +288,95 @@ int torsh_session_is_abandoned(const char *socket_path)
 	return result == -ECONNREFUSED;
 }
 
+/* Returns the connection or -errno. */
+static int connect_to(const char *socket_path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = 2};
+	int s, error;
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, socket_path);
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (!connect(s, (struct sockaddr *)&address, sizeof(address)))
+		return s;
+	error = errno;
+	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
+	return -error;
+}
+
+/* A writer that was stopped by a signal, or is gone, closes nothing. */
+static int is_writer_at_work(uint32_t writer_pid)
+{
+	char path[64], stat[512], *at;
+	struct text text = TEXT_IN(path);
+	long fd, n;
+
+	torsh_text_put(&text, "/proc/");
+	torsh_text_put_number(&text, writer_pid);
+	torsh_text_put(&text, "/stat");
+	fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return 0;
+	n = TORSH_SYS(SYS_read, fd, stat, sizeof(stat) - 1, 0, 0, 0);
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	stat[n > 0 ? n : 0] = '\0';
+	/* "12 (name) S ...": what stands in the name is the process's own choice. */
+	at = strrchr(stat, ')');
+	return at && !strncmp(at, ") ", 2) && !strchr("TtZX", at[2]);
+}
+
+/* The writer says itself why, where it says anything. */
+static void hear_answer(int s)
+{
+	struct request_answer answer = {.result = 0};
+	long n = TORSH_SYS(SYS_recvfrom, s, &answer, sizeof(answer), MSG_DONTWAIT, 0, 0);
+
+	if (n == (long)sizeof(answer) && answer.result && !torsh_config.summary)
+		torsh_say("not all that was to be exported could be written: `torsh export` tells why", NULL);
+}
+
+static void await_answer(int s, uint32_t writer_pid)
+{
+	struct pollfd connection = {.fd = s, .events = POLLIN};
+	const struct timespec patience = {.tv_sec = 1};
+	int has_said = !torsh_config.summary;
+	long n;
+
+	for (;;) {
+		struct timespec left = patience; /* the kernel writes back what is left of it */
+
+		n = TORSH_SYS(SYS_ppoll, &connection, 1, &left, 0, 0, 0);
+		if (n || !is_writer_at_work(writer_pid))
+			break;
+		if (!has_said)
+			torsh_say("the exports are being written; an interrupt leaves that to the background", NULL);
+		has_said = 1;
+	}
+	if (n > 0)
+		hear_answer(s);
+}
+
+void torsh_session_await_exports(const char *socket_path, uint32_t writer_pid)
+{
+	const struct request request = {.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = REQUEST_EXPORTS};
+	int s = connect_to(socket_path);
+
+	if (s < 0)
+		return;
+	if (TORSH_SYS(SYS_sendto, s, &request, sizeof(request), MSG_NOSIGNAL, 0, 0) == (long)sizeof(request))
+		await_answer(s, writer_pid);
+	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
+}
+
 int torsh_session_join(const char *socket_path, int fd)
 {
 	struct channel_hello hello = {.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = (uint32_t)getpid()};
 	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval patience = {.tv_sec = 2};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -302,20 +387,15 @@ int torsh_session_join(const char *socket_path, int fd)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	int s, result = 0;
+	int s = connect_to(socket_path), result = 0;
 
-	if (strlen(socket_path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, socket_path);
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
-		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+		return s;
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	if (connect(s, (struct sockaddr *)&address, sizeof(address)) || sendmsg(s, &message, MSG_NOSIGNAL) < 0)
+	if (sendmsg(s, &message, MSG_NOSIGNAL) < 0)
 		result = -errno;
 	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
 	return result;

@@ -10,10 +10,12 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,11 +32,12 @@
 #define RESERVE_DEFAULT (UINT64_C(256) << 20)
 
 struct options {
-	const char *socket, *recording;
-	const char *export_formats, *export_to; /* "": none */
-	int is_full, has_summary;
+	const char *socket;
+	struct finish_plan finish;
+	int is_full, is_early;
 	struct recording_limits limits;
-	int first_pidfd;
+	pid_t first_pid;
+	char **argv;
 };
 
 static int parse_number(const char *text, uint64_t *number)
@@ -55,13 +58,13 @@ static int parse_option(struct options *options, int option, const char *value)
 		options->socket = value;
 		return 0;
 	case 'r':
-		options->recording = value;
+		options->finish.recording = value;
 		return 0;
 	case 'x':
-		options->export_formats = value;
+		options->finish.formats = value;
 		return 0;
 	case 'o':
-		options->export_to = value;
+		options->finish.export_to = value;
 		return 0;
 	case 'f':
 		options->is_full = !strcmp(value, "full");
@@ -73,12 +76,15 @@ static int parse_option(struct options *options, int option, const char *value)
 	case 'y':
 		if (parse_number(value, &number) || number > 1)
 			return -EINVAL;
-		options->has_summary = (int)number;
+		options->finish.is_said = (int)number;
 		return 0;
 	case 't':
 		if (parse_number(value, &number) || number > INT_MAX)
 			return -EINVAL;
-		options->first_pidfd = torsh_process_open((pid_t)number);
+		options->first_pid = (pid_t)number;
+		return 0;
+	case 'E':
+		options->is_early = 1;
 		return 0;
 	}
 	return -EINVAL;
@@ -91,15 +97,16 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"record", required_argument, NULL, 'f'},    {"max-size", required_argument, NULL, 'm'},
 		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
-		{"export-to", required_argument, NULL, 'o'}, {0},
+		{"export-to", required_argument, NULL, 'o'}, {"early", no_argument, NULL, 'E'},
+		{0},
 	};
 	int option;
 
-	*options = (struct options){.has_summary = 1,
-				    .limits.reserve_bytes = RESERVE_DEFAULT,
-				    .first_pidfd = -ENOENT,
-				    .export_formats = "",
-				    .export_to = ""};
+	*options = (struct options){
+		.finish = {.formats = "", .export_to = "", .is_said = 1},
+		.limits.reserve_bytes = RESERVE_DEFAULT,
+		.argv = argv,
+	};
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		if (option == '?')
 			return -EINVAL;
@@ -108,7 +115,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 			return -EINVAL;
 		}
 	}
-	return options->socket && options->recording && optind == argc ? 0 : -EINVAL;
+	return options->socket && options->finish.recording && optind == argc ? 0 : -EINVAL;
 }
 
 /* Started by hand it has neither. */
@@ -135,7 +142,43 @@ static int take_signals(void)
 	return signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int serve(const struct options *options)
+/* Another process of this program and its arguments, and --early: see torsh_control_run. */
+static pid_t export_early(void *context)
+{
+	static char early[] = "--early";
+	const struct options *options = context;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	char **argv;
+	size_t n = 0;
+	pid_t pid;
+	int error;
+
+	while (options->argv[n])
+		n++;
+	argv = torsh_memory_new(n + 2, sizeof(*argv));
+	memcpy(argv, options->argv, n * sizeof(*argv));
+	argv[n] = early;
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	error = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	free(argv);
+	return error ? -error : pid;
+}
+
+/* Nothing came after the exports that the first process waited for. */
+static int is_all_exported(const struct drain *drain)
+{
+	uint32_t n;
+	const struct drain_summary *summaries = torsh_drain_summaries(drain, &n);
+
+	return n == 1 && summaries[0].ended_with_exit;
+}
+
+static int serve(struct options *options)
 {
 	struct control_options control = {
 		.socket_fd = SOCKET_FD,
@@ -143,18 +186,21 @@ static int serve(const struct options *options)
 		.signal_fd = take_signals(),
 		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-		.first_pidfd = options->first_pidfd,
+		.first_pid = options->first_pid,
+		.first_pidfd = options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
+		.export_early = torsh_finish_has_exports(&options->finish) ? export_early : NULL,
+		.context = options,
 	};
 	struct drain_options drain_options = {
 		.recording_fd = RECORDING_FD,
-		.recording_path = options->recording,
+		.recording_path = options->finish.recording,
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};
 	struct drain *drain;
-	int result;
+	int result, has_exported, is_whole;
 
 	fcntl(SOCKET_FD, F_SETFL, fcntl(SOCKET_FD, F_GETFL) | O_NONBLOCK);
 	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -164,14 +210,18 @@ static int serve(const struct options *options)
 		fprintf(stderr, "torsh: the writer can't start: %s\n", strerror(errno));
 		return 1;
 	}
-	result = torsh_control_run(&control, drain);
+	result = torsh_control_run(&control, drain, &has_exported);
 	torsh_drain_stop(drain, result == 1);
-	if (options->has_summary)
-		torsh_summary_print(stderr, drain, options->recording);
+	if (options->finish.is_said)
+		torsh_summary_print(stderr, drain, options->finish.recording);
+	is_whole = has_exported && is_all_exported(drain);
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */
-	close(RECORDING_FD);
-	torsh_finish_exports(options->recording, options->export_formats, options->export_to, options->has_summary);
+	flock(RECORDING_FD, LOCK_UN);
+	/* Once more, quietly, where something came after what was exported. */
+	options->finish.is_said = options->finish.is_said && !has_exported;
+	if (!is_whole)
+		torsh_finish_exports(&options->finish, RECORDING_FD);
 	return result < 0;
 }
 
@@ -187,6 +237,8 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
+	if (options.is_early)
+		return torsh_finish_exports_early(&options.finish, options.socket) != 0;
 	if (!has_descriptors()) {
 		fputs("torsh-writer: it is started by the agent, not by hand: descriptors 3 and 4 are not there\n",
 		      stderr);

@@ -17,6 +17,12 @@ enum request_verb {
 	REQUEST_SNAPSHOT = 2, /* all that the recording lacks so far */
 	REQUEST_PAUSE = 3,
 	REQUEST_RESUME = 4,
+
+	/*
+	 * From the session's first process, which is about to end: the answer comes when what is exported at the end of a
+	 * run was written, or, with result -EIO, not all of it. To anybody else there is none.
+	 */
+	REQUEST_EXPORTS = 5,
 };
 
 struct request {

@@ -126,23 +126,6 @@ def windows_hold_what_begins_in_them():
         expect_equal(run([TORSH, "export", recording, "--format", "chrome", *wrong]).returncode, 2, f"status of {wrong}")
 
 
-@case
-def exports_are_written_at_the_end_of_a_run():
-    output = scratch()
-    for name, first in (("trace.json", b"{"), ("trace.json.gz", b"\x1f\x8b"), ("trace.pftrace", b"\n")):
-        path = output / name
-        result = run([PROGRAMS / "entries"], agent_environment(path))
-        expect_equal(result.returncode, 0, "status")
-        wait_until(path.exists, name)
-        assert path.read_bytes().startswith(first), path.read_bytes()[:20]
-        expect_equal(leaks(output / "trace.torsh")["version"], 1, "version of the report on the recording beside it")
-    _, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "chrome,speedscope"})
-    for ending in (".json", ".speedscope.json"):
-        file = recordings(output)[0].with_suffix(ending)
-        wait_until(file.exists, file.name)
-        json.loads(file.read_text())
-
-
 TENSORBOARD = """
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -343,7 +343,7 @@ static void export_trace(const struct export_options *own, const struct reading 
 
 	torsh_survey_make(&survey, reading->profile, reading->processes, reading->n_processes);
 	if (!survey.counts.n_events)
-		torsh_warn("there is no timeline in %s: nothing said what it does", reading->profile->path);
+		torsh_warn("there is no timeline to export: nothing said what it does");
 	if (own->has_steps)
 		choose_steps(&trace, own);
 	if (own->trace->needs_path) {

@@ -17,9 +17,6 @@
 #include "tools/command/command.h"
 #include "tools/die.h"
 #include "tools/live/live.h"
-#include "tools/live/names.h"
-#include "tools/store/recording_read.h"
-#include "tools/store/recording_write.h"
 
 static const char doc[] =
 	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "
@@ -58,51 +55,6 @@ static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it. Returns 0 or -errno. */
-static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, struct profile *profile)
-{
-	char *path = torsh_need_text("/proc/self/fd/%d", fd);
-	struct recording_reader *from;
-	Torsh__Chunk *chunk;
-	int result = torsh_recording_open(&from, path, NULL, 0);
-
-	free(path);
-	if (result)
-		return result;
-	torsh_recording_end_at(from, n_bytes);
-	torsh_recording_skip(from, CHUNK_EVENTS);
-	while ((result = torsh_recording_next(from, &chunk)) == 1) {
-		result = torsh_recording_append(to, chunk, RECORDING_LAST);
-		if (!result)
-			result = torsh_profile_apply(profile, chunk);
-		torsh__chunk__free_unpacked(chunk, NULL);
-		if (result)
-			break;
-	}
-	torsh_recording_close(from);
-	return result;
-}
-
-static int write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd)
-{
-	const struct recording_limits none = {0};
-	struct recording_file *file = torsh_recording_create(fd, &none, start_realtime_ns);
-	struct profile *profile;
-	int result;
-
-	if (!file)
-		return -ENOMEM;
-	profile = torsh_profile_create("");
-	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file, profile);
-	if (!result)
-		result = copy_chunks(answer->fds[0], UINT64_MAX, file, profile);
-	if (!result)
-		result = torsh_live_append_names(file, profile);
-	torsh_profile_destroy(profile);
-	torsh_recording_finish(file);
-	return result;
 }
 
 static const struct profile_process *process_of(const struct live_session *session, uint32_t pid)
@@ -145,7 +97,7 @@ static int open_output(const char *path)
 /* Into the file at path, which is removed again when that fails. */
 static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
 {
-	int fd = open_output(path), result = write_snapshot(answer, start_realtime_ns, fd);
+	int fd = open_output(path), result = torsh_live_write_snapshot(answer, start_realtime_ns, fd);
 
 	if (!result && close(fd))
 		result = -errno;

@@ -56,6 +56,12 @@ struct live_answer {
 int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_holders, struct live_answer *answer);
 void torsh_live_close(struct live_answer *answer);
 
+/*
+ * Write the snapshot that an answer to REQUEST_SNAPSHOT holds to fd, an empty file: a whole recording, of a session that began
+ * at start_realtime_ns. Single events of a full recording are left out. Returns 0 or -errno.
+ */
+int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_realtime_ns, int fd);
+
 /* The sentence for such an error. */
 const char *torsh_live_reason(int error);
 

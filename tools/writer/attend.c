@@ -84,11 +84,16 @@ static int reopen(int recording_fd)
 	return fd < 0 ? -errno : fd;
 }
 
+int torsh_attend_is_whole(const struct attendance *attendance)
+{
+	return attendance->job->request.verb == REQUEST_SNAPSHOT;
+}
+
 void torsh_attend_answer(struct attendance *attendance, struct snapshot *snapshot, int recording_fd,
 			 uint64_t recording_bytes)
 {
 	struct job *job = attendance->job;
-	int is_whole = job->request.verb == REQUEST_SNAPSHOT, result = 0;
+	int is_whole = torsh_attend_is_whole(attendance), result = 0;
 
 	attendance->job = NULL;
 	snapshot->n_holders = is_whole ? SNAPSHOT_ALL : job->request.n_holders;

@@ -33,6 +33,9 @@ void torsh_attend_join(const struct attendance *attendance, struct target *targe
 /* Does a job wait that can be answered now? */
 int torsh_attend_is_due(const struct attendance *attendance, struct target *const *targets, uint32_t n_targets);
 
+/* Is that job's answer all that the recording lacks? */
+int torsh_attend_is_whole(const struct attendance *attendance);
+
 /*
  * Answer it and let the targets of the snapshot go. The snapshot has all but its number of holders; the recording has
  * recording_bytes so far, and recording_fd, which is the writer's.

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/writer/caller.h"
@@ -20,7 +22,16 @@
 #define CHILD_STEP_MS 10
 #define CALLERS_MAX 64u /* connections that said no hello; the oldest has to go for one more */
 
-enum watch_kind { WATCH_SOCKET, WATCH_SIGNAL, WATCH_DONE, WATCH_ANSWER, WATCH_CALLER, WATCH_TARGET, WATCH_STRANGER };
+enum watch_kind {
+	WATCH_SOCKET,
+	WATCH_SIGNAL,
+	WATCH_DONE,
+	WATCH_ANSWER,
+	WATCH_CALLER,
+	WATCH_TARGET,
+	WATCH_STRANGER,
+	WATCH_EXPORT,
+};
 
 /* What epoll tells of: a descriptor and what it is. */
 struct watch {
@@ -37,6 +48,10 @@ struct control {
 	struct drain *drain;
 	int epoll_fd;
 	struct watch socket, signal, done, answer;
+	struct watch export; /* a child's pidfd, while it exports for the first process */
+	struct watch *awaiting; /* of the callers: the first process, which waits for that */
+	pid_t export_pid; /* 0: there is no such child */
+	int has_exported;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
 	struct watch *targets, *strangers; /* that live */
@@ -73,6 +88,8 @@ static void drop_watch(struct control *control, struct watch **list, struct watc
 		control->n_callers--;
 		if (watch->job)
 			watch->job->asker = NULL;
+		if (watch == control->awaiting)
+			control->awaiting = NULL;
 	}
 	watch->next = control->gone;
 	watch->fd = -1;
@@ -186,6 +203,56 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 		tell_fate(control, watch, TARGET_LEFT);
 }
 
+/* The child has ended, or is about to. */
+static void end_export(struct control *control)
+{
+	struct job *job;
+	int status = -1;
+
+	while (waitpid(control->export_pid, &status, 0) < 0 && errno == EINTR)
+		;
+	control->has_exported = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	control->export_pid = 0;
+	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->export.fd, NULL);
+	close(control->export.fd);
+	control->export.fd = -1;
+	if (!control->awaiting)
+		return;
+	job = torsh_job_create(&(struct request){.verb = REQUEST_EXPORTS}, NULL);
+	job->answer.result = control->has_exported ? 0 : -EIO;
+	torsh_caller_answer(control->awaiting->fd, &job->answer, job->fds, 0);
+	torsh_job_destroy(job);
+	drop_watch(control, &control->callers, control->awaiting);
+}
+
+/* Nobody waits for it any more: what it began is done again at the end. */
+static void stop_export(struct control *control)
+{
+	if (control->export_pid <= 0)
+		return;
+	kill(-control->export_pid, SIGKILL);
+	end_export(control);
+}
+
+/* Only the first process, and only once: others are let go at once. */
+static void begin_export(struct control *control, struct watch *watch, pid_t pid)
+{
+	const struct control_options *options = control->options;
+
+	if (!options->export_early || pid != options->first_pid || control->export_pid > 0 || control->has_exported) {
+		drop_watch(control, &control->callers, watch);
+		return;
+	}
+	control->awaiting = watch;
+	control->export_pid = options->export_early(options->context);
+	control->export.fd = control->export_pid > 0 ? torsh_process_open(control->export_pid) : -1;
+	if (control->export.fd >= 0 && !watch_fd(control, &control->export))
+		return;
+	stop_export(control);
+	if (control->awaiting)
+		drop_watch(control, &control->callers, watch);
+}
+
 static void hear_caller(struct control *control, struct watch *watch)
 {
 	struct caller_message message;
@@ -196,10 +263,14 @@ static void hear_caller(struct control *control, struct watch *watch)
 		control->last_change_ns = torsh_ticks_monotonic_ns();
 		return;
 	}
-	if (result || watch->job) {
+	if (result || watch->job || watch == control->awaiting) {
 		if (!result && message.channel_fd >= 0)
 			close(message.channel_fd);
 		drop_watch(control, &control->callers, watch);
+		return;
+	}
+	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_EXPORTS) {
+		begin_export(control, watch, message.pid);
 		return;
 	}
 	if (message.kind == CALLER_REQUEST) {
@@ -286,6 +357,9 @@ static void handle(struct control *control, struct watch *watch)
 		accept_callers(control);
 		if (watch->fd >= 0)
 			tell_fate(control, watch, TARGET_DIED);
+		break;
+	case WATCH_EXPORT:
+		end_export(control);
 		break;
 	case WATCH_STRANGER:
 		/* The same: it may have become a program that can be followed. */
@@ -375,7 +449,7 @@ static void remove_socket(const char *path)
 	free(directory);
 }
 
-int torsh_control_run(const struct control_options *options, struct drain *drain)
+int torsh_control_run(const struct control_options *options, struct drain *drain, int *has_exported)
 {
 	struct control control = {
 		.options = options,
@@ -385,6 +459,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		.signal = {.kind = WATCH_SIGNAL, .fd = options->signal_fd},
 		.done = {.kind = WATCH_DONE, .fd = options->done_fd},
 		.answer = {.kind = WATCH_ANSWER, .fd = options->answer_fd},
+		.export = {.kind = WATCH_EXPORT, .fd = -1},
 		.start_ns = torsh_ticks_monotonic_ns(),
 	};
 	int result;
@@ -405,6 +480,8 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 	accept_callers(&control);
 	if (result == 1)
 		result = serve(&control);
+	stop_export(&control);
+	*has_exported = control.has_exported;
 	leave_all(&control);
 	wait_for_drain(&control);
 	close(control.epoll_fd);

@@ -13,13 +13,21 @@ struct control_options {
 	const char *socket_path; /* removed at the end, with its directory */
 	int signal_fd; /* readable when the writer is to end */
 	int done_fd, answer_fd; /* the drain's */
-	int first_pidfd; /* of the process that began the session: no hello is waited for after its end. Or -errno */
+	pid_t first_pid; /* of the process that began the session; 0: not known */
+	int first_pidfd; /* of the same: no hello is waited for after its end. Or -errno */
+
+	/*
+	 * Starts a child that exports what the session has so far, for the first process to find when it ends. Returns its
+	 * pid, or -errno. NULL: nothing is to be exported.
+	 */
+	pid_t (*export_early)(void *context);
+	void *context;
 };
 
 /*
  * Serve until the session is over. Returns 1 when all targets had ended, 0 when the writer was told to end before
- * that, or -errno. All targets are finished then, in each case.
+ * that, or -errno. All targets are finished then, in each case. has_exported: was all exported for the first process?
  */
-int torsh_control_run(const struct control_options *options, struct drain *drain);
+int torsh_control_run(const struct control_options *options, struct drain *drain, int *has_exported);
 
 #endif

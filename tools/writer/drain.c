@@ -449,6 +449,7 @@ static void add_summary(struct drain *drain, const struct target *target)
 			torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) - target->tally.clock.start_ns,
 		.live_bytes = heap->axis.bytes,
 		.live_blocks = heap->axis.n,
+		.ended_with_exit = target->tally.has_exited && target->tally.exit_stamp == target->tally.last_stamp,
 	};
 	snprintf(summary->program, sizeof(summary->program), "%s", slash ? slash + 1 : program);
 	free(program);
@@ -557,6 +558,9 @@ static void answer_request(struct drain *drain)
 	if (snapshot.joint)
 		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, moment) + 1);
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &snapshot.session);
+	/* The timeline is no part of what is made aside: up to the moment it goes to the recording. */
+	for (uint32_t i = 0; torsh_attend_is_whole(&drain->attendance) && i < drain->n_targets; i++)
+		write_timeline(drain, drain->targets[i], 1);
 	torsh_attend_answer(&drain->attendance, &snapshot, drain->options.recording_fd,
 			    torsh_recording_written(drain->file));
 	torsh_pauses_release(&snapshot.session);

@@ -30,6 +30,7 @@ struct drain_summary {
 	uint64_t n_events, n_dropped;
 	uint64_t peak_bytes, peak_ns; /* since the process's start */
 	uint64_t live_bytes, live_blocks;
+	int ended_with_exit; /* after its exit it did nothing that was recorded */
 };
 
 struct drain;

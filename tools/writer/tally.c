@@ -121,6 +121,7 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 	case EVENT_EXIT:
 		tally->has_exited = 1;
 		tally->exit_status = event->exit.status;
+		tally->exit_stamp = event->stamp;
 		break;
 	default:
 		torsh_mappings_fold(&tally->mappings, &tally->stacks, event, stack);

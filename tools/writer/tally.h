@@ -70,6 +70,7 @@ struct tally {
 	uint64_t rss_bytes; /* as last read, for the series */
 	int has_exited; /* an EXIT event was seen */
 	int32_t exit_status;
+	uint64_t exit_stamp;
 	int is_executing; /* an EXEC event that hasn't failed was seen */
 	uint64_t exec_stamp; /* of that */
 

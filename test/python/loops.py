@@ -72,6 +72,11 @@ def remembers_in_an_lru_cache(i):
     remembered(i)
 
 
+def replaces_at_random(i):
+    for k in range(4):
+        cache[random.Random(4 * i + k).randrange(100)] = bytearray(4000)
+
+
 def grows_before_the_steps(i):
     return len(kept)
 

@@ -44,6 +44,18 @@ static void caches_do_not_grow(void **state)
 	assert_false(torsh_growth_is_steady(0, 64));
 }
 
+static void what_is_replaced_at_random_does_not_grow(void **state)
+{
+	(void)state;
+	assert_true(torsh_growth_is_replaced(0, 16));
+	assert_true(torsh_growth_is_replaced(24, 100));
+	assert_false(torsh_growth_is_replaced(25, 100));
+	assert_false(torsh_growth_is_replaced(100, 100));
+	assert_false(torsh_growth_is_replaced(0, 15));
+	/* Older recordings don't count them. */
+	assert_false(torsh_growth_is_replaced(0, 0));
+}
+
 static void few_steps_tell_nothing(void **state)
 {
 	(void)state;
@@ -99,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_every_stretch_leaves_behind_grows),
 		cmocka_unit_test(caches_do_not_grow),
+		cmocka_unit_test(what_is_replaced_at_random_does_not_grow),
 		cmocka_unit_test(few_steps_tell_nothing),
 		cmocka_unit_test(better_rules_begin_anew),
 		cmocka_unit_test(any_number_of_steps_takes_the_same_room),

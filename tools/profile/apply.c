@@ -486,6 +486,8 @@ static void apply_growth(struct profile *profile, const Torsh__Growth *row)
 				.parts = row->parts[i],
 				.late_blocks = row->late_blocks[i],
 				.late_bytes = row->late_bytes[i],
+				.early_blocks = column_at(row->early_blocks, row->n_early_blocks, i),
+				.last_blocks = column_at(row->last_blocks, row->n_last_blocks, i),
 			};
 	}
 }

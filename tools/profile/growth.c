@@ -2,6 +2,9 @@
 /* See tools/profile/growth.h. */
 #include "tools/profile/growth.h"
 
+#define REPLACED_MIN 16u /* fewer blocks tell nothing of their ages */
+#define REPLACED_RATIO 4u
+
 /* The parts of one quarter of the run. */
 static uint64_t quarter(uint32_t which, uint32_t n)
 {
@@ -26,6 +29,11 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n)
 	return of[1] && of[2] && of[3] && of[3] * 6 >= sum;
 }
 
+bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last)
+{
+	return n_last >= REPLACED_MIN && n_early * REPLACED_RATIO < n_last;
+}
+
 static void add_process(struct growth *growth, const struct profile_process *process)
 {
 	const struct profile_survivors *survivors = process->survivors.items;
@@ -36,7 +44,8 @@ static void add_process(struct growth *growth, const struct profile_process *pro
 		return;
 	growth->is_enough = true;
 	for (size_t i = 0; i < process->survivors.n; i++) {
-		if (!torsh_growth_is_steady(survivors[i].parts, process->steps.n_parts))
+		if (!torsh_growth_is_steady(survivors[i].parts, process->steps.n_parts) ||
+		    torsh_growth_is_replaced(survivors[i].early_blocks, survivors[i].last_blocks))
 			continue;
 		torsh_holders_add(&growth->found, &(struct holder){
 							  .process = process,

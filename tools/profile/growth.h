@@ -23,6 +23,12 @@ void torsh_growth_free(struct growth *growth);
 /* Does what has survivors in these parts of the steps (bit i: part i of n) grow? */
 bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 
+/*
+ * Are there so many fewer survivors of the second quarter of the steps than of the last that they must have been freed one
+ * by one? So it is where what is kept is bounded and entries are replaced at random: their ages fall off.
+ */
+bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last);
+
 /* "an optimizer's calls", ...; NULL: nothing is known of steps. */
 const char *torsh_growth_rule(const struct profile_process *process);
 

@@ -77,6 +77,7 @@ struct profile_survivors {
 	uint32_t stack;
 	bool is_tensor;
 	uint64_t parts, late_blocks, late_bytes;
+	uint64_t early_blocks, last_blocks; /* 0: not counted, or none */
 };
 
 struct profile_steps {

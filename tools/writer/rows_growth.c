@@ -12,6 +12,7 @@
 struct survivors {
 	uint64_t parts; /* bit i: some were allocated in that part of the steps */
 	uint64_t late_blocks, late_bytes;
+	uint64_t early_blocks, last_blocks; /* of the late ones: those of the second and of the last quarter */
 };
 
 /* The steps that are over, from mark to mark. */
@@ -33,6 +34,10 @@ static void add_block(struct survivors *of_site, const struct steps *steps, uint
 		return;
 	of_site->late_blocks++;
 	of_site->late_bytes += size;
+	if (interval < (steps->n + 1) / 2)
+		of_site->early_blocks++;
+	if (interval >= (3 * (uint64_t)steps->n + 3) / 4)
+		of_site->last_blocks++;
 }
 
 static uint32_t count_used(const struct survivors *survivors, uint32_t n)
@@ -55,6 +60,8 @@ static void put_survivors(Torsh__Growth *row, const struct heap *heap, const str
 		row->parts[i] = survivors[site].parts;
 		row->late_blocks[i] = survivors[site].late_blocks;
 		row->late_bytes[i] = survivors[site].late_bytes;
+		row->early_blocks[i] = survivors[site].early_blocks;
+		row->last_blocks[i] = survivors[site].last_blocks;
 		row->is_tensor[i++] = (int)heap->sites[site].is_of_tensors;
 	}
 }
@@ -90,6 +97,8 @@ int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const 
 	ROWS_COLUMN(memory, row, late_blocks, n);
 	ROWS_COLUMN(memory, row, late_bytes, n);
 	ROWS_COLUMN(memory, row, is_tensor, n);
+	ROWS_COLUMN(memory, row, early_blocks, n);
+	ROWS_COLUMN(memory, row, last_blocks, n);
 	put_survivors(row, heap, survivors);
 	return 1;
 }

@@ -86,11 +86,14 @@ static void print_heading(const struct growth *growth)
 static void print_grown(size_t rank, const struct holder *holder)
 {
 	char bytes[SIZE_TEXT_BYTES], sum[SIZE_TEXT_BYTES], blocks[64];
+	double blocks_a_step = a_step(holder, holder->blocks);
 
-	printf("\n#%-3zu %s a step in %.3g %s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
-	       torsh_size_human((uint64_t)(a_step(holder, holder->bytes) + 0.5), bytes), a_step(holder, holder->blocks),
-	       holder->is_of_tensors ? "tensors" : "blocks", torsh_size_exact(holder->bytes, sum),
-	       torsh_text_blocks(holder->blocks, blocks), holder->process->steps.late_steps, holder->process->pid);
+	printf("\n#%-3zu %s a step in %.3g %s%s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
+	       torsh_size_human((uint64_t)(a_step(holder, holder->bytes) + 0.5), bytes), blocks_a_step,
+	       holder->is_of_tensors ? "tensor" : "block", holder->blocks == holder->process->steps.late_steps ? "" : "s",
+	       torsh_size_exact(holder->bytes, sum), torsh_text_blocks(holder->blocks, blocks),
+	       holder->process->steps.late_steps, holder->process->pid);
+	torsh_text_scope(stdout, holder);
 	torsh_text_stack(stdout, holder->frames, holder->n_frames);
 }
 

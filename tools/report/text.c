@@ -11,6 +11,7 @@
 #include "tools/size.h"
 
 #define FUNCTION_COLUMNS 44
+#define FUNCTION_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
 
 void torsh_text_heading(FILE *out, const char *format, ...)
 {
@@ -80,7 +81,9 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 			fprintf(out, "      ... cut here: %s\n", frame->cut);
 			continue;
 		}
-		if (strlen(function) > FUNCTION_COLUMNS)
+		if (strlen(function) > FUNCTION_LONGEST)
+			fprintf(out, "      %.*s...\n      %-*s ", FUNCTION_LONGEST - 3, function, FUNCTION_COLUMNS, "");
+		else if (strlen(function) > FUNCTION_COLUMNS)
 			fprintf(out, "      %s\n      %-*s ", function, FUNCTION_COLUMNS, "");
 		else
 			fprintf(out, "      %-*s ", FUNCTION_COLUMNS, function);
@@ -88,14 +91,27 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 	}
 }
 
-/* What they were allocated in, where that is known. */
-static void print_scope(FILE *out, const struct holder *holder)
+/* The innermost line of Python where the stack doesn't begin with it: what people look for. */
+static void print_python_line(FILE *out, const struct holder *holder)
+{
+	size_t i = 0;
+
+	while (i < holder->n_frames && !holder->frames[i]->is_python)
+		i++;
+	if (i == 0 || i == holder->n_frames)
+		return;
+	fprintf(out, "     at %s, ", holder->frames[i]->function ? holder->frames[i]->function : "?");
+	print_place(out, holder->frames[i]);
+}
+
+void torsh_text_scope(FILE *out, const struct holder *holder)
 {
 	const char *operator = torsh_holder_operator(holder), *module = torsh_holder_module(holder);
 
 	if (operator || module)
 		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
 			module ? module : "");
+	print_python_line(out, holder);
 }
 
 void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
@@ -131,7 +147,7 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 			fprintf(out, "     allocated from %s to %s after the start\n",
 				torsh_size_duration(first_ns, first), torsh_size_duration(last_ns, last));
 	}
-	print_scope(out, holder);
+	torsh_text_scope(out, holder);
 	torsh_text_stack(out, holder->frames, holder->n_frames);
 }
 

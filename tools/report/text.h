@@ -23,6 +23,9 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
 void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
 			       struct symbols *symbols, enum stack_view view);
 
+/* The operator, module and line of Python that a holder's blocks were allocated in, as far as they are known. */
+void torsh_text_scope(FILE *out, const struct holder *holder);
+
 /* A holder: rank, bytes, blocks, share of the whole; then its stack. */
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid);
 

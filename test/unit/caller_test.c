@@ -115,7 +115,7 @@ static void a_request_comes_without_descriptors(void **state)
 	int free_before = lowest_free();
 
 	(void)state;
-	for (uint32_t verb = REQUEST_STATUS; verb <= REQUEST_RESUME; verb++) {
+	for (uint32_t verb = REQUEST_STATUS; verb <= REQUEST_EXPORTS; verb++) {
 		struct request request = make_request(verb);
 
 		assert_int_equal(hear_said(&request, sizeof(request), 0, &message), 0);
@@ -146,7 +146,7 @@ static void a_request_fits_to_the_byte(void **state)
 	REFUSED(magic[7], '2')
 	REFUSED(version, REQUEST_VERSION + 1)
 	REFUSED(verb, 0)
-	REFUSED(verb, REQUEST_RESUME + 1)
+	REFUSED(verb, REQUEST_EXPORTS + 1)
 	REFUSED(n_holders, REQUEST_HOLDERS_MAX + 1)
 	REFUSED(reserved, 1)
 #undef REFUSED

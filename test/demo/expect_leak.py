@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""expect_leak.py LEAKS.json SOURCE.c: fails when the leak planted in SOURCE.c is not reported with its file and line."""
+"""
+expect_leak.py LEAKS.json GROWTH.json SOURCE.c: fails when the leak planted in SOURCE.c is not reported with its file and
+line, and as what grows by one block a step.
+"""
 
 import json
 import pathlib
@@ -15,7 +18,16 @@ def is_planted(frame, function, source):
     return frame.get("function") == function and pathlib.Path(frame.get("file") or "").name == source.name
 
 
-def main(report_path, source_path):
+def expect_growth(path, function, source):
+    found = [grown for grown in json.loads(pathlib.Path(path).read_text())["growth"]
+             if any(is_planted(frame, function, source) for frame in grown["stack"])]
+    blocks = sum(grown["blocks_per_step"] for grown in found)
+    if abs(blocks - 1) > 0.02:
+        sys.exit(f"the demo failed: {function} leaks one block a step, and {blocks:.3g} were reported")
+    print(f"and so was its growth: {sum(grown['bytes_per_step'] for grown in found):.0f} bytes a step")
+
+
+def main(report_path, growth_path, source_path):
     source = pathlib.Path(source_path)
     lines = source.read_text().splitlines()
     planted = next(i for i, line in enumerate(lines) if MARK in line)
@@ -31,6 +43,7 @@ def main(report_path, source_path):
         sys.exit(f"the demo failed: expected line {planted + 1}, {STEPS * BLOCK_BYTES} bytes in {STEPS} blocks; "
                  f"found {said}, {n_bytes} bytes in {blocks} blocks")
     print(f"The planted leak was found: {said}, {n_bytes} bytes in {blocks} blocks")
+    expect_growth(growth_path, function, source)
 
 
 main(*sys.argv[1:])

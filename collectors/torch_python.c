@@ -9,10 +9,14 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/text.h"
 #include "collectors/torch.h"
 #include "shim/cpython_api.h"
 #include "shim/hooks.h"
+#include "shim/torch.h"
 #include "shim/torch_calibration.h"
+
+#define NOTE_MAX 256u
 
 extern const char torsh_torch_script[]; /* collectors/torch_script.py */
 
@@ -59,16 +63,48 @@ static void *call_fitted(void *self, void *unused)
 	return boolean(torsh_torch_calibration_fitted());
 }
 
-static void *call_finish(void *self, void *unused)
-{
-	(void)self;
-	(void)unused;
-	return boolean(torsh_torch_calibration_finish());
-}
-
 static int is_on(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+}
+
+/* Beside shapes, which are found. */
+static void note_what_is_missing(void)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+	const struct {
+		int is_missing;
+		const char *what;
+	} parts[] = {
+		{at->type == TORCH_UNKNOWN, "types of tensors"},
+		{at->device == TORCH_UNKNOWN, "devices of tensors"},
+		{at->sequence == TORCH_UNKNOWN, "numbers of autograd's nodes"},
+		{at->forward_thread == TORCH_UNKNOWN, "which thread ran forward"},
+		{at->list == TORCH_UNKNOWN, "lists among inputs"},
+		{!torsh_torch_tells_overloads(), "overloads of operators"},
+	};
+	char bytes[NOTE_MAX] = "";
+	struct text text = TEXT_IN(bytes);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!parts[i].is_missing)
+			continue;
+		torsh_text_put(&text, text.length ? ", " : "torch: not found in this PyTorch, and not recorded: ");
+		torsh_text_put(&text, parts[i].what);
+	}
+	if (text.length && is_on())
+		torsh_channel_note(&torsh_process->channel, bytes);
+}
+
+static void *call_finish(void *self, void *unused)
+{
+	int is_known = torsh_torch_calibration_finish();
+
+	(void)self;
+	(void)unused;
+	if (is_known)
+		note_what_is_missing();
+	return boolean(is_known);
 }
 
 static void *call_note(void *self, void *sentence)

@@ -63,6 +63,16 @@ def calibrate(torch):
         note("torch: operators have names and times only: their inputs were not found where they were looked for")
 
 
+def open_scope(torch):
+    with torch.autograd.profiler.record_function("torsh"):
+        pass
+
+
+def backward_of(operator, tracked, plain):
+    """The node alone: autograd's engine starts threads, after which a fork that runs backward is refused."""
+    operator(tracked, plain).grad_fn(plain)
+
+
 def run_shapes(torch):
     zeros, mul = torch.zeros, torch.mul
     turned, many = zeros(3, 5).t(), zeros(1, 2, 1, 3, 1, 4)
@@ -82,6 +92,11 @@ def run_rest(torch):
     tracked = zeros(3, 5, requires_grad=True)
     run("sequence", mul, tracked, plain)
     run("sequence again", mul, tracked, plain)
+    run("no forward thread", mul, tracked, plain)
+    run("no forward thread of a scope", open_scope, torch)
+    run("forward thread", backward_of, mul, tracked, plain)
+    run("no forward thread again", torch.add, tracked, plain)
+    run("forward thread again", backward_of, torch.add, tracked, plain)
     run("integer", torch.add, plain, plain, alpha=3)
     run("double", torch.add, plain, plain, alpha=0.5)
     run("list", torch.sum, zeros(2, 4, 6), (2, 0), True)

@@ -18,6 +18,7 @@ struct torch_layout {
 	/* In at::RecordFunction. */
 	uint16_t inputs; /* {pointer to c10::IValue, count} */
 	uint16_t sequence; /* i64, -1: none */
+	uint16_t forward_thread; /* u64, torsh_torch_thread of the thread that ran forward; 0: none */
 
 	/* In c10::TensorImpl. */
 	uint16_t sizes; /* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
@@ -59,6 +60,18 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 
 /* The operator's or scope's name; valid during the call only. */
 const char *torsh_torch_name(const void *record);
+
+/*
+ * Which of the operators of that name it is: "" for the one without another name and for scopes; valid during the call
+ * only. NULL where this version doesn't tell.
+ */
+const char *torsh_torch_overload(const void *record);
+
+/* Does it, once operators are observed? */
+int torsh_torch_tells_overloads(void);
+
+/* torch's own number of the calling thread, from 1; 0 where it can't be asked. */
+uint64_t torsh_torch_thread(void);
 
 /* The number that torch gives the next autograd node of the calling thread; -1 where it can't be asked. */
 int64_t torsh_torch_sequence(void);

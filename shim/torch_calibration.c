@@ -42,6 +42,8 @@ struct places {
 };
 static struct places types, devices;
 
+static uint64_t forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
+
 /* ---- reading ---- */
 
 /* Up to n words at address; how many were readable, in steps. */
@@ -267,6 +269,35 @@ static bool look_sequence(const void *record, uint64_t is_second)
 	return true;
 }
 
+/*
+ * The word that says nothing in an operator and in a scope, and in backward the thread that ran forward, which is this one.
+ */
+static bool look_forward_thread(const void *record, uint64_t is_backward)
+{
+	uint64_t words[RECORD_WORDS], number = is_backward ? torsh_torch_thread() : 0;
+	uint32_t n = read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0;
+	static bool is_begun;
+
+	if ((is_backward && !number) || found.inputs == TORCH_UNKNOWN)
+		return false;
+	if (!is_begun)
+		memset(forward_words, 0xff, sizeof(forward_words));
+	is_begun = true;
+	for (uint32_t i = 0; i < RECORD_WORDS; i++) {
+		uint64_t bit = UINT64_C(1) << i % 64;
+
+		if (i >= n || words[i] != number)
+			forward_words[i / 64] &= ~bit;
+		if (!(forward_words[i / 64] & bit))
+			continue;
+		found.forward_thread = (uint16_t)(8 * i);
+		n_fitting++;
+	}
+	if (n_fitting != 1)
+		found.forward_thread = TORCH_UNKNOWN;
+	return n_fitting != 0;
+}
+
 static bool look_integer(const void *record, uint64_t number)
 {
 	struct arguments call;
@@ -371,6 +402,7 @@ int torsh_torch_calibration_begin(void)
 	found = (struct torch_layout){
 		.inputs = TORCH_UNKNOWN,
 		.sequence = TORCH_UNKNOWN,
+		.forward_thread = TORCH_UNKNOWN,
 		.sizes = TORCH_UNKNOWN,
 		.type = TORCH_UNKNOWN,
 		.device = TORCH_UNKNOWN,
@@ -428,6 +460,8 @@ static void drop_doubtful(void)
 		found.device = TORCH_UNKNOWN;
 	if (!all_fitted(look_sequence))
 		found.sequence = TORCH_UNKNOWN;
+	if (!all_fitted(look_forward_thread))
+		found.forward_thread = TORCH_UNKNOWN;
 	if (!all_fitted(look_list) || !all_fitted(look_tensors)) {
 		found.list = TORCH_UNKNOWN;
 		found.tag_list = found.tag_bool = found.tag_none = TORCH_NO_TAG;

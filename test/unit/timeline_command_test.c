@@ -101,7 +101,7 @@ static void ops_are_totals_by_name(void **state)
 
 static void ops_are_grouped_sorted_and_cut_off(void **state)
 {
-	static const char *const groups[] = {"name", "shape", "stack", "module", "phase", "step"};
+	static const char *const groups[] = {"name", "shape", "stack", "overload", "module", "phase", "step"};
 	cJSON *json;
 
 	(void)state;

@@ -45,7 +45,7 @@ enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD };
 
 static const struct argp_option own_options[] = {
 	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, memory, flops or name", 0},
-	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, module, phase or step", 0},
+	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, overload, module, phase or step", 0},
 	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
 	{0},
 };
@@ -91,7 +91,7 @@ static void parse_group(struct ops_options *options, const char *text, struct ar
 			return;
 		}
 	}
-	argp_error(state, "--group takes name, shape, stack, module, phase or step, not \"%s\"", text);
+	argp_error(state, "--group takes name, shape, stack, overload, module, phase or step, not \"%s\"", text);
 }
 
 static error_t parse_ops(int key, char *argument, struct argp_state *state)
@@ -120,6 +120,8 @@ static int compare_names(const struct operator_total *a, const struct operator_t
 
 	if (rc == 0)
 		rc = strcmp(a->inputs ? a->inputs : "", b->inputs ? b->inputs : "");
+	if (rc == 0)
+		rc = strcmp(a->overload ? a->overload : "", b->overload ? b->overload : "");
 	if (rc == 0)
 		rc = (a->step > b->step) - (a->step < b->step);
 	return rc ? rc : (a->stack > b->stack) - (a->stack < b->stack);
@@ -178,6 +180,9 @@ static void set_key(cJSON *object, const struct view *view, const struct operato
 		torsh_json_set(object, "stack",
 			       torsh_parts_recorded_stack(total->process, total->stack, view->reading->symbols,
 							  view->options->view));
+		break;
+	case OPERATORS_BY_OVERLOAD:
+		torsh_json_set(object, "overload", torsh_json_text(total->overload));
 		break;
 	case OPERATORS_BY_STEP:
 		torsh_json_set(object, "step", known_or_null(total->name, total->step));
@@ -289,6 +294,8 @@ static void print_total(const struct view *view, const struct operator_total *to
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	putchar('\n');
+	if (total->overload && *total->overload)
+		printf("    .%s\n", total->overload);
 	if (total->inputs)
 		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
 	if (view->operators.group == OPERATORS_BY_STACK)

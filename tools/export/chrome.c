@@ -165,7 +165,12 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 	at = NUMBER(at, ",\"Ev Idx\":", call->ordinal);
 	if (call->sequence != OP_NO_SEQUENCE) {
 		at = NUMBER(at, ",\"Sequence number\":", call->sequence);
-		at = NUMBER(at, ",\"Fwd thread id\":", call->forward_thread);
+		at = NUMBER(at, ",\"Fwd thread id\":", call->scope == OP_BACKWARD ? call->forward_thread : 0);
+	}
+	if (call->overload) {
+		at = PUT(at, ",\"Overload Name\":\"");
+		at = put_text(at, name_of(texts, call->overload));
+		at = PUT(at, "\"");
 	}
 	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
 		at = PUT(at, ",");

@@ -15,6 +15,7 @@
 	GROUP(NAME, name, "the operator's name")                                \
 	GROUP(SHAPE, shape, "name and inputs")                                  \
 	GROUP(STACK, stack, "name and stack")                                   \
+	GROUP(OVERLOAD, overload, "name and overload")                          \
 	GROUP(MODULE, module, "the module around; of backward: around forward") \
 	GROUP(PHASE, phase, "forward, loss, backward, optimizer or data")       \
 	GROUP(STEP, step, "the step in which they began")
@@ -32,6 +33,7 @@ struct operator_total {
 	const struct profile_process *process; /* of the first call */
 	char *name; /* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
 	char *inputs; /* by SHAPE */
+	char *overload; /* by OVERLOAD; "": the one without another name */
 	uint32_t stack; /* by STACK */
 	uint64_t step; /* by STEP: its number */
 	uint64_t calls;

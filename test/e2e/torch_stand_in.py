@@ -5,6 +5,7 @@ Operators, tensors and modules of a stand-in for PyTorch that has its names, in 
 can't be read: needs no PyTorch.
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -163,9 +164,26 @@ def without_shapes_only_names():
 def tensors_are_recorded():
     recorded = of_parent(run_program(0))
     tensors = [(event["bytes"], event["is_free"]) for event in recorded if event["event"] == "tensor"]
-    expect_equal(tensors, [(1000, 0)] * 3 + [(500, 0), (1000, 1), (500, 1)], "tensors")
+    expect_equal(tensors, [(1000, 0)] * 3 + [(500, 0), (1000, 1), (500, 1), (1000, 1)], "tensors")
     (out,) = [event for event in recorded if event["event"] == "out_of_memory"]
     expect_equal((out["bytes"], out["device"], out["allocated"], out["reserved"]), (12345, 1 << 8, 1000, 2000), "out of memory")
+
+
+def blocks_of_a_thousand(recording):
+    """Those that the program holds."""
+    leaks = json.loads(torsh("leaks", recording, "--json", "--limit", "0"))["leaks"]
+    return sum(leak["blocks"] for leak in leaks if leak["bytes"] == 1000 * leak["blocks"] and
+               any("stand_in_allocate" in str(frame["function"]) for frame in leak["stack"]))
+
+
+def running_out_of_memory_keeps_what_was_held():
+    output = run_program(0)
+    (kept,) = output.glob("*.out-of-memory/*.torsh")
+    expect_equal((blocks_of_a_thousand(kept), blocks_of_a_thousand(output)), (2, 1), "blocks then, and at the end")
+    note = f"no operator asked for 12.1 KiB (12,345 bytes) of cuda:0, with 1000 B allocated and 1.95 KiB reserved; what was held then: {kept}"
+    for command, recording in (("report", output), ("peak", output), ("leaks", kept)):
+        assert f"out of memory: {note}" in torsh(command, recording), torsh(command, recording)
+    assert f"the recording went on in {next(output.glob('*.torsh'))}" in torsh("report", kept)
 
 
 def without_memory_no_tensors():
@@ -193,7 +211,7 @@ for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
 for check in (backward_knows_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_told,
               modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
-              without_shapes_only_names, tensors_are_recorded, without_memory_no_tensors, a_forked_child_is_recorded,
+              without_shapes_only_names, tensors_are_recorded, running_out_of_memory_keeps_what_was_held, without_memory_no_tensors, a_forked_child_is_recorded,
               stacks_of_operators):
     add_case(check.__name__, check)
 

@@ -60,6 +60,7 @@ total = torch.ctypes.c_int64.in_dll(torch._library, "stand_in_sum").value
 torch._library.stand_in_free(torch.ctypes.c_void_p(during))
 profiled.value = 0
 torch._library.stand_in_run_out(torch.ctypes.c_int64(12345))
+torch._library.stand_in_free(torch.ctypes.c_void_p(blocks[1]))
 out = torch.ctypes.c_int64.in_dll(torch._library, "stand_in_out_of_memory").value
 print(reported, total, torch.ctypes.c_int64.in_dll(torch._library, "stand_in_reported").value, out)
 sys.stdout.flush()

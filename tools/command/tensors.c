@@ -6,6 +6,7 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
+#include "tools/device.h"
 #include "tools/die.h"
 #include "tools/profile/tensors.h"
 #include "tools/report/parts.h"
@@ -105,7 +106,7 @@ static cJSON *make_device(const struct view *view, struct tensor_device *device)
 {
 	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
-	char name[32];
+	char name[DEVICE_NAME_BYTES];
 
 	torsh_json_set(object, "pid", torsh_json_u64(device->process->pid));
 	torsh_json_set(object, "device", torsh_json_text(torsh_device_name(device->device, name)));
@@ -169,7 +170,7 @@ static void print_holder(const struct view *view, const struct tensor_device *de
 static void print_device(const struct view *view, struct tensor_device *device)
 {
 	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
-	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[32];
+	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES];
 
 	putchar('\n');
 	torsh_text_heading(stdout, "%s of pid %" PRIu32 ": peak of tensors %s in %s, %s after the start",

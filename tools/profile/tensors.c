@@ -2,8 +2,6 @@
 /* See tools/profile/tensors.h. */
 #include "tools/profile/tensors.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,23 +30,6 @@ struct walker {
 	enum tensor_group group;
 	bool is_second;
 };
-
-const char *torsh_device_name(uint32_t device, char *out)
-{
-	/* c10/core/DeviceType.h */
-	static const char *const types[] = {"cpu", "cuda", "mkldnn", NULL, NULL,  NULL,	 "hip", NULL,
-					    NULL,  "xla",  NULL,     NULL, "xpu", "mps", "meta"};
-	uint32_t type = device >> 8, index = device & 0xff;
-	const char *name = type < sizeof(types) / sizeof(*types) ? types[type] : NULL;
-
-	if (type == 0)
-		snprintf(out, 32, "cpu");
-	else if (name)
-		snprintf(out, 32, "%s:%" PRIu32, name, index);
-	else
-		snprintf(out, 32, "device %" PRIu32 ":%" PRIu32, type, index);
-	return out;
-}
 
 static size_t find_device(struct walker *walker, const struct profile_process *process, uint32_t device)
 {

@@ -52,7 +52,4 @@ void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, con
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_tensors_free(struct tensors *tensors);
 
-/* "cpu", "cuda:0", "device 20:1". Returns out, which holds 32 bytes. */
-const char *torsh_device_name(uint32_t device, char *out);
-
 #endif

@@ -116,15 +116,16 @@ static void tell_thread(struct flow *flow, struct operators *operators)
 
 	if (__builtin_expect(number == operators->thread, 1))
 		return;
-	while (last < number && !atomic_compare_exchange_weak_explicit(&last_thread, &last, number, memory_order_relaxed,
-								       memory_order_relaxed))
+	while (last < number && !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,
+								       memory_order_relaxed, memory_order_relaxed))
 		;
 	operators->thread = number;
 	event.op_thread.number = (uint32_t)number;
 	torsh_flow_event(flow, &event, NULL);
 }
 
-static void describe(struct operators *operators, const void *record, enum torch_scopes scopes, struct event_op_begin *op)
+static void describe(struct operators *operators, const void *record, enum torch_scopes scopes,
+		     struct event_op_begin *op)
 {
 	static const uint32_t scope_numbers[] = {
 		[TORCH_BACKWARD] = OP_BACKWARD,

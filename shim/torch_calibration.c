@@ -42,7 +42,8 @@ struct places {
 };
 static struct places types, devices;
 
-static uint64_t forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
+static uint64_t
+	forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
 
 /* ---- reading ---- */
 
@@ -120,7 +121,8 @@ static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct d
 	if (dims->n <= TORCH_INLINE_DIMS)
 		return are_same(&tensor->words[at + 1], dims->sizes, dims->n) &&
 		       are_same(&tensor->words[at + STRIDES], dims->strides, dims->n);
-	return is_pointer(tensor->words[at + 1]) && read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
+	return is_pointer(tensor->words[at + 1]) &&
+	       read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
 	       are_same(outside, dims->sizes, dims->n) && are_same(outside + dims->n, dims->strides, dims->n);
 }
 
@@ -128,7 +130,8 @@ static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
 {
 	struct tensor tensor = {0};
 
-	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) && has_dims_at(&tensor, found.sizes / 8, dims);
+	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) &&
+	       has_dims_at(&tensor, found.sizes / 8, dims);
 }
 
 /* What torch_script.py gives to the steps of shapes. */
@@ -182,7 +185,8 @@ static bool have_dims(const void *record, const struct dims *first, const struct
 {
 	struct arguments call;
 
-	return read_arguments(record, &call, 2) && has_dims(&call.values[0], first) && has_dims(&call.values[1], second);
+	return read_arguments(record, &call, 2) && has_dims(&call.values[0], first) &&
+	       has_dims(&call.values[1], second);
 }
 
 static bool look_inputs_again(const void *record, uint64_t number)
@@ -217,7 +221,8 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 	places->is_begun = true;
 	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
 		uint64_t bit = UINT64_C(1) << i % 64;
-		bool is_there = i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
+		bool is_there =
+			i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
 
 		if (!is_there)
 			places->bits[i / 64] &= ~bit;

@@ -81,10 +81,10 @@ static void describe(const struct tally *tally, char *text, size_t n_text)
 	const char *name = label_name(tally, out->operator), *module = label_name(tally, out->module);
 	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], device[DEVICE_NAME_BYTES];
 
-	snprintf(text, n_text, "%s%s%s asked for %s of %s, with %s allocated and %s reserved", name ? name : "no operator",
-		 module ? " in " : "", module ? module : "", torsh_size_exact(out->event.bytes, asked),
-		 torsh_device_name(out->event.device, device), torsh_size_human(out->event.allocated, allocated),
-		 torsh_size_human(out->event.reserved, reserved));
+	snprintf(text, n_text, "%s%s%s asked for %s of %s, with %s allocated and %s reserved",
+		 name ? name : "no operator", module ? " in " : "", module ? module : "",
+		 torsh_size_exact(out->event.bytes, asked), torsh_device_name(out->event.device, device),
+		 torsh_size_human(out->event.allocated, allocated), torsh_size_human(out->event.reserved, reserved));
 }
 
 void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target, const struct rows_session *session)

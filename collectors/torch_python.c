@@ -4,6 +4,7 @@
  * modules. torch_script.py does that; here is what it calls. All of it runs in Python's own threads, with its lock.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/config.h"
@@ -157,6 +158,68 @@ static void *call_pop(void *self, void *unused)
 	return boolean(1);
 }
 
+static void *call_begin_groups(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(!torsh_torch_calibration_begin_groups());
+}
+
+static void *call_take_group(void *self, void *group)
+{
+	(void)self;
+	torsh_torch_calibration_take_group(group);
+	return boolean(1);
+}
+
+static void *call_finish_groups(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_torch_calibration_finish_groups());
+}
+
+/* Its number, 0: not known. */
+static void *call_add_group(void *self, void *group)
+{
+	uintptr_t pointer = torsh_torch_group_of(group);
+
+	(void)self;
+	return torsh_cpython_api.PyLong_FromLong(pointer ? (long)torsh_torch_group_add(pointer) : 0);
+}
+
+/* The label of the text up to the next end of a line, behind which *text is then. */
+static uint32_t take_line(const char **text)
+{
+	size_t n = strcspn(*text, "\n");
+	const char *line = *text;
+
+	*text += n + (line[n] != '\0');
+	return torsh_label(line, n);
+}
+
+/* "number of ranks, number, name, description, backend, ranks", a line each. */
+static void *call_tell_group(void *self, void *lines)
+{
+	struct event event = {.id = EVENT_PROCESS_GROUP};
+	struct event_process_group *group = &event.process_group;
+	char *rest;
+	const char *text;
+
+	(void)self;
+	group->n_ranks = (uint32_t)strtoul(text_of(lines), &rest, 10);
+	group->number = (uint32_t)strtoul(rest, &rest, 10);
+	if (!is_on() || *rest != '\n')
+		return boolean(0);
+	text = rest + 1;
+	group->name = take_line(&text);
+	group->description = take_line(&text);
+	group->backend = take_line(&text);
+	group->ranks = take_line(&text);
+	send(&event);
+	return boolean(1);
+}
+
 static void *call_wants_modules(void *self, void *unused)
 {
 	(void)self;
@@ -174,6 +237,11 @@ static struct cpython_method methods[] = {
 	{"label", call_label, CPYTHON_ONE_ARGUMENT, NULL},
 	{"push", call_push, CPYTHON_ONE_ARGUMENT, NULL},
 	{"pop", call_pop, CPYTHON_NO_ARGUMENT, NULL},
+	{"begin_groups", call_begin_groups, CPYTHON_NO_ARGUMENT, NULL},
+	{"take_group", call_take_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"finish_groups", call_finish_groups, CPYTHON_NO_ARGUMENT, NULL},
+	{"add_group", call_add_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"tell_group", call_tell_group, CPYTHON_ONE_ARGUMENT, NULL},
 	{"wants_modules", call_wants_modules, CPYTHON_NO_ARGUMENT, NULL},
 	{0},
 };

@@ -30,6 +30,8 @@ _Static_assert(sizeof(struct callback) == 40 && offsetof(struct callback, needs_
 
 struct torch_layout torsh_torch_layout;
 _Atomic int torsh_torch_is_calibrated;
+struct torch_group_layout torsh_torch_group_layout;
+_Atomic int torsh_torch_knows_groups;
 
 static uint64_t (*add_callback)(struct callback callback);
 static const char *(*name_of)(const void *record);

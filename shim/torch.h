@@ -39,6 +39,16 @@ struct torch_layout {
 extern struct torch_layout torsh_torch_layout;
 extern _Atomic int torsh_torch_is_calibrated;
 
+/* Of process groups, which are found when the program makes its first one: c10d hands them on as objects. */
+struct torch_group_layout {
+	uint32_t tag; /* of an IValue that is an object */
+	uint16_t slots; /* in that: first and end of its IValues, whose only one points to the c10d::ProcessGroup */
+	uint16_t pointer; /* in the ProcessGroup's Python object: the same pointer */
+};
+
+extern struct torch_group_layout torsh_torch_group_layout;
+extern _Atomic int torsh_torch_knows_groups;
+
 struct torch_ivalue {
 	uint64_t payload;
 	uint32_t tag, padding;

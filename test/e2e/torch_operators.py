@@ -102,7 +102,7 @@ def arrows_come_from_their_threads(recorded, output):
     forward = {(event["thread"], event["sequence"]): event["at_ns"] for event in recorded
                if event["event"] == "op_begin" and event["scope"] == 0}
     expected = sorted((forward[rows[node["forward_thread"]], node["sequence"]], node["at_ns"]) for node in nodes)
-    trace = json.loads(torsh("export", output, "--format", "chrome", "-o", "-"))
+    trace = json.loads(torsh("export", output, "--format", "chrome"))
     flows = {}
     for event in trace["traceEvents"]:
         if event.get("cat") == "fwdbwd":

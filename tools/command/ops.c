@@ -229,6 +229,20 @@ static cJSON *make_unknown(const struct operator_unknown *unknown)
 	return object;
 }
 
+static cJSON *make_group(const struct process_group *group)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(group->process->pid));
+	torsh_json_set(object, "number", torsh_json_u64(group->number));
+	torsh_json_set(object, "name", torsh_json_text(group->name));
+	torsh_json_set(object, "description", torsh_json_text(group->description));
+	torsh_json_set(object, "backend", torsh_json_text(group->backend));
+	torsh_json_set(object, "size", torsh_json_u64(group->n_ranks));
+	torsh_json_set(object, "ranks", torsh_json_text(group->ranks));
+	return object;
+}
+
 static void print_json(const struct view *view)
 {
 	const struct operators *operators = &view->operators;
@@ -250,6 +264,10 @@ static void print_json(const struct view *view)
 	torsh_json_array(&json, "ops_without_formula");
 	for (size_t i = 0; i < operators->n_unknown; i++)
 		torsh_json_item(&json, make_unknown(&operators->unknown[i]));
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "process_groups");
+	for (size_t i = 0; i < operators->groups.n; i++)
+		torsh_json_item(&json, make_group(&operators->groups.items[i]));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
 	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->survey.counts.n_cut));
@@ -336,6 +354,19 @@ static void print_unknown(const struct operators *operators)
 		       torsh_size_grouped(operators->calls_without_inputs, calls));
 }
 
+/* By the numbers that inputs have. */
+static void print_groups(const struct process_groups *groups)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct process_group *group = &groups->items[i];
+
+		printf("%sgroup#%" PRIu32 " of pid %" PRIu32 ": %s%s%s, %s, %" PRIu32 " ranks: %s\n", i ? "" : "\n",
+		       group->number, group->process->pid, group->name ? group->name : "?", group->description ? " " : "",
+		       group->description ? group->description : "", group->backend ? group->backend : "?", group->n_ranks,
+		       group->ranks ? group->ranks : "?");
+	}
+}
+
 static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
@@ -360,6 +391,7 @@ static void print_text(const struct view *view)
 	if (view->n < operators->n)
 		printf("... and %zu more; --limit 0 shows all\n", operators->n - view->n);
 	print_unknown(operators);
+	print_groups(&operators->groups);
 }
 
 /* Tables that nothing was put into are NULL, which qsort may not be given. */

@@ -277,9 +277,10 @@ static void see_event(void *context, const struct profile_process *process, cons
 		      struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
+	struct collector *collector = context;
 
-	(void)context;
-	(void)process;
+	if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {
@@ -331,6 +332,7 @@ void torsh_operators_free(struct operators *operators)
 	}
 	for (size_t i = 0; i < operators->n_unknown; i++)
 		free(operators->unknown[i].name);
+	torsh_groups_free(&operators->groups);
 	free(operators->items);
 	free(operators->unknown);
 }

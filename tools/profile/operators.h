@@ -8,6 +8,7 @@
 
 #include "tools/profile/flops.h"
 #include "tools/profile/histogram.h"
+#include "tools/profile/process_groups.h"
 #include "tools/profile/survey.h"
 
 /* GROUP(NAME, name, what calls have in common) */
@@ -61,6 +62,7 @@ struct operators {
 	size_t n_unknown, unknown_room;
 	uint64_t calls, self_cpu_ns; /* of all */
 	uint64_t flops, flops_all;
+	struct process_groups groups; /* that inputs name */
 	uint64_t calls_without_inputs; /* whose FLOPs can't be known */
 };
 

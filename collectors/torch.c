@@ -14,8 +14,8 @@
 
 #define NAME_SLOTS 256u
 
-/* A name that an operator had: its address, and what was there, as names of scopes come and go. */
-struct known_name {
+/* A text that an operator had: its address, and what was there, as names of scopes come and go. */
+struct known_text {
 	const char *at;
 	uint32_t label;
 	uint32_t text, length; /* in the channel's text area */
@@ -23,7 +23,10 @@ struct known_name {
 
 /* What a thread remembers; flow->operators. */
 struct operators {
-	struct known_name names[NAME_SLOTS];
+	struct {
+		struct known_text name, overload;
+	} known[NAME_SLOTS]; /* by the address of the name */
+	uint64_t thread; /* torch's number of the thread, as it was told last */
 	struct torch_inputs inputs;
 };
 
@@ -34,30 +37,40 @@ static struct operators *operators_of(struct flow *flow)
 	return flow->operators;
 }
 
-/* Reads no further in name than it is like the known text, which has no NUL. */
-static int is_name(const struct known_name *known, const char *name)
+/* Reads no further in text than it is like the known one, which has no NUL. */
+static int is_text(const struct known_text *known, const char *text)
 {
-	const char *text = torsh_process->channel.text + known->text;
+	const char *there = torsh_process->channel.text + known->text;
 
-	return known->at == name && !strncmp(name, text, known->length) && !name[known->length];
+	return known->at == text && !strncmp(text, there, known->length) && !text[known->length];
 }
 
-static uint32_t label_of(struct operators *operators, const char *name)
+/* known becomes this text, if it isn't. */
+static uint32_t label_of(struct known_text *known, const char *text)
 {
-	uint32_t slot = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS, label;
-	struct known_name *known = &operators->names[slot];
-	struct channel_text text;
+	struct channel_text there;
+	uint32_t label;
 
-	if (__builtin_expect(known->at && is_name(known, name), 1))
+	if (__builtin_expect(known->at && is_text(known, text), 1))
 		return known->label;
-	label = torsh_label(name, strlen(name));
+	label = torsh_label(text, strlen(text));
 	if (!label)
 		return 0;
-	text = torsh_process->channel.codes[label - 1].name;
-	/* A name that was cut is not the one that comes back. */
-	if (text.length < LABEL_MAX)
-		*known = (struct known_name){.at = name, .label = label, .text = text.offset, .length = text.length};
+	there = torsh_process->channel.codes[label - 1].name;
+	/* A text that was cut is not the one that comes back. */
+	if (there.length < LABEL_MAX)
+		*known = (struct known_text){.at = text, .label = label, .text = there.offset, .length = there.length};
 	return label;
+}
+
+static void name(struct operators *operators, const void *record, struct event_op_begin *op)
+{
+	const char *name = torsh_torch_name(record), *overload = torsh_torch_overload(record);
+	uint32_t slot = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 56) % NAME_SLOTS;
+
+	op->name = label_of(&operators->known[slot].name, name);
+	if (overload && *overload)
+		op->overload = label_of(&operators->known[slot].overload, overload);
 }
 
 /* Two records that are open at once have different addresses; a third of 2^35 bytes they don't share. */
@@ -66,16 +79,53 @@ static uint32_t number_of(const void *record)
 	return (uint32_t)((uintptr_t)record >> 3);
 }
 
-static uint64_t sequence_of(const void *record)
+static int is_calibrated(void)
 {
 	/* Pairs with the release in torsh_torch_calibration_finish. */
-	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire) ||
-	    torsh_torch_layout.sequence == TORCH_UNKNOWN)
+	return atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire);
+}
+
+static uint64_t sequence_of(const void *record)
+{
+	if (!is_calibrated() || torsh_torch_layout.sequence == TORCH_UNKNOWN)
 		return OP_NO_SEQUENCE;
 	return *(const uint64_t *)((uintptr_t)record + torsh_torch_layout.sequence);
 }
 
-static void describe(struct operators *operators, const void *record, enum torch_scopes scopes, struct event_op_begin *op)
+static int has_forward_threads(void)
+{
+	return is_calibrated() && torsh_torch_layout.forward_thread != TORCH_UNKNOWN;
+}
+
+/* The largest number that a thread with operators had: torch gives them out one after the other. */
+static _Atomic uint64_t last_thread;
+
+/* What is no thread's number is not taken for one. */
+static uint32_t forward_thread_of(const void *record)
+{
+	uint64_t number = *(const uint64_t *)((uintptr_t)record + torsh_torch_layout.forward_thread);
+
+	return number <= atomic_load_explicit(&last_thread, memory_order_relaxed) ? (uint32_t)number : 0;
+}
+
+/* Say which thread this is to operators, the first time. */
+static void tell_thread(struct flow *flow, struct operators *operators)
+{
+	struct event event = {.id = EVENT_OP_THREAD};
+	uint64_t number = torsh_torch_thread(), last = atomic_load_explicit(&last_thread, memory_order_relaxed);
+
+	if (__builtin_expect(number == operators->thread, 1))
+		return;
+	while (last < number && !atomic_compare_exchange_weak_explicit(&last_thread, &last, number,
+								       memory_order_relaxed, memory_order_relaxed))
+		;
+	operators->thread = number;
+	event.op_thread.number = (uint32_t)number;
+	torsh_flow_event(flow, &event, NULL);
+}
+
+static void describe(struct operators *operators, const void *record, enum torch_scopes scopes,
+		     struct event_op_begin *op)
 {
 	static const uint32_t scope_numbers[] = {
 		[TORCH_BACKWARD] = OP_BACKWARD,
@@ -83,11 +133,13 @@ static void describe(struct operators *operators, const void *record, enum torch
 		[TORCH_OTHER] = OP_FUNCTION,
 	};
 
-	op->name = label_of(operators, torsh_torch_name(record));
+	name(operators, record, op);
 	op->inputs = torsh_torch_inputs(&operators->inputs, record, scopes == TORCH_OTHER, &op->flags);
 	op->scope = scope_numbers[scopes];
 	op->record = number_of(record);
 	op->sequence = sequence_of(record);
+	if (scopes == TORCH_BACKWARD && op->sequence != OP_NO_SEQUENCE && has_forward_threads())
+		op->forward_thread = forward_thread_of(record);
 }
 
 /* Stamped last: what is done here is not the operator's time. */
@@ -108,6 +160,8 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 		return;
 	operators = operators_of(flow);
 	if (operators) {
+		if (has_forward_threads())
+			tell_thread(flow, operators);
 		describe(operators, record, scopes, &event.op_begin);
 		if (torsh_config.operator_stacks)
 			event.op_begin.flags |= OP_HAS_STACK;

@@ -27,4 +27,10 @@ struct torch_inputs {
  */
 uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags);
 
+/* The number of a new process group, from 1; 0: there are too many. With Python's lock held. */
+uint32_t torsh_torch_group_add(uintptr_t group);
+
+/* The number of the c10d::ProcessGroup at this address, 0: it is none that was told. Any thread. */
+uint32_t torsh_torch_group_number(uintptr_t group);
+
 #endif

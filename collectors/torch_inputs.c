@@ -19,6 +19,7 @@
 #define MOST_INPUTS 32u
 #define MOST_IN_LIST 32u
 #define MOST_DIMS 16u
+#define MOST_DEPTH 2u /* of lists in lists: what each process gets, of each tensor */
 #define TEXT_ROOM 64u /* what one more piece of text takes at most */
 
 /*
@@ -35,7 +36,17 @@ static _Atomic uint16_t variants[VARIANT_SLOTS];
  * The words: for each argument one with its kind in the lowest byte, then what belongs to it. A tensor's has its type in
  * bits 16-31, its device in bits 32-47, its dimensions in bits 8-14, and bit 15 says that strides follow the sizes.
  */
-enum kind { KIND_OTHER, KIND_NONE, KIND_TENSOR, KIND_UNDEFINED, KIND_INT, KIND_DOUBLE, KIND_BOOL, KIND_LIST };
+enum kind {
+	KIND_OTHER,
+	KIND_NONE,
+	KIND_TENSOR,
+	KIND_UNDEFINED,
+	KIND_INT,
+	KIND_DOUBLE,
+	KIND_BOOL,
+	KIND_LIST,
+	KIND_GROUP, /* a process group: its number in the bits above */
+};
 
 #define HAS_STRIDES (1u << 15)
 #define DEVICE_META 14u
@@ -92,9 +103,10 @@ static void read_tensor(struct words *words, uintptr_t tensor)
 	words->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
 }
 
-static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, bool is_list);
+static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth);
 
-static void read_list(struct words *words, uintptr_t list)
+/* depth: lists around it. */
+static void read_list(struct words *words, uintptr_t list, uint32_t depth)
 {
 	const struct torch_ivalue *const *ends = (const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
 	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
@@ -102,10 +114,34 @@ static void read_list(struct words *words, uintptr_t list)
 	if (said < n)
 		words->flags |= OP_INPUTS_CUT;
 	words->at[words->n++] = KIND_LIST | said << 8;
-	read_values(words, ends[0], said, true);
+	read_values(words, ends[0], said, depth + 1);
 }
 
-static void read_value(struct words *words, const struct torch_ivalue *value, bool is_in_list)
+/* Only objects that are known groups are anything. */
+static uint64_t read_object(uintptr_t object)
+{
+	const struct torch_ivalue *const *slots = (const struct torch_ivalue *const *)(object + torsh_torch_group_layout.slots);
+	uint64_t number = slots[1] - slots[0] == 1 ? torsh_torch_group_number(slots[0]->payload) : 0;
+
+	return number ? KIND_GROUP | number << 8 : KIND_OTHER;
+}
+
+static uint64_t read_other(const struct torch_ivalue *value)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+
+	if (value->tag == at->tag_bool)
+		return KIND_BOOL | (value->payload & 1) << 8;
+	if (value->tag == at->tag_none)
+		return KIND_NONE;
+	/* Pairs with the release in torsh_torch_calibration_finish_groups. */
+	if (atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire) &&
+	    value->tag == torsh_torch_group_layout.tag)
+		return read_object(value->payload);
+	return KIND_OTHER;
+}
+
+static void read_value(struct words *words, const struct torch_ivalue *value, uint32_t depth)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
 	uint64_t *next = &words->at[words->n];
@@ -123,17 +159,16 @@ static void read_value(struct words *words, const struct torch_ivalue *value, bo
 		next[0] = value->tag == at->tag_int ? KIND_INT : KIND_DOUBLE;
 		next[1] = value->payload;
 		words->n += 2;
-	} else if (value->tag == at->tag_list && !is_in_list) {
-		read_list(words, value->payload);
+	} else if (value->tag == at->tag_list && depth < MOST_DEPTH) {
+		read_list(words, value->payload, depth);
 	} else {
-		next[0] = value->tag == at->tag_bool ? KIND_BOOL | (value->payload & 1) << 8
-			  : value->tag == at->tag_none ? KIND_NONE : KIND_OTHER;
+		next[0] = read_other(value);
 		words->n++;
 	}
 }
 
 /* Room is kept for the largest value, a list's first word and its tensors included. */
-static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, bool is_list)
+static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		if (words->n + 2 + 2 * MOST_DIMS > N_WORDS) {
@@ -141,7 +176,7 @@ static void read_values(struct words *words, const struct torch_ivalue *values, 
 			words->at[words->n < N_WORDS ? words->n++ : N_WORDS - 1] = KIND_OTHER;
 			continue;
 		}
-		read_value(words, &values[i], is_list);
+		read_value(words, &values[i], depth);
 	}
 }
 
@@ -181,7 +216,7 @@ static uint32_t length_at(uint64_t word)
 static bool drop_numbers(const struct words *words, struct words *without)
 {
 	bool has_any = false;
-	uint32_t in_list = 0;
+	uint32_t in_list = 0; /* values that are left in the lists around */
 
 	without->n = 0;
 	without->flags = words->flags;
@@ -195,10 +230,10 @@ static bool drop_numbers(const struct words *words, struct words *without)
 			memcpy(&without->at[without->n], &words->at[i], n * sizeof(words->at[0]));
 			without->n += n;
 		}
-		if (kind == KIND_LIST)
-			in_list = (uint32_t)(words->at[i] >> 8);
-		else if (in_list)
+		if (in_list)
 			in_list--;
+		if (kind == KIND_LIST)
+			in_list += (uint32_t)(words->at[i] >> 8);
 		i += n;
 	}
 	return has_any;
@@ -283,6 +318,10 @@ static void put_value(struct text *text, const uint64_t *words)
 		memcpy(&real, &words[1], sizeof(real));
 		torsh_torch_put_double(text, real);
 		break;
+	case KIND_GROUP:
+		torsh_text_put(text, "group#");
+		torsh_torch_put_integer(text, (int64_t)(words[0] >> 8));
+		break;
 	case KIND_BOOL:
 		torsh_text_put(text, words[0] >> 8 ? "true" : "false");
 		break;
@@ -291,41 +330,50 @@ static void put_value(struct text *text, const uint64_t *words)
 	}
 }
 
+static bool put_next(struct text *text, const struct words *words, uint32_t *i, const char *before);
+
+static bool put_list(struct text *text, const struct words *words, uint32_t *i)
+{
+	uint32_t n = (uint32_t)(words->at[(*i)++] >> 8);
+	bool has_room = true;
+
+	torsh_text_put(text, "{");
+	for (uint32_t k = 0; k < n && has_room; k++)
+		has_room = put_next(text, words, i, k ? "," : "");
+	torsh_text_put(text, "}");
+	return has_room;
+}
+
+/* The value at word *i, which becomes that behind it. Returns false where the text has no room for all of it. */
+static bool put_next(struct text *text, const struct words *words, uint32_t *i, const char *before)
+{
+	size_t length = text->length;
+
+	if (*i >= words->n || text->length + TEXT_ROOM > text->capacity)
+		return false;
+	torsh_text_put(text, before);
+	if ((words->at[*i] & 0xff) == KIND_LIST)
+		return put_list(text, words, i);
+	put_value(text, &words->at[*i]);
+	*i += length_at(words->at[*i]);
+	if (!text->is_cut)
+		return true;
+	text->length = length;
+	text->bytes[length] = '\0';
+	return false;
+}
+
 /* A text that has no room for the rest ends with the last argument that it has room for. */
 static void put_values(struct text *text, const struct words *words, uint32_t *flags)
 {
-	uint32_t in_list = 0;
-	bool is_list = false;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < words->n; i += length_at(words->at[i])) {
-		size_t before = text->length;
-		bool is_first_in_list = is_list;
-
-		if (text->length + TEXT_ROOM > text->capacity) {
+	while (i < words->n) {
+		if (!put_next(text, words, &i, i ? ";" : "")) {
 			*flags |= OP_INPUTS_CUT;
-			break;
+			return;
 		}
-		is_list = (words->at[i] & 0xff) == KIND_LIST;
-		if (i && !is_first_in_list)
-			torsh_text_put(text, in_list ? "," : ";");
-		if (is_list) {
-			in_list = (uint32_t)(words->at[i] >> 8);
-			torsh_text_put(text, in_list ? "{" : "{}");
-			is_list = in_list != 0;
-			continue;
-		}
-		put_value(text, &words->at[i]);
-		if (text->is_cut) {
-			text->length = before;
-			text->bytes[before] = '\0';
-			*flags |= OP_INPUTS_CUT;
-			break;
-		}
-		if (in_list && --in_list == 0)
-			torsh_text_put(text, "}");
 	}
-	if (in_list)
-		torsh_text_put(text, "}");
 }
 
 static uint64_t make_label(const struct words *words)
@@ -379,7 +427,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 		return may_be_none ? torsh_label("()", 2) : 0;
 	words.n = 0;
 	words.flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
-	read_values(&words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, false);
+	read_values(&words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
 	key = key_of(&words);
 	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
 	if (inputs->slots[slot].key != key) {

@@ -4,15 +4,20 @@
  * modules. torch_script.py does that; here is what it calls. All of it runs in Python's own threads, with its lock.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/text.h"
 #include "collectors/torch.h"
 #include "shim/cpython_api.h"
 #include "shim/hooks.h"
+#include "shim/torch.h"
 #include "shim/torch_calibration.h"
+
+#define NOTE_MAX 256u
 
 extern const char torsh_torch_script[]; /* collectors/torch_script.py */
 
@@ -59,16 +64,48 @@ static void *call_fitted(void *self, void *unused)
 	return boolean(torsh_torch_calibration_fitted());
 }
 
-static void *call_finish(void *self, void *unused)
-{
-	(void)self;
-	(void)unused;
-	return boolean(torsh_torch_calibration_finish());
-}
-
 static int is_on(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+}
+
+/* Beside shapes, which are found. */
+static void note_what_is_missing(void)
+{
+	const struct torch_layout *at = &torsh_torch_layout;
+	const struct {
+		int is_missing;
+		const char *what;
+	} parts[] = {
+		{at->type == TORCH_UNKNOWN, "types of tensors"},
+		{at->device == TORCH_UNKNOWN, "devices of tensors"},
+		{at->sequence == TORCH_UNKNOWN, "numbers of autograd's nodes"},
+		{at->forward_thread == TORCH_UNKNOWN, "which thread ran forward"},
+		{at->list == TORCH_UNKNOWN, "lists among inputs"},
+		{!torsh_torch_tells_overloads(), "overloads of operators"},
+	};
+	char bytes[NOTE_MAX] = "";
+	struct text text = TEXT_IN(bytes);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!parts[i].is_missing)
+			continue;
+		torsh_text_put(&text, text.length ? ", " : "torch: not found in this PyTorch, and not recorded: ");
+		torsh_text_put(&text, parts[i].what);
+	}
+	if (text.length && is_on())
+		torsh_channel_note(&torsh_process->channel, bytes);
+}
+
+static void *call_finish(void *self, void *unused)
+{
+	int is_known = torsh_torch_calibration_finish();
+
+	(void)self;
+	(void)unused;
+	if (is_known)
+		note_what_is_missing();
+	return boolean(is_known);
 }
 
 static void *call_note(void *self, void *sentence)
@@ -121,6 +158,68 @@ static void *call_pop(void *self, void *unused)
 	return boolean(1);
 }
 
+static void *call_begin_groups(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(!torsh_torch_calibration_begin_groups());
+}
+
+static void *call_take_group(void *self, void *group)
+{
+	(void)self;
+	torsh_torch_calibration_take_group(group);
+	return boolean(1);
+}
+
+static void *call_finish_groups(void *self, void *unused)
+{
+	(void)self;
+	(void)unused;
+	return boolean(torsh_torch_calibration_finish_groups());
+}
+
+/* Its number, 0: not known. */
+static void *call_add_group(void *self, void *group)
+{
+	uintptr_t pointer = torsh_torch_group_of(group);
+
+	(void)self;
+	return torsh_cpython_api.PyLong_FromLong(pointer ? (long)torsh_torch_group_add(pointer) : 0);
+}
+
+/* The label of the text up to the next end of a line, behind which *text is then. */
+static uint32_t take_line(const char **text)
+{
+	size_t n = strcspn(*text, "\n");
+	const char *line = *text;
+
+	*text += n + (line[n] != '\0');
+	return torsh_label(line, n);
+}
+
+/* "number of ranks, number, name, description, backend, ranks", a line each. */
+static void *call_tell_group(void *self, void *lines)
+{
+	struct event event = {.id = EVENT_PROCESS_GROUP};
+	struct event_process_group *group = &event.process_group;
+	char *rest;
+	const char *text;
+
+	(void)self;
+	group->n_ranks = (uint32_t)strtoul(text_of(lines), &rest, 10);
+	group->number = (uint32_t)strtoul(rest, &rest, 10);
+	if (!is_on() || *rest != '\n')
+		return boolean(0);
+	text = rest + 1;
+	group->name = take_line(&text);
+	group->description = take_line(&text);
+	group->backend = take_line(&text);
+	group->ranks = take_line(&text);
+	send(&event);
+	return boolean(1);
+}
+
 static void *call_wants_modules(void *self, void *unused)
 {
 	(void)self;
@@ -138,6 +237,11 @@ static struct cpython_method methods[] = {
 	{"label", call_label, CPYTHON_ONE_ARGUMENT, NULL},
 	{"push", call_push, CPYTHON_ONE_ARGUMENT, NULL},
 	{"pop", call_pop, CPYTHON_NO_ARGUMENT, NULL},
+	{"begin_groups", call_begin_groups, CPYTHON_NO_ARGUMENT, NULL},
+	{"take_group", call_take_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"finish_groups", call_finish_groups, CPYTHON_NO_ARGUMENT, NULL},
+	{"add_group", call_add_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"tell_group", call_tell_group, CPYTHON_ONE_ARGUMENT, NULL},
 	{"wants_modules", call_wants_modules, CPYTHON_NO_ARGUMENT, NULL},
 	{0},
 };

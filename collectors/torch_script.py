@@ -2,7 +2,8 @@
 #
 # Run by collectors/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
 # extension module is about to be loaded. It may not import anything, print, or raise into the program. What it calls
-# without defining it is the agent's: observe, begin, expect, fitted, finish, label, push, pop, note, wants_modules.
+# without defining it is the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
+# finish_groups, add_group, tell_group, label, push, pop, note, wants_modules.
 
 import sys
 
@@ -34,6 +35,7 @@ def look_at_torch():
         return
     try:
         calibrate(torch)
+        watch_groups(sys.modules.get("torch.distributed.distributed_c10d"))
         if wants_modules():
             name_modules(torch)
     except Exception as error:
@@ -63,6 +65,16 @@ def calibrate(torch):
         note("torch: operators have names and times only: their inputs were not found where they were looked for")
 
 
+def open_scope(torch):
+    with torch.autograd.profiler.record_function("torsh"):
+        pass
+
+
+def backward_of(operator, tracked, plain):
+    """The node alone: autograd's engine starts threads, after which a fork that runs backward is refused."""
+    operator(tracked, plain).grad_fn(plain)
+
+
 def run_shapes(torch):
     zeros, mul = torch.zeros, torch.mul
     turned, many = zeros(3, 5).t(), zeros(1, 2, 1, 3, 1, 4)
@@ -82,11 +94,68 @@ def run_rest(torch):
     tracked = zeros(3, 5, requires_grad=True)
     run("sequence", mul, tracked, plain)
     run("sequence again", mul, tracked, plain)
+    run("no forward thread", mul, tracked, plain)
+    run("no forward thread of a scope", open_scope, torch)
+    run("forward thread", backward_of, mul, tracked, plain)
+    run("no forward thread again", torch.add, tracked, plain)
+    run("forward thread again", backward_of, torch.add, tracked, plain)
     run("integer", torch.add, plain, plain, alpha=3)
     run("double", torch.add, plain, plain, alpha=0.5)
     run("list", torch.sum, zeros(2, 4, 6), (2, 0), True)
     run("list again", torch.sum, zeros(2, 4, 6), (2, 0), False)
     run("tensors", torch.cat, [plain, zeros(3, 5)])
+
+
+# ---- process groups ----
+
+def watch_groups(c10d):
+    """Every way to make a process group ends with its ranks in a dictionary of c10d's."""
+    if not isinstance(getattr(c10d, "_pg_group_ranks", None), dict):
+        return
+
+    class Watched(dict):
+        def __setitem__(self, group, ranks):
+            dict.__setitem__(self, group, ranks)
+            try:
+                tell(c10d, group, sorted(ranks))
+            except Exception as error:
+                note("torch: a process group is not known: " + repr(error)[:200])
+
+    c10d._pg_group_ranks = Watched(c10d._pg_group_ranks)
+
+
+def tell(c10d, group, ranks):
+    if begin_groups():
+        calibrate_groups(c10d, sys.modules["torch"])
+    number = add_group(group)
+    if not number:
+        return
+    names = getattr(c10d._world, "pg_names", {}).get(group, ""), getattr(group, "group_desc", "")
+    backend = getattr(c10d._world, "pg_map", {}).get(group, ("",))[0]
+    shown = ranks if len(ranks) <= MOST_RANKS else ranks[:MOST_RANKS] + ["..."]
+    tell_group("\n".join([str(len(ranks)), str(number)] + [one_line(text) for text in (*names, backend)]
+                         + [",".join(map(str, shown))]))
+
+
+MOST_RANKS = 64
+
+
+def one_line(text):
+    return " ".join(str(text).split())
+
+
+def calibrate_groups(c10d, torch):
+    """Groups without a backend: c10d says so after it has told of the operator, and nothing is sent."""
+    groups = [c10d.ProcessGroup(0, 1), c10d.ProcessGroup(0, 1)]
+    tensors = [torch.zeros(3, 5)]
+    try:
+        for step, group in zip(("group", "group again"), groups):
+            take_group(group)
+            run(step, group.allreduce, tensors)
+    finally:
+        is_known = finish_groups()
+    if not is_known:
+        note("torch: process groups of collectives are not known: they were not found where they were looked for")
 
 
 # ---- names of modules ----

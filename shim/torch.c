@@ -11,6 +11,8 @@
 
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define NAME_OF_RECORD "_ZNK2at14RecordFunction4nameEv"
+#define OVERLOAD_OF_RECORD "_ZNK2at14RecordFunction13overload_nameEv" /* 2.7 and later */
+#define CURRENT_THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
 #define SEQUENCE_PEEK "_ZN2at15sequence_number4peekEv"
 #define N_SCOPES 10 /* at::RecordScope::NUM_SCOPES, 1.13 and later */
 #define SCOPE_BACKWARD 1
@@ -28,9 +30,13 @@ _Static_assert(sizeof(struct callback) == 40 && offsetof(struct callback, needs_
 
 struct torch_layout torsh_torch_layout;
 _Atomic int torsh_torch_is_calibrated;
+struct torch_group_layout torsh_torch_group_layout;
+_Atomic int torsh_torch_knows_groups;
 
 static uint64_t (*add_callback)(struct callback callback);
 static const char *(*name_of)(const void *record);
+static const char *(*overload_of)(const void *record);
+static uint64_t (*current_thread)(void);
 static int64_t (*peek_sequence)(void);
 static torch_begin *tell_begin;
 static torch_end *tell_end;
@@ -104,6 +110,8 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs)
 		return -EALREADY;
 	*(void **)&add_callback = add;
 	*(void **)&name_of = name;
+	*(void **)&overload_of = torsh_objects_find(OVERLOAD_OF_RECORD);
+	*(void **)&current_thread = torsh_objects_find(CURRENT_THREAD);
 	*(void **)&peek_sequence = torsh_objects_find(SEQUENCE_PEEK);
 	tell_begin = begin;
 	tell_end = end;
@@ -115,6 +123,21 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs)
 const char *torsh_torch_name(const void *record)
 {
 	return name_of(record);
+}
+
+const char *torsh_torch_overload(const void *record)
+{
+	return overload_of ? overload_of(record) : NULL;
+}
+
+int torsh_torch_tells_overloads(void)
+{
+	return overload_of != NULL;
+}
+
+uint64_t torsh_torch_thread(void)
+{
+	return current_thread ? current_thread() : 0;
 }
 
 int64_t torsh_torch_sequence(void)

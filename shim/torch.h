@@ -18,6 +18,7 @@ struct torch_layout {
 	/* In at::RecordFunction. */
 	uint16_t inputs; /* {pointer to c10::IValue, count} */
 	uint16_t sequence; /* i64, -1: none */
+	uint16_t forward_thread; /* u64, torsh_torch_thread of the thread that ran forward; 0: none */
 
 	/* In c10::TensorImpl. */
 	uint16_t sizes; /* count, then the sizes and strides, 5 each, or a pointer to as many as there are */
@@ -37,6 +38,16 @@ struct torch_layout {
 /* Complete, and never changed again, once torsh_torch_is_calibrated. */
 extern struct torch_layout torsh_torch_layout;
 extern _Atomic int torsh_torch_is_calibrated;
+
+/* Of process groups, which are found when the program makes its first one: c10d hands them on as objects. */
+struct torch_group_layout {
+	uint32_t tag; /* of an IValue that is an object */
+	uint16_t slots; /* in that: first and end of its IValues, whose only one points to the c10d::ProcessGroup */
+	uint16_t pointer; /* in the ProcessGroup's Python object: the same pointer */
+};
+
+extern struct torch_group_layout torsh_torch_group_layout;
+extern _Atomic int torsh_torch_knows_groups;
 
 struct torch_ivalue {
 	uint64_t payload;
@@ -59,6 +70,18 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs);
 
 /* The operator's or scope's name; valid during the call only. */
 const char *torsh_torch_name(const void *record);
+
+/*
+ * Which of the operators of that name it is: "" for the one without another name and for scopes; valid during the call
+ * only. NULL where this version doesn't tell.
+ */
+const char *torsh_torch_overload(const void *record);
+
+/* Does it, once operators are observed? */
+int torsh_torch_tells_overloads(void);
+
+/* torch's own number of the calling thread, from 1; 0 where it can't be asked. */
+uint64_t torsh_torch_thread(void);
 
 /* The number that torch gives the next autograd node of the calling thread; -1 where it can't be asked. */
 int64_t torsh_torch_sequence(void);

@@ -16,6 +16,9 @@
 #define RECORD_WORDS 80u
 #define TENSOR_WORDS 32u
 #define LIST_WORDS 8u
+#define OBJECT_WORDS 16u
+#define PYTHON_WORDS 8u
+#define PYTHON_HEAD 2u /* words of any Python object: its count and its type */
 #define READ_STEP 8u /* words */
 #define STRIDES (1 + TORCH_INLINE_DIMS) /* words from the count of c10::SizesAndStrides to its strides in place */
 #define MANY_DIMS 6u /* more than there is place for */
@@ -41,6 +44,9 @@ struct places {
 	bool is_begun;
 };
 static struct places types, devices;
+
+static uint64_t
+	forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
 
 /* ---- reading ---- */
 
@@ -118,7 +124,8 @@ static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct d
 	if (dims->n <= TORCH_INLINE_DIMS)
 		return are_same(&tensor->words[at + 1], dims->sizes, dims->n) &&
 		       are_same(&tensor->words[at + STRIDES], dims->strides, dims->n);
-	return is_pointer(tensor->words[at + 1]) && read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
+	return is_pointer(tensor->words[at + 1]) &&
+	       read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
 	       are_same(outside, dims->sizes, dims->n) && are_same(outside + dims->n, dims->strides, dims->n);
 }
 
@@ -126,7 +133,8 @@ static bool has_dims(const struct torch_ivalue *value, const struct dims *dims)
 {
 	struct tensor tensor = {0};
 
-	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) && has_dims_at(&tensor, found.sizes / 8, dims);
+	return found.sizes != TORCH_UNKNOWN && read_tensor(value, &tensor) &&
+	       has_dims_at(&tensor, found.sizes / 8, dims);
 }
 
 /* What torch_script.py gives to the steps of shapes. */
@@ -180,7 +188,8 @@ static bool have_dims(const void *record, const struct dims *first, const struct
 {
 	struct arguments call;
 
-	return read_arguments(record, &call, 2) && has_dims(&call.values[0], first) && has_dims(&call.values[1], second);
+	return read_arguments(record, &call, 2) && has_dims(&call.values[0], first) &&
+	       has_dims(&call.values[1], second);
 }
 
 static bool look_inputs_again(const void *record, uint64_t number)
@@ -215,7 +224,8 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 	places->is_begun = true;
 	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
 		uint64_t bit = UINT64_C(1) << i % 64;
-		bool is_there = i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
+		bool is_there =
+			i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
 
 		if (!is_there)
 			places->bits[i / 64] &= ~bit;
@@ -265,6 +275,35 @@ static bool look_sequence(const void *record, uint64_t is_second)
 		found.sequence = (uint16_t)(found.inputs - sizeof(word));
 	first_sequence = now;
 	return true;
+}
+
+/*
+ * The word that says nothing in an operator and in a scope, and in backward the thread that ran forward, which is this one.
+ */
+static bool look_forward_thread(const void *record, uint64_t is_backward)
+{
+	uint64_t words[RECORD_WORDS], number = is_backward ? torsh_torch_thread() : 0;
+	uint32_t n = read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0;
+	static bool is_begun;
+
+	if ((is_backward && !number) || found.inputs == TORCH_UNKNOWN)
+		return false;
+	if (!is_begun)
+		memset(forward_words, 0xff, sizeof(forward_words));
+	is_begun = true;
+	for (uint32_t i = 0; i < RECORD_WORDS; i++) {
+		uint64_t bit = UINT64_C(1) << i % 64;
+
+		if (i >= n || words[i] != number)
+			forward_words[i / 64] &= ~bit;
+		if (!(forward_words[i / 64] & bit))
+			continue;
+		found.forward_thread = (uint16_t)(8 * i);
+		n_fitting++;
+	}
+	if (n_fitting != 1)
+		found.forward_thread = TORCH_UNKNOWN;
+	return n_fitting != 0;
 }
 
 static bool look_integer(const void *record, uint64_t number)
@@ -342,6 +381,68 @@ static bool look_tensors(const void *record, uint64_t number)
 	       call.values[0].tag == found.tag_list && find_list(&call.values[0], are_plain) && found.list == before;
 }
 
+/* ---- process groups ---- */
+
+static struct torch_group_layout found_group;
+static const void *group_object;
+
+/* The word of the Python object that is this pointer, 0: none. A smart pointer behind it may be the same once more. */
+static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t pointer)
+{
+	for (uint32_t i = PYTHON_HEAD; i < n; i++) {
+		if (words[i] == pointer)
+			return i;
+	}
+	return 0;
+}
+
+/* The one list of one value in the object whose value points to where the Python object does. */
+static bool find_group(const struct torch_ivalue *value, struct torch_group_layout *group)
+{
+	uint64_t words[OBJECT_WORDS] = {0}, python[PYTHON_WORDS] = {0};
+	uint32_t n = is_pointer(value->payload) ? read_words(value->payload, words, OBJECT_WORDS) : 0, n_fitting = 0;
+	uint32_t n_python = read_words((uintptr_t)group_object, python, PYTHON_WORDS), at;
+	struct torch_ivalue slot = {0};
+
+	for (uint32_t i = 1; i + 1 < n; i++) {
+		if (words[i + 1] - words[i] != sizeof(slot) || !read_values(words[i], 1, &slot) || !is_pointer(slot.payload))
+			continue;
+		at = find_in_python(python, n_python, slot.payload);
+		if (!at)
+			continue;
+		*group = (struct torch_group_layout){
+			.tag = value->tag, .slots = (uint16_t)(8 * i), .pointer = (uint16_t)(8 * at)};
+		n_fitting++;
+	}
+	return n_fitting == 1;
+}
+
+/* allreduce_(tensors, group, ...); the second time with another group. */
+static bool look_group(const void *record, uint64_t is_second)
+{
+	struct torch_group_layout group = {0};
+	struct torch_ivalue values[2] = {{0}};
+	uint64_t inputs[2] = {0};
+
+	if (read_words((uintptr_t)record + found.inputs, inputs, 2) != 2 || inputs[1] < 2 ||
+	    !read_values(inputs[0], 2, values) || values[0].tag != found.tag_list || values[1].tag == found.tag_list ||
+	    !find_group(&values[1], &group))
+		return false;
+	if (is_second)
+		return !memcmp(&group, &found_group, sizeof(group));
+	found_group = group;
+	return true;
+}
+
+uintptr_t torsh_torch_group_of(const void *object)
+{
+	uint64_t pointer = 0;
+	/* Pairs with the release in torsh_torch_calibration_finish_groups. */
+	bool is_known = atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire);
+
+	return is_known && read_words((uintptr_t)object + torsh_torch_group_layout.pointer, &pointer, 1) == 1 ? pointer : 0;
+}
+
 /* ---- the steps ---- */
 
 static const struct step steps[] = {
@@ -371,6 +472,7 @@ int torsh_torch_calibration_begin(void)
 	found = (struct torch_layout){
 		.inputs = TORCH_UNKNOWN,
 		.sequence = TORCH_UNKNOWN,
+		.forward_thread = TORCH_UNKNOWN,
 		.sizes = TORCH_UNKNOWN,
 		.type = TORCH_UNKNOWN,
 		.device = TORCH_UNKNOWN,
@@ -428,6 +530,8 @@ static void drop_doubtful(void)
 		found.device = TORCH_UNKNOWN;
 	if (!all_fitted(look_sequence))
 		found.sequence = TORCH_UNKNOWN;
+	if (!all_fitted(look_forward_thread))
+		found.forward_thread = TORCH_UNKNOWN;
 	if (!all_fitted(look_list) || !all_fitted(look_tensors)) {
 		found.list = TORCH_UNKNOWN;
 		found.tag_list = found.tag_bool = found.tag_none = TORCH_NO_TAG;
@@ -447,5 +551,34 @@ bool torsh_torch_calibration_finish(void)
 	torsh_torch_layout = found;
 	/* Pairs with the acquire of whoever reads inputs. */
 	atomic_store_explicit(&torsh_torch_is_calibrated, 1, memory_order_release);
+	return true;
+}
+
+int torsh_torch_calibration_begin_groups(void)
+{
+	static _Atomic int is_begun;
+
+	if (!atomic_load_explicit(&torsh_torch_is_calibrated, memory_order_acquire) || found.tag_list == TORCH_NO_TAG)
+		return -ENOENT;
+	if (atomic_exchange(&is_begun, 1))
+		return -EALREADY;
+	torsh_torch_is_calibrating = true;
+	return 0;
+}
+
+void torsh_torch_calibration_take_group(const void *object)
+{
+	group_object = object;
+}
+
+bool torsh_torch_calibration_finish_groups(void)
+{
+	torsh_torch_is_calibrating = false;
+	expected = NULL;
+	if (!all_fitted(look_group))
+		return false;
+	torsh_torch_group_layout = found_group;
+	/* Pairs with the acquire of whoever reads inputs. */
+	atomic_store_explicit(&torsh_torch_knows_groups, 1, memory_order_release);
 	return true;
 }

@@ -11,6 +11,7 @@
 #define TORSH_SHIM_TORCH_CALIBRATION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* 0, or -EALREADY. */
 int torsh_torch_calibration_begin(void);
@@ -23,6 +24,19 @@ bool torsh_torch_calibration_fitted(void);
 
 /* Nothing comes any more. Returns whether shapes can be read: then torsh_torch_is_calibrated. */
 bool torsh_torch_calibration_finish(void);
+
+/*
+ * The same once more for process groups, when the first one comes, where shapes are known: object is the Python object of
+ * the one that the next step's operator gets. Returns 0, or -EALREADY or -ENOENT.
+ */
+int torsh_torch_calibration_begin_groups(void);
+void torsh_torch_calibration_take_group(const void *object);
+
+/* Returns whether they can be told apart: then torsh_torch_knows_groups. */
+bool torsh_torch_calibration_finish_groups(void);
+
+/* The c10d::ProcessGroup of a Python object; 0 where that is not known. */
+uintptr_t torsh_torch_group_of(const void *object);
 
 /* Is this the thread that calibrates? What it runs meanwhile is not the program's. */
 extern _Thread_local bool torsh_torch_is_calibrating;

@@ -70,6 +70,46 @@ def sequence(operator):
     return -1 if operator.sequence is None else operator.sequence
 
 
+def forward_thread(operator):
+    """With torch.profiler the engine's own scope has that of the function inside of it too."""
+    if operator.name.startswith("autograd::engine::evaluate_function: "):
+        operator = next((child for child in operator.children if child.scope == BACKWARD), operator)
+    return operator.forward_thread
+
+
+@case
+def backward_knows_the_thread_of_forward():
+    seen, output = run_step("mlp", "threads")
+    recorded = events(output)
+    ours = without_twins(window(recorded))
+    nodes = differences([(operator.name, forward_thread(operator), sequence(operator)) for operator in ours
+                         if forward_thread(operator)], [tuple(node) for node in seen["nodes"]])
+    assert not any(nodes.values()), f"forward threads: {nodes}"
+    assert len({node[1] for node in seen["nodes"]}) == 2, seen["nodes"]
+    arrows_come_from_their_threads(recorded, output)
+    if any(overload for _, overload in seen["overloads"]):
+        overloads = differences([(operator.name, operator.overload or "") for operator in ours],
+                                [tuple(event) for event in seen["overloads"]])
+        assert not any(overloads.values()), f"overloads: {overloads}"
+    else:
+        assert "overloads of operators" in torsh("report", output), "the report doesn't say that there are none"
+
+
+def arrows_come_from_their_threads(recorded, output):
+    """Each node has an arrow in the export, from the thread that ran its forward, though these count alike."""
+    rows = {event["number"]: event["thread"] for event in recorded if event["event"] == "op_thread"}
+    nodes = [event for event in recorded if event["event"] == "op_begin" and event["scope"] == BACKWARD and event["forward_thread"]]
+    forward = {(event["thread"], event["sequence"]): event["at_ns"] for event in recorded
+               if event["event"] == "op_begin" and event["scope"] == 0}
+    expected = sorted((forward[rows[node["forward_thread"]], node["sequence"]], node["at_ns"]) for node in nodes)
+    trace = json.loads(torsh("export", output, "--format", "chrome"))
+    flows = {}
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "fwdbwd":
+            flows.setdefault(event["id"], {})[event["ph"]] = round(event["ts"] * 1000)
+    expect_equal(sorted((flow["s"], flow["f"]) for flow in flows.values()), expected, "beginnings and ends of arrows")
+
+
 def agree_with_the_profiler(model):
     witness, output = run_step(model, "witness")
     ours = without_twins(window(events(output)))
@@ -83,6 +123,9 @@ def agree_with_the_profiler(model):
     numbers = differences([(operator.name, sequence(operator)) for operator in ours],
                           [(event[0], event[2]) for event in theirs])
     assert not any(numbers.values()), f"sequence numbers: {numbers}"
+    threads = differences([(operator.name, forward_thread(operator)) for operator in ours],
+                          [(event[0], event[4]) for event in theirs])
+    assert not any(threads.values()), f"forward threads: {threads}"
     for operator in ours:
         if operator.parent:
             assert operator.parent.at_ns <= operator.at_ns and operator.end_ns <= operator.parent.end_ns, operator.name

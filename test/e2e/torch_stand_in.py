@@ -5,6 +5,7 @@ Operators, tensors and modules of a stand-in for PyTorch that has its names, in 
 can't be read: needs no PyTorch.
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -21,10 +22,11 @@ INPUTS = {
     "none of them": ["()"],
     "a scope": [None],
     "within": ["float32[2,3]"],
-    "AddBackward0": ["float32[2,3]"],
+    "AddBackward0": ["float32[2,3]", "float32[1]"],
+    "MulBackward0": ["float32[4]"],
     "aten::mul": ["float32[2,3];float32[3,2](1,3)", "int64[2,1,3,1,4,1];bool[]", "float32[0,7]@cuda:0;dtype?[5]",
                   "float32[1];float32[2,3]", "float32[1];float32[2,3]", "float32[4];float32[4]"],
-    "aten::add": ["float32[2,3];float32[2,3];0.25"],
+    "aten::add": ["float32[2,3];float32[2,3];0.25", "float32[1];float32[1];1"],
 }
 
 
@@ -89,12 +91,46 @@ def layout_is_found(layout):
     assert len({operator.thread for operator in ours}) == 2, "a second thread's operator"
 
 
+def forward_threads(recorded):
+    """Of each node of autograd the thread that its number means."""
+    threads = {event["number"]: event["thread"] for event in recorded if event["event"] == "op_thread"}
+    return {event["name"]: threads.get(event["forward_thread"]) for event in recorded
+            if event["event"] == "op_begin" and event["scope"] == 1}
+
+
+def threads_of(recorded, name):
+    return {event["thread"] for event in recorded if event.get("name") == name}
+
+
+def backward_knows_the_thread_of_forward():
+    for layout in (0, 1):
+        recorded = of_parent(run_program(layout))
+        (main,) = threads_of(recorded, "aten::add")
+        (other,) = threads_of(recorded, "aten::mul") - {main}
+        expect_equal(forward_threads(recorded), {"MulBackward0": other, "AddBackward0": main}, "threads of forward")
+
+
+def a_forward_thread_that_is_not_proven_is_not_read():
+    output = run_program(2)
+    recorded = of_parent(output)
+    expect_equal(set(forward_threads(recorded).values()), {None}, "threads of forward")
+    assert "which thread ran forward" in torsh("report", output), "the report doesn't say so"
+
+
+def overloads_are_told():
+    for layout, expected in ((0, "Tensor"), (1, None)):
+        recorded = of_parent(run_program(layout))
+        overloads = {event["name"]: event["overload"] for event in recorded if event["event"] == "op_begin"}
+        expect_equal((overloads["aten::mul"], overloads["aten::zeros"], overloads["a scope"]), (expected, None, None),
+                     f"overloads of layout {layout}")
+
+
 def modules_are_named():
     recorded = of_parent(run_program(0))
     ranges = [event.get("name") for event in recorded if event["event"] in ("range_push", "range_pop")]
     expect_equal(ranges, ["Outer:Outer", "Outer.inner:Inner", None, None], "modules")
     kinds = [event["event"] for event in recorded if event.get("name") in ("aten::add", "Outer.inner:Inner")]
-    expect_equal(kinds, ["range_push", "op_begin"], "the operator of the inner one comes after it began")
+    expect_equal(kinds[:2], ["range_push", "op_begin"], "the operator of the inner one comes after it began")
 
 
 def modules_that_raise_are_closed():
@@ -128,9 +164,26 @@ def without_shapes_only_names():
 def tensors_are_recorded():
     recorded = of_parent(run_program(0))
     tensors = [(event["bytes"], event["is_free"]) for event in recorded if event["event"] == "tensor"]
-    expect_equal(tensors, [(1000, 0)] * 3 + [(500, 0), (1000, 1), (500, 1)], "tensors")
+    expect_equal(tensors, [(1000, 0)] * 3 + [(500, 0), (1000, 1), (500, 1), (1000, 1)], "tensors")
     (out,) = [event for event in recorded if event["event"] == "out_of_memory"]
     expect_equal((out["bytes"], out["device"], out["allocated"], out["reserved"]), (12345, 1 << 8, 1000, 2000), "out of memory")
+
+
+def blocks_of_a_thousand(recording):
+    """Those that the program holds."""
+    leaks = json.loads(torsh("leaks", recording, "--json", "--limit", "0"))["leaks"]
+    return sum(leak["blocks"] for leak in leaks if leak["bytes"] == 1000 * leak["blocks"] and
+               any("stand_in_allocate" in str(frame["function"]) for frame in leak["stack"]))
+
+
+def running_out_of_memory_keeps_what_was_held():
+    output = run_program(0)
+    (kept,) = output.glob("*.out-of-memory/*.torsh")
+    expect_equal((blocks_of_a_thousand(kept), blocks_of_a_thousand(output)), (2, 1), "blocks then, and at the end")
+    note = f"no operator asked for 12.1 KiB (12,345 bytes) of cuda:0, with 1000 B allocated and 1.95 KiB reserved; what was held then: {kept}"
+    for command, recording in (("report", output), ("peak", output), ("leaks", kept)):
+        assert f"out of memory: {note}" in torsh(command, recording), torsh(command, recording)
+    assert f"the recording went on in {next(output.glob('*.torsh'))}" in torsh("report", kept)
 
 
 def without_memory_no_tensors():
@@ -156,8 +209,9 @@ def stacks_of_operators():
 
 for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
-for check in (modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
-              without_shapes_only_names, tensors_are_recorded, without_memory_no_tensors, a_forked_child_is_recorded,
+for check in (backward_knows_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_told,
+              modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
+              without_shapes_only_names, tensors_are_recorded, running_out_of_memory_keeps_what_was_held, without_memory_no_tensors, a_forked_child_is_recorded,
               stacks_of_operators):
     add_case(check.__name__, check)
 

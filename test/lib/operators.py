@@ -5,7 +5,7 @@ import json
 
 from harness import torsh
 
-_LABELS = {"name", "inputs", "domain", "category"}
+_LABELS = {"name", "inputs", "overload", "domain", "category"}
 NO_SEQUENCE = 2**64 - 1
 
 

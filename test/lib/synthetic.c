@@ -123,6 +123,14 @@ static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, 
 	return made->record;
 }
 
+static void number_main_thread(struct synthetic *made)
+{
+	struct event event = {.id = EVENT_OP_THREAD};
+
+	event.op_thread.number = 1;
+	put(made, 0, &event);
+}
+
 static void end(struct synthetic *made, uint32_t thread, uint32_t record)
 {
 	struct event event = {.id = EVENT_OP_END};
@@ -296,6 +304,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || !made.file || !made.writer)
 		return 2;
 	put_session(&made);
+	number_main_thread(&made);
 	while (made.n_operators < n_operators)
 		put_step(&made);
 	flush_events(&made);

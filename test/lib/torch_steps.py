@@ -6,10 +6,12 @@ Small PyTorch models that do one step of training each, run by test/e2e/torch_*.
 
 WHAT: "witness" has torch.profiler look at the step too and writes what it saw, "tensors" writes what the storages hold,
 "run" writes the losses and sums of the gradients, "workers" what the workers of a DataLoader gave, "compiled" what
-torch.compile, TorchScript and torch.export make of it.
+torch.compile, TorchScript and torch.export make of it, "threads" has torch.profiler look at the backward of what two other
+threads ran forward.
 """
 import json
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -78,9 +80,35 @@ def step(model, optimizer):
     return loss.item()
 
 
+def overloads_wanted():
+    """What has torch.profiler tell overloads, in versions that can."""
+    try:
+        return {"experimental_config": torch._C._profiler._ExperimentalConfig(capture_overload_names=True)}
+    except TypeError:
+        return {}
+
+
+def profile(**named):
+    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **named)
+
+
+def threads(model, optimizer):
+    losses = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: losses.append(model().square().mean()))
+        thread.start()
+        thread.join()
+    with profile(**overloads_wanted()) as profiler:
+        with torch.profiler.record_function("the window"):
+            for loss in losses:
+                loss.backward()
+    return {"nodes": [[event.name, event.fwd_thread, event.sequence_nr] for event in profiler.events()
+                      if event.fwd_thread],
+            "overloads": [[event.name, getattr(event, "overload_name", "")] for event in profiler.events()]}
+
+
 def witness(model, optimizer):
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True,
-                                profile_memory=True) as profiler:
+    with profile(record_shapes=True, profile_memory=True) as profiler:
         with torch.profiler.record_function("the window"):
             step(model, optimizer)
     return {
@@ -141,7 +169,8 @@ def main():
     torch.set_num_threads(1)
     model = MODELS[name]()
     optimizer = torch.optim.Adam(model.parameters())
-    result = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled}[what](model, optimizer)
+    result = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled,
+              "threads": threads}[what](model, optimizer)
     with open(path, "w") as file:
         json.dump(result, file)
 

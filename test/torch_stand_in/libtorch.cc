@@ -3,6 +3,7 @@
 // As much of PyTorch as the agent meets, by the exact names that it exports: built with -DLAYOUT=0, 1 or 2 its classes
 // have three different layouts; with 3 nothing is where it could be found. -DPART=1 is libc10.so, -DPART=2 is
 // libtorch_cpu.so. What begins with stand_in is called by torch/__init__.py through ctypes.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -103,6 +104,10 @@ struct ObserverContext {
 struct RecordFunction {
 	virtual ~RecordFunction() = default;
 	const char *name() const;
+#if LAYOUT != 1
+	const char *overload_name() const;
+#endif
+	static uint64_t currentThreadId();
 
 #if LAYOUT == 0
 	uint64_t before[4] = {};
@@ -116,11 +121,31 @@ struct RecordFunction {
 	const c10::IValue *inputs = nullptr;
 	size_t n_inputs = 0;
 	uint64_t after[8] = {};
+	uint64_t forward_thread = 0;
+#if LAYOUT == 2
+	uint64_t forward_thread_again = 0; /* nobody can tell them apart */
+#endif
+	const char *overload = nullptr;
 };
 
 const char *RecordFunction::name() const
 {
 	return text;
+}
+
+#if LAYOUT != 1
+const char *RecordFunction::overload_name() const
+{
+	return overload;
+}
+#endif
+
+uint64_t RecordFunction::currentThreadId()
+{
+	static std::atomic<uint64_t> last;
+	static thread_local uint64_t own = ++last;
+
+	return own;
 }
 
 struct RecordFunctionCallback {
@@ -265,15 +290,34 @@ void stand_in_close_list()
 	push(LIST, (uint64_t)list);
 }
 
-/* Begin an operator with the arguments pushed so far; what stand_in_end gets. */
-at::RecordFunction *stand_in_begin(const char *name, int scope, int makes_node)
+uint64_t stand_in_thread()
+{
+	return at::RecordFunction::currentThreadId();
+}
+
+uint64_t stand_in_sequence()
+{
+	return at::sequence_number::peek();
+}
+
+/*
+ * Begin an operator with the arguments pushed so far; what stand_in_end gets. forward: 0, or the thread whose node with
+ * this sequence number runs.
+ */
+at::RecordFunction *stand_in_begin(const char *name, const char *overload, int scope, int makes_node, uint64_t forward,
+				   uint64_t sequence)
 {
 	auto *record = new at::RecordFunction;
 	auto *values = new std::vector<c10::IValue>(std::move(arguments));
 
 	arguments.clear();
 	record->text = strdup(name);
-	record->sequence = (int64_t)at::sequence_number::peek();
+	record->overload = strdup(overload);
+	record->sequence = (int64_t)(forward ? sequence : at::sequence_number::peek());
+	record->forward_thread = forward;
+#if LAYOUT == 2
+	record->forward_thread_again = forward;
+#endif
 	record->inputs = values->data();
 	record->n_inputs = values->size();
 	for (const auto &callback : at::callbacks)
@@ -291,6 +335,7 @@ void stand_in_end(at::RecordFunction *record, int scope)
 		if (callback.scopes[scope])
 			callback.end(*record, nullptr);
 	free((void *)record->text);
+	free((void *)record->overload);
 	delete record;
 }
 

@@ -43,9 +43,12 @@ def everything():
 
 
 everything()
-thread = threading.Thread(target=torch.mul, args=(torch.zeros(4), torch.zeros(4)))
+results = []
+thread = threading.Thread(target=lambda: results.append(torch.mul(torch.zeros(4), torch.zeros(4))))
 thread.start()
 thread.join()
+results[0].grad_fn(torch.zeros(4))
+torch.add(torch.zeros(1), torch.zeros(1)).grad_fn(torch.zeros(1))
 
 blocks = [torch._library.stand_in_allocate(1000) for _ in range(3)]
 profiled = torch.ctypes.c_int.in_dll(torch._library, "stand_in_profiles")
@@ -57,6 +60,7 @@ total = torch.ctypes.c_int64.in_dll(torch._library, "stand_in_sum").value
 torch._library.stand_in_free(torch.ctypes.c_void_p(during))
 profiled.value = 0
 torch._library.stand_in_run_out(torch.ctypes.c_int64(12345))
+torch._library.stand_in_free(torch.ctypes.c_void_p(blocks[1]))
 out = torch.ctypes.c_int64.in_dll(torch._library, "stand_in_out_of_memory").value
 print(reported, total, torch.ctypes.c_int64.in_dll(torch._library, "stand_in_reported").value, out)
 sys.stdout.flush()

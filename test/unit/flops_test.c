@@ -62,6 +62,26 @@ static void no_inputs_are_something_else_than_unknown_ones(void **state)
 	assert_false(inputs.is_whole);
 }
 
+static void lists_hold_lists_and_inputs_groups(void **state)
+{
+	const struct input *list;
+
+	(void)state;
+	torsh_inputs_parse(&inputs, "{{float32[2,2],float32[3]},{}};group#12;{1}");
+	assert_true(inputs.is_whole);
+	assert_int_equal(inputs.n, 3);
+	list = torsh_inputs_get(&inputs, 0);
+	assert_int_equal(list->n_items, 4);
+	assert_int_equal(list[1].kind, INPUT_LIST);
+	assert_int_equal(list[1].n_items, 2);
+	assert_int_equal(torsh_input_elements(&list[2]), 4);
+	assert_int_equal(list[4].kind, INPUT_LIST);
+	assert_int_equal(list[4].n_items, 0);
+	assert_int_equal(torsh_inputs_get(&inputs, 1)->kind, INPUT_GROUP);
+	assert_int_equal(torsh_inputs_get(&inputs, 1)->integer, 12);
+	assert_int_equal(torsh_inputs_get(&inputs, 2)->n_items, 1);
+}
+
 static void texts_that_are_no_inputs_are_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -80,7 +100,13 @@ static void texts_that_are_no_inputs_are_refused(void **state)
 		"float32[1]x",
 		"float32[1,1,1,1,1,1,1,1,1,1,1,1,1]",
 		"99999999999999999999",
-		"{{1}}",
+		"{{{{{1}}}}}",
+		"{{1}",
+		"{{1}2}",
+		"group#",
+		"group#0",
+		"group#x",
+		"group#99999999999",
 	};
 
 	(void)state;
@@ -216,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_are_taken_apart),
 		cmocka_unit_test(no_inputs_are_something_else_than_unknown_ones),
+		cmocka_unit_test(lists_hold_lists_and_inputs_groups),
 		cmocka_unit_test(texts_that_are_no_inputs_are_refused),
 		cmocka_unit_test(any_text_is_survived),
 		cmocka_unit_test(known_operators_have_known_flops),

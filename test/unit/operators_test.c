@@ -230,6 +230,73 @@ static void backward_belongs_to_the_module_of_its_forward(void **state)
 	assert_int_equal(find("")->calls, 4);
 }
 
+static void number_thread(uint64_t at, uint32_t thread, uint32_t number)
+{
+	struct event event = {.id = EVENT_OP_THREAD, .op_thread.number = number};
+
+	fixture_event(&fixture, at, thread, &event);
+}
+
+static void put_backward(uint64_t at, uint32_t record, uint32_t forward_thread, uint64_t sequence)
+{
+	struct event event = {.id = EVENT_OP_BEGIN};
+
+	event.op_begin.name = fixture_label(&fixture, "AddmmBackward0");
+	event.op_begin.scope = OP_BACKWARD;
+	event.op_begin.record = record;
+	event.op_begin.forward_thread = forward_thread;
+	event.op_begin.sequence = sequence;
+	fixture_event(&fixture, at, 0, &event);
+	fixture_op_end(&fixture, at + 10, 0, record);
+}
+
+/* Each thread counts its nodes by itself. */
+static void backward_belongs_to_the_thread_that_ran_forward(void **state)
+{
+	static const char *const modules[] = {"one:Linear", "other:Linear"};
+
+	(void)state;
+	for (uint32_t thread = 0; thread < 2; thread++) {
+		uint64_t at = 1000 + 100 * thread;
+
+		number_thread(at, thread, 7 + thread);
+		fixture_push(&fixture, at, thread, modules[thread], NULL, RANGE_BY_MODULE);
+		fixture_op(&fixture, at + 1, thread, 1 + thread, "aten::addmm", NULL, OP_FUNCTION, 5);
+		fixture_op_end(&fixture, at + 2, thread, 1 + thread);
+		fixture_pop(&fixture, at + 3, thread, NULL, RANGE_BY_MODULE);
+	}
+	put_backward(2000, 3, 7, 5);
+	put_backward(2100, 4, 8, 5);
+	put_backward(2200, 5, 8, 5);
+	put_backward(2300, 6, 9, 5);
+	collect(OPERATORS_BY_MODULE, 0);
+	assert_int_equal(find("one:Linear")->calls, 2);
+	assert_int_equal(find("other:Linear")->calls, 3);
+	assert_int_equal(find("")->calls, 1);
+}
+
+static void overloads_are_told_apart(void **state)
+{
+	static const char *const overloads[] = {"Tensor", "Scalar", "Tensor", NULL};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct event event = {.id = EVENT_OP_BEGIN, .op_begin.record = i};
+
+		event.op_begin.name = fixture_label(&fixture, "aten::add");
+		event.op_begin.overload = overloads[i] ? fixture_label(&fixture, overloads[i]) : 0;
+		event.op_begin.sequence = NONE;
+		fixture_event(&fixture, 10 * i, 0, &event);
+		fixture_op_end(&fixture, 10 * i + 5, 0, i);
+	}
+	collect(OPERATORS_BY_OVERLOAD, 0);
+	assert_int_equal(operators.n, 3);
+	for (size_t i = 0; i < operators.n; i++)
+		assert_int_equal(operators.items[i].calls, strcmp(operators.items[i].overload, "Tensor") ? 1 : 2);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(find("aten::add")->calls, 4);
+}
+
 static void phases_are_known_by_what_is_around(void **state)
 {
 	(void)state;
@@ -391,6 +458,8 @@ int main(void)
 		ON_A_TIMELINE(tensors_belong_to_the_innermost_operator_of_their_thread),
 		ON_A_TIMELINE(flops_count_once),
 		ON_A_TIMELINE(backward_belongs_to_the_module_of_its_forward),
+		ON_A_TIMELINE(backward_belongs_to_the_thread_that_ran_forward),
+		ON_A_TIMELINE(overloads_are_told_apart),
 		ON_A_TIMELINE(phases_are_known_by_what_is_around),
 		ON_A_TIMELINE(steps_end_with_the_optimizer),
 		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),

@@ -12,6 +12,25 @@
 
 static char path[] = "/tmp/torsh-timeline-XXXXXX";
 
+/* Blocks come and go on the first GPU; what it reserves comes and goes later. */
+static void put_caching_allocator(struct fixture *fixture, uint64_t at)
+{
+	static const struct event_tensor tensors[] = {
+		{.address = 0x10, .bytes = 100, .allocated = 100, .reserved = 1000},
+		{.address = 0x20, .bytes = 200, .allocated = 300, .reserved = 1000},
+		{.address = 0x10, .bytes = 100, .allocated = 200, .reserved = 1000, .is_free = 1},
+		{.address = 0x30, .bytes = 50, .allocated = 250, .reserved = 2000},
+		{.address = 0x30, .bytes = 50, .allocated = 200, .reserved = 500, .is_free = 1},
+	};
+
+	for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
+		struct event event = {.id = EVENT_TENSOR, .tensor = tensors[i]};
+
+		event.tensor.device = 1 << 8;
+		fixture_event(fixture, at + i, 0, &event);
+	}
+}
+
 /* Two steps of a training, and an operator without a formula before them. */
 static int write_recording(void **state)
 {
@@ -47,6 +66,7 @@ static int write_recording(void **state)
 		fixture_op(&fixture, at + 500, 0, record, "Optimizer.step#SGD.step", NULL, OP_USER, OP_NO_SEQUENCE);
 		fixture_op_end(&fixture, at + 700, 0, record++);
 	}
+	put_caching_allocator(&fixture, 2750);
 	fixture_write(path, &fixture, 1, 1000);
 	fixture_free(&fixture);
 	return 0;
@@ -101,7 +121,7 @@ static void ops_are_totals_by_name(void **state)
 
 static void ops_are_grouped_sorted_and_cut_off(void **state)
 {
-	static const char *const groups[] = {"name", "shape", "stack", "module", "phase", "step"};
+	static const char *const groups[] = {"name", "shape", "stack", "overload", "module", "phase", "step"};
 	cJSON *json;
 
 	(void)state;
@@ -197,6 +217,32 @@ static void tensors_have_holders_at_the_peak(void **state)
 	assert_non_null(strstr(output, "aten::addmm in net:Linear, forward"));
 }
 
+static void a_caching_allocator_is_fragmented(void **state)
+{
+	const cJSON *device;
+	cJSON *json;
+
+	(void)state;
+	assert_int_equal(RUN(tensors, path, "--json"), 0);
+	json = parse_output();
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(item_of(json, "devices", 0), "fragmentation_peak_bytes")));
+	device = item_of(json, "devices", 1);
+	assert_string_equal(text_of(device, "device"), "cuda:0");
+	assert_int_equal(number_of(device, "peak_bytes"), 300);
+	assert_int_equal(number_of(device, "reserved_peak_bytes"), 2000);
+	assert_int_equal(number_of(device, "allocated_at_peak_bytes"), 300);
+	assert_int_equal(number_of(device, "reserved_at_peak_bytes"), 1000);
+	assert_int_equal(number_of(device, "fragmentation_at_peak_bytes"), 700);
+	assert_int_equal(number_of(device, "allocated_at_end_bytes"), 200);
+	assert_int_equal(number_of(device, "reserved_at_end_bytes"), 500);
+	assert_int_equal(number_of(device, "fragmentation_at_end_bytes"), 300);
+	assert_int_equal(number_of(device, "fragmentation_peak_bytes"), 1750);
+	assert_int_equal(number_of(device, "fragmentation_peak_ns"), 2753);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(tensors, path), 0);
+	assert_non_null(strstr(output, "at the peak: 300 B allocated, 1000 B reserved, fragmentation 700 B"));
+}
+
 static void wrong_usage_ends_with_2(void **state)
 {
 	(void)state;
@@ -217,6 +263,7 @@ int main(void)
 		cmocka_unit_test(steps_say_which_rule_they_follow),
 		cmocka_unit_test(modules_have_their_backward),
 		cmocka_unit_test(tensors_have_holders_at_the_peak),
+		cmocka_unit_test(a_caching_allocator_is_fragmented),
 		cmocka_unit_test(wrong_usage_ends_with_2),
 	};
 

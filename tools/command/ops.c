@@ -45,7 +45,7 @@ enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD };
 
 static const struct argp_option own_options[] = {
 	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, memory, flops or name", 0},
-	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, module, phase or step", 0},
+	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, overload, module, phase or step", 0},
 	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
 	{0},
 };
@@ -91,7 +91,7 @@ static void parse_group(struct ops_options *options, const char *text, struct ar
 			return;
 		}
 	}
-	argp_error(state, "--group takes name, shape, stack, module, phase or step, not \"%s\"", text);
+	argp_error(state, "--group takes name, shape, stack, overload, module, phase or step, not \"%s\"", text);
 }
 
 static error_t parse_ops(int key, char *argument, struct argp_state *state)
@@ -120,6 +120,8 @@ static int compare_names(const struct operator_total *a, const struct operator_t
 
 	if (rc == 0)
 		rc = strcmp(a->inputs ? a->inputs : "", b->inputs ? b->inputs : "");
+	if (rc == 0)
+		rc = strcmp(a->overload ? a->overload : "", b->overload ? b->overload : "");
 	if (rc == 0)
 		rc = (a->step > b->step) - (a->step < b->step);
 	return rc ? rc : (a->stack > b->stack) - (a->stack < b->stack);
@@ -179,6 +181,9 @@ static void set_key(cJSON *object, const struct view *view, const struct operato
 			       torsh_parts_recorded_stack(total->process, total->stack, view->reading->symbols,
 							  view->options->view));
 		break;
+	case OPERATORS_BY_OVERLOAD:
+		torsh_json_set(object, "overload", torsh_json_text(total->overload));
+		break;
 	case OPERATORS_BY_STEP:
 		torsh_json_set(object, "step", known_or_null(total->name, total->step));
 		break;
@@ -224,6 +229,20 @@ static cJSON *make_unknown(const struct operator_unknown *unknown)
 	return object;
 }
 
+static cJSON *make_group(const struct process_group *group)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(group->process->pid));
+	torsh_json_set(object, "number", torsh_json_u64(group->number));
+	torsh_json_set(object, "name", torsh_json_text(group->name));
+	torsh_json_set(object, "description", torsh_json_text(group->description));
+	torsh_json_set(object, "backend", torsh_json_text(group->backend));
+	torsh_json_set(object, "size", torsh_json_u64(group->n_ranks));
+	torsh_json_set(object, "ranks", torsh_json_text(group->ranks));
+	return object;
+}
+
 static void print_json(const struct view *view)
 {
 	const struct operators *operators = &view->operators;
@@ -245,6 +264,10 @@ static void print_json(const struct view *view)
 	torsh_json_array(&json, "ops_without_formula");
 	for (size_t i = 0; i < operators->n_unknown; i++)
 		torsh_json_item(&json, make_unknown(&operators->unknown[i]));
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "process_groups");
+	for (size_t i = 0; i < operators->groups.n; i++)
+		torsh_json_item(&json, make_group(&operators->groups.items[i]));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
 	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->survey.counts.n_cut));
@@ -289,6 +312,8 @@ static void print_total(const struct view *view, const struct operator_total *to
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	putchar('\n');
+	if (total->overload && *total->overload)
+		printf("    .%s\n", total->overload);
 	if (total->inputs)
 		printf("    %s\n", *total->inputs ? total->inputs : "(inputs are not known)");
 	if (view->operators.group == OPERATORS_BY_STACK)
@@ -329,6 +354,19 @@ static void print_unknown(const struct operators *operators)
 		       torsh_size_grouped(operators->calls_without_inputs, calls));
 }
 
+/* By the numbers that inputs have. */
+static void print_groups(const struct process_groups *groups)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct process_group *group = &groups->items[i];
+
+		printf("%sgroup#%" PRIu32 " of pid %" PRIu32 ": %s%s%s, %s, %" PRIu32 " ranks: %s\n", i ? "" : "\n",
+		       group->number, group->process->pid, group->name ? group->name : "?", group->description ? " " : "",
+		       group->description ? group->description : "", group->backend ? group->backend : "?", group->n_ranks,
+		       group->ranks ? group->ranks : "?");
+	}
+}
+
 static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
@@ -353,6 +391,7 @@ static void print_text(const struct view *view)
 	if (view->n < operators->n)
 		printf("... and %zu more; --limit 0 shows all\n", operators->n - view->n);
 	print_unknown(operators);
+	print_groups(&operators->groups);
 }
 
 /* Tables that nothing was put into are NULL, which qsort may not be given. */

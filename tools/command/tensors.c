@@ -6,6 +6,7 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
+#include "tools/device.h"
 #include "tools/die.h"
 #include "tools/profile/tensors.h"
 #include "tools/report/parts.h"
@@ -19,7 +20,7 @@ static const char doc[] =
 	"Show who held tensors at the moment when their memory on a device was largest.\v"
 	"The moment is exact for what was allocated since the recording began. Operators that only make memory, such as "
 	"aten::empty, stand for the operator that called them. Reserved is what a caching allocator took from the device, as "
-	"it says itself.";
+	"it says itself; fragmentation is what it reserved and did not allocate.";
 
 enum { KEY_GROUP = 0x2000 };
 
@@ -101,11 +102,34 @@ static cJSON *make_holder(const struct view *view, const struct tensor_device *d
 	return object;
 }
 
+/* Of an allocator that reserves; of others null. */
+static cJSON *reserving(const struct tensor_device *device, uint64_t number)
+{
+	return device->largest_reserved ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+static uint64_t fragmentation(const struct tensor_sums *sums)
+{
+	return sums->reserved > sums->allocated ? sums->reserved - sums->allocated : 0;
+}
+
+static void set_sums(cJSON *object, const struct tensor_device *device)
+{
+	torsh_json_set(object, "allocated_at_peak_bytes", reserving(device, device->at_peak.allocated));
+	torsh_json_set(object, "reserved_at_peak_bytes", reserving(device, device->at_peak.reserved));
+	torsh_json_set(object, "fragmentation_at_peak_bytes", reserving(device, fragmentation(&device->at_peak)));
+	torsh_json_set(object, "allocated_at_end_bytes", reserving(device, device->at_end.allocated));
+	torsh_json_set(object, "reserved_at_end_bytes", reserving(device, device->at_end.reserved));
+	torsh_json_set(object, "fragmentation_at_end_bytes", reserving(device, fragmentation(&device->at_end)));
+	torsh_json_set(object, "fragmentation_peak_bytes", reserving(device, device->largest_fragmentation));
+	torsh_json_set(object, "fragmentation_peak_ns", reserving(device, device->fragmentation_ns));
+}
+
 static cJSON *make_device(const struct view *view, struct tensor_device *device)
 {
 	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
-	char name[32];
+	char name[DEVICE_NAME_BYTES];
 
 	torsh_json_set(object, "pid", torsh_json_u64(device->process->pid));
 	torsh_json_set(object, "device", torsh_json_text(torsh_device_name(device->device, name)));
@@ -116,6 +140,7 @@ static cJSON *make_device(const struct view *view, struct tensor_device *device)
 	torsh_json_set(object, "reserved_peak_bytes", known_or_null(device->largest_reserved));
 	torsh_json_set(object, "allocated_then_bytes",
 		       device->largest_reserved ? torsh_json_u64(device->allocated_then) : torsh_json_text(NULL));
+	set_sums(object, device);
 	torsh_json_set(object, "held_bytes", torsh_json_u64(device->held_bytes));
 	torsh_json_set(object, "held_blocks", torsh_json_u64(device->held_blocks));
 	torsh_json_set(object, "allocs", torsh_json_u64(device->allocs));
@@ -166,10 +191,32 @@ static void print_holder(const struct view *view, const struct tensor_device *de
 	torsh_text_recorded_stack(stdout, device->process, holder->stack, view->reading->symbols, view->options->view);
 }
 
+static void print_sums(const char *when, const struct tensor_sums *sums)
+{
+	char allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], unused[SIZE_TEXT_BYTES];
+
+	printf("%s: %s allocated, %s reserved, fragmentation %s\n", when, torsh_size_human(sums->allocated, allocated),
+	       torsh_size_human(sums->reserved, reserved), torsh_size_human(fragmentation(sums), unused));
+}
+
+/* What a caching allocator says of itself. */
+static void print_allocator(const struct tensor_device *device)
+{
+	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES];
+
+	printf("most reserved: %s, of which %s were allocated then\n",
+	       torsh_size_exact(device->largest_reserved, bytes), torsh_size_human(device->allocated_then, other));
+	print_sums("at the peak", &device->at_peak);
+	print_sums("at the end", &device->at_end);
+	printf("largest fragmentation: %s, %s after the start\n",
+	       torsh_size_exact(device->largest_fragmentation, bytes),
+	       torsh_size_duration(device->fragmentation_ns, other));
+}
+
 static void print_device(const struct view *view, struct tensor_device *device)
 {
 	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
-	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[32];
+	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES];
 
 	putchar('\n');
 	torsh_text_heading(stdout, "%s of pid %" PRIu32 ": peak of tensors %s in %s, %s after the start",
@@ -177,9 +224,7 @@ static void print_device(const struct view *view, struct tensor_device *device)
 			   torsh_size_exact(device->peak_bytes, bytes), torsh_text_blocks(device->peak_blocks, blocks),
 			   torsh_size_duration(device->peak_ns, other));
 	if (device->largest_reserved)
-		printf("most reserved: %s, of which %s were allocated then\n",
-		       torsh_size_exact(device->largest_reserved, bytes),
-		       torsh_size_human(device->allocated_then, other));
+		print_allocator(device);
 	printf("%" PRIu64 " allocations; %s held at the end\n", device->allocs,
 	       torsh_size_exact(device->held_bytes, bytes));
 	if (device->unknown_frees)

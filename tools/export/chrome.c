@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tools/die.h"
+#include "tools/export/chrome_collective.h"
 #include "tools/export/chrome_inputs.h"
 #include "tools/export/trace.h"
 
@@ -37,6 +38,7 @@ struct chrome {
 	struct texts *last;
 	struct forward_calls *forward;
 	struct inputs inputs;
+	struct process_groups groups;
 	uint64_t n_memory;
 	uint64_t n_flows;
 };
@@ -155,6 +157,22 @@ static char *put_number(char *at, const char *name, size_t n_name, uint64_t numb
 
 #define NUMBER(at, name, number) put_number(at, name, sizeof(name) - 1, number)
 
+/* Which processes it connects, and how much it moves. */
+static char *put_collective(char *at, struct chrome *chrome, const struct call *call)
+{
+	struct collective collective;
+	char *text;
+
+	torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(call->process, call->inputs));
+	if (!torsh_collective_read(&collective, &chrome->groups, call, &chrome->inputs))
+		return at;
+	text = torsh_chrome_collective(&collective);
+	if (strlen(text) <= LABEL_BYTES_MAX)
+		at = put_text(PUT(at, ","), text);
+	free(text);
+	return at;
+}
+
 static char *put_operator_args(char *at, struct chrome *chrome, struct texts *texts, const struct call *call)
 {
 	const char *inputs = inputs_of(chrome, texts, call->inputs);
@@ -165,13 +183,20 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 	at = NUMBER(at, ",\"Ev Idx\":", call->ordinal);
 	if (call->sequence != OP_NO_SEQUENCE) {
 		at = NUMBER(at, ",\"Sequence number\":", call->sequence);
-		at = NUMBER(at, ",\"Fwd thread id\":", call->forward_thread);
+		at = NUMBER(at, ",\"Fwd thread id\":", call->scope == OP_BACKWARD ? call->forward_thread : 0);
+	}
+	if (call->overload) {
+		at = PUT(at, ",\"Overload Name\":\"");
+		at = put_text(at, name_of(texts, call->overload));
+		at = PUT(at, "\"");
 	}
 	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
 		at = PUT(at, ",");
 		memcpy(at, inputs, n_inputs);
 		at += n_inputs;
 	}
+	if (chrome->groups.n && torsh_call_is_collective(call))
+		at = put_collective(at, chrome, call);
 	if (call->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
 		at = put_text(at, name_of(texts, call->module));
@@ -387,6 +412,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 	(void)innermost;
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, texts, event);
+	else if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&chrome->groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -537,6 +564,7 @@ static int write_chrome(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		free_texts(&chrome.texts[i]);
 	free(chrome.texts);
+	torsh_groups_free(&chrome.groups);
 	torsh_forward_destroy(chrome.forward);
 	return rc;
 }

@@ -28,9 +28,17 @@ static const struct {
 	{"complex128", "c10::complex<double>"},
 };
 
+/* Of these PyTorch says nothing. */
+static bool holds_lists(const struct input *input)
+{
+	return input->kind == INPUT_LIST && input->n_items && input[1].kind == INPUT_LIST;
+}
+
 /* Number i of a list, whatever it is. */
 static void print_type(FILE *out, const struct input *input)
 {
+	if (holds_lists(input))
+		return;
 	if (input->kind == INPUT_LIST) {
 		bool is_tensors = input->n_items && input[1].kind == INPUT_TENSOR;
 
@@ -106,7 +114,7 @@ static void print_concrete(FILE *out, const struct input *input)
 		fprintf(out, "%.*s", (int)input->n_text, input->text);
 		return;
 	case INPUT_LIST:
-		if (input->n_items && input[1].kind == INPUT_TENSOR)
+		if ((input->n_items && input[1].kind == INPUT_TENSOR) || holds_lists(input))
 			return;
 		putc('[', out);
 		for (uint32_t i = 1; i <= input->n_items; i++) {

@@ -52,7 +52,9 @@ enum tag {
 
 #define ANNOTATIONS                      \
 	ANNOTATION(INPUTS, "inputs")     \
+	ANNOTATION(OVERLOAD, "overload") \
 	ANNOTATION(SEQUENCE, "sequence") \
+	ANNOTATION(FORWARD_THREAD, "forward_thread") \
 	ANNOTATION(MODULE, "module")     \
 	ANNOTATION(DOMAIN, "domain")     \
 	ANNOTATION(CATEGORY, "category") \
@@ -376,8 +378,12 @@ static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, 
 
 	if (call->inputs)
 		annotate(event, ANNOTATION_INPUTS, ANNOTATION_TEXT, text_of(perfetto, sequence, call->inputs));
+	if (call->overload)
+		annotate(event, ANNOTATION_OVERLOAD, ANNOTATION_TEXT, text_of(perfetto, sequence, call->overload));
 	if (call->sequence != OP_NO_SEQUENCE)
 		annotate(event, ANNOTATION_SEQUENCE, ANNOTATION_UINT, call->sequence);
+	if (call->scope == OP_BACKWARD && call->forward_thread)
+		annotate(event, ANNOTATION_FORWARD_THREAD, ANNOTATION_UINT, call->forward_thread);
 	if (call->module)
 		annotate(event, ANNOTATION_MODULE, ANNOTATION_TEXT, text_of(perfetto, sequence, call->module));
 	if (call->domain)

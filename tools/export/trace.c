@@ -88,7 +88,7 @@ static struct forward *find_slot(struct forward_calls *calls, const struct call 
 		of->process = call->process;
 		of->items = torsh_need(calloc(FORWARD_CALLS, sizeof(*of->items)));
 	}
-	return &of->items[call->sequence & (FORWARD_CALLS - 1)];
+	return &of->items[torsh_call_slot(call, FORWARD_CALLS)];
 }
 
 /*
@@ -104,6 +104,7 @@ bool torsh_forward_add(struct forward_calls *calls, const struct call *call)
 						   .start_ns = call->start_ns,
 						   .ordinal = call->ordinal,
 						   .thread = call->thread,
+						   .forward_thread = call->forward_thread,
 						   .is_there = true};
 	return true;
 }
@@ -116,7 +117,7 @@ bool torsh_forward_take(struct forward_calls *calls, const struct call *call, st
 	    call->is_async)
 		return false;
 	slot = find_slot(calls, call);
-	if (!slot->is_there || slot->sequence != call->sequence)
+	if (!slot->is_there || slot->sequence != call->sequence || slot->forward_thread != call->forward_thread)
 		return false;
 	*forward = *slot;
 	slot->is_there = false;

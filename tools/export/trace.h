@@ -48,12 +48,12 @@ char *torsh_trace_escape(const char *text);
 /* A number that JSON and viewers can take from a payload; false: there is none, or it is infinite or no number. */
 bool torsh_trace_payload(uint32_t type, uint64_t payload, double *number);
 
-/* Where forward calls began, by sequence number: for arrows to their backward. */
+/* Where forward calls began, by sequence number and thread: for arrows to their backward. */
 struct forward_calls;
 
 struct forward {
 	uint64_t sequence, start_ns, ordinal;
-	uint32_t thread;
+	uint32_t thread, forward_thread;
 	bool is_there;
 };
 

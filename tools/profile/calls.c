@@ -88,6 +88,7 @@ struct thread_state {
 	struct call **calls; /* open ones, outermost first; behind them some to be used again */
 	uint32_t n, n_made;
 	size_t n_room;
+	uint32_t number; /* the framework's; 0: it was not told */
 };
 
 struct process_state {
@@ -101,8 +102,8 @@ struct process_state {
 	uint8_t *traits; /* by label */
 	struct {
 		uint64_t sequence;
-		uint32_t module;
-	} * modules; /* by sequence; made when there are modules */
+		uint32_t forward_thread, module;
+	} * modules; /* torsh_call_slot; made when there are modules */
 };
 
 struct walk {
@@ -301,7 +302,7 @@ static enum call_phase phase_of(const struct call *call, const struct call *oute
 /* Backward runs without modules: it belongs to that of the forward call with its sequence number. */
 static void find_module(struct process_state *state, struct call *call, const struct call *outer)
 {
-	size_t slot = call->sequence & (SEQUENCES - 1);
+	size_t slot = torsh_call_slot(call, SEQUENCES);
 	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
 
 	if (outer)
@@ -310,10 +311,12 @@ static void find_module(struct process_state *state, struct call *call, const st
 		if (!state->modules)
 			state->modules = torsh_need(calloc(SEQUENCES, sizeof(*state->modules)));
 		state->modules[slot].sequence = call->sequence;
+		state->modules[slot].forward_thread = call->forward_thread;
 		state->modules[slot].module = call->module;
 	}
 	if (call->phase == PHASE_BACKWARD && has_sequence && state->modules &&
-	    state->modules[slot].sequence == call->sequence)
+	    state->modules[slot].sequence == call->sequence &&
+	    state->modules[slot].forward_thread == call->forward_thread)
 		call->module = state->modules[slot].module;
 }
 
@@ -364,7 +367,8 @@ static void begin_operator(struct walk *walk, struct process_state *state, const
 	call->scope = begin->scope;
 	call->flags = begin->flags;
 	call->record = begin->record;
-	call->forward_thread = begin->forward_thread;
+	call->forward_thread = begin->scope == OP_BACKWARD ? begin->forward_thread : thread->number;
+	call->overload = begin->overload;
 	call->sequence = begin->sequence;
 	call->thread = event->thread;
 	call->stack = event->stack;
@@ -580,6 +584,14 @@ static void end_range(struct walk *walk, struct process_state *state, const stru
 	walk->counts.n_unmatched++;
 }
 
+static void number_thread(struct process_state *state, const struct timeline_event *event)
+{
+	struct thread_state *thread = find_thread(state, event->thread);
+
+	if (thread)
+		thread->number = event->event.op_thread.number;
+}
+
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static struct call *innermost_operator(struct process_state *state, uint32_t thread_row)
@@ -622,6 +634,9 @@ static int take_event(void *context, const struct profile_process *process, cons
 	case EVENT_RANGE_END:
 		walk->counts.n_unmatched +=
 			!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
+		return 0;
+	case EVENT_OP_THREAD:
+		number_thread(state, event);
 		return 0;
 	default:
 		if (walk->visitor->event)
@@ -679,6 +694,12 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 	if (counts)
 		*counts = walk.counts;
 	return rc;
+}
+
+size_t torsh_call_slot(const struct call *call, size_t n_slots)
+{
+	/* Threads count from 0 alike: each has another part of the table. */
+	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) & (n_slots - 1);
 }
 
 const char *torsh_call_name(const struct call *call)

@@ -52,7 +52,12 @@ struct call {
 	bool is_module;
 	uint8_t traits; /* enum name_trait of its name */
 	uint32_t name, inputs, domain, category; /* labels */
-	uint32_t scope, flags, record, forward_thread; /* of an operator */
+	uint32_t scope, flags, record, overload; /* of an operator; overload: a label */
+	/*
+	 * The framework's number of the thread whose sequence it has: of the one that ran forward, or where it is no
+	 * backward, of its own. 0: not known.
+	 */
+	uint32_t forward_thread;
 	uint32_t source, color, payload_type; /* of a range */
 	uint64_t payload;
 	uint64_t sequence;
@@ -108,6 +113,9 @@ void torsh_crossings_destroy(struct crossings *crossings);
 
 /* The nearest operator around the call, or NULL. */
 struct call *torsh_call_outer_operator(const struct call *call);
+
+/* Where a call with a sequence number belongs in a table by that and its thread; n_slots is a power of two. */
+size_t torsh_call_slot(const struct call *call, size_t n_slots);
 
 /* A call's name, never NULL. */
 const char *torsh_call_name(const struct call *call);

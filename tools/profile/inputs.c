@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_DIGITS 10u /* of a group's number */
+#define DEPTH_MAX 4u /* of lists in lists */
+
 static bool is_end(char c)
 {
 	return !c || c == ';' || c == ',' || c == '}';
@@ -85,6 +88,15 @@ static bool is_word(const char *at, const char *word)
 	return strncmp(at, word, n) == 0 && is_end(at[n]);
 }
 
+static const char *parse_group(struct input *input, const char *digits)
+{
+	size_t n = strspn(digits, "0123456789");
+
+	input->kind = INPUT_GROUP;
+	input->integer = n && n < MOST_DIGITS ? strtoll(digits, NULL, 10) : 0;
+	return input->integer ? digits + n : NULL;
+}
+
 static const char *parse_plain(struct input *input, const char *at)
 {
 	static const struct {
@@ -96,6 +108,7 @@ static const char *parse_plain(struct input *input, const char *at)
 		     {"_", INPUT_OTHER, 0},
 		     {"true", INPUT_BOOL, 1},
 		     {"false", INPUT_BOOL, 0}};
+	static const char group[] = "group#";
 	size_t n = strcspn(at, "[;,}");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -105,6 +118,8 @@ static const char *parse_plain(struct input *input, const char *at)
 			return at + strlen(words[i].text);
 		}
 	}
+	if (strncmp(at, group, sizeof(group) - 1) == 0)
+		return parse_group(input, at + sizeof(group) - 1);
 	return at[n] == '[' ? parse_tensor(input, at + n) : parse_number(input, at);
 }
 
@@ -132,17 +147,18 @@ static const char *parse_item(struct inputs *inputs, const char *at)
 	return at;
 }
 
-/* "{a,b}"; lists hold no lists. */
-static const char *parse_list(struct inputs *inputs, const char *at)
+/* "{a,b}", "{{a,b},{c}}" */
+static const char *parse_list(struct inputs *inputs, const char *at, uint32_t depth)
 {
 	struct input *list = add_item(inputs, at);
+	uint32_t first = inputs->n_items;
 
-	if (!list)
+	if (!list || depth == DEPTH_MAX)
 		return NULL;
 	list->kind = INPUT_LIST;
 	for (at++; at && *at != '}';) {
-		at = parse_item(inputs, at);
-		list->n_items += at != NULL;
+		at = *at == '{' ? parse_list(inputs, at, depth + 1) : parse_item(inputs, at);
+		list->n_items = inputs->n_items - first;
 		if (at && *at == ',' && at[1] != '}')
 			at++;
 		else if (at && *at != '}')
@@ -167,7 +183,7 @@ void torsh_inputs_parse(struct inputs *inputs, const char *text)
 	for (const char *at = text;;) {
 		uint32_t item = inputs->n_items;
 
-		at = *at == '{' ? parse_list(inputs, at) : parse_item(inputs, at);
+		at = *at == '{' ? parse_list(inputs, at, 0) : parse_item(inputs, at);
 		if (!at)
 			return;
 		inputs->at[inputs->n++] = item;

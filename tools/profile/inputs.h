@@ -21,6 +21,7 @@ enum input_kind {
 	INPUT_DOUBLE,
 	INPUT_BOOL,
 	INPUT_NONE,
+	INPUT_GROUP, /* a process group: integer is its number */
 	INPUT_OTHER,
 };
 
@@ -28,13 +29,13 @@ struct input {
 	enum input_kind kind;
 	const char *text; /* as it stands there; not terminated */
 	size_t n_text;
-	uint32_t n_items; /* INPUT_LIST: so many of the items that follow belong to it */
+	uint32_t n_items; /* INPUT_LIST: so many of the items that follow belong to it, those of lists in it included */
 	/* INPUT_TENSOR; has_strides: it is not contiguous */
 	size_t n_type; /* of text: the name of the type */
 	uint32_t n_dims;
 	bool has_strides;
 	int64_t dims[INPUT_DIMS_MAX], strides[INPUT_DIMS_MAX];
-	/* INPUT_INTEGER, INPUT_BOOL, INPUT_DOUBLE */
+	/* INPUT_INTEGER, INPUT_BOOL, INPUT_DOUBLE, INPUT_GROUP */
 	int64_t integer;
 	double number;
 };

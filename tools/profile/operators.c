@@ -92,6 +92,8 @@ static uint64_t key_of(const struct process_keys *keys, const struct call *call,
 		return (name | call->inputs) + 1;
 	case OPERATORS_BY_STACK:
 		return (name | (call->flags & OP_HAS_STACK ? call->stack : 0)) + 1;
+	case OPERATORS_BY_OVERLOAD:
+		return (name | call->overload) + 1;
 	case OPERATORS_BY_MODULE:
 		return (uint64_t)call->module + 1;
 	case OPERATORS_BY_PHASE:
@@ -115,6 +117,8 @@ static char *key_text(const struct call *call, enum operator_group group, const 
 	case OPERATORS_BY_STACK:
 		return torsh_need_text("%s\n%u\n%u", torsh_call_name(call), process->number,
 				       call->flags & OP_HAS_STACK ? call->stack : 0);
+	case OPERATORS_BY_OVERLOAD:
+		return torsh_need_text("%s\n%s", torsh_call_name(call), text_of(process, call->overload));
 	case OPERATORS_BY_MODULE:
 		return torsh_need_text("%s", text_of(process, call->module));
 	case OPERATORS_BY_PHASE:
@@ -137,6 +141,8 @@ static void fill_total(struct operator_total *total, const struct call *call, en
 	total->min_ns = UINT64_MAX;
 	if (group == OPERATORS_BY_SHAPE)
 		total->inputs = torsh_need(strdup(text_of(call->process, call->inputs)));
+	if (group == OPERATORS_BY_OVERLOAD)
+		total->overload = torsh_need(strdup(text_of(call->process, call->overload)));
 	if (group == OPERATORS_BY_STACK && call->flags & OP_HAS_STACK)
 		total->stack = call->stack;
 	if (step)
@@ -271,9 +277,10 @@ static void see_event(void *context, const struct profile_process *process, cons
 		      struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
+	struct collector *collector = context;
 
-	(void)context;
-	(void)process;
+	if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {
@@ -319,11 +326,13 @@ void torsh_operators_free(struct operators *operators)
 {
 	for (size_t i = 0; i < operators->n; i++) {
 		free(operators->items[i].name);
+		free(operators->items[i].overload);
 		free(operators->items[i].inputs);
 		torsh_histogram_free(&operators->items[i].durations);
 	}
 	for (size_t i = 0; i < operators->n_unknown; i++)
 		free(operators->unknown[i].name);
+	torsh_groups_free(&operators->groups);
 	free(operators->items);
 	free(operators->unknown);
 }

@@ -8,6 +8,7 @@
 
 #include "tools/profile/flops.h"
 #include "tools/profile/histogram.h"
+#include "tools/profile/process_groups.h"
 #include "tools/profile/survey.h"
 
 /* GROUP(NAME, name, what calls have in common) */
@@ -15,6 +16,7 @@
 	GROUP(NAME, name, "the operator's name")                                \
 	GROUP(SHAPE, shape, "name and inputs")                                  \
 	GROUP(STACK, stack, "name and stack")                                   \
+	GROUP(OVERLOAD, overload, "name and overload")                          \
 	GROUP(MODULE, module, "the module around; of backward: around forward") \
 	GROUP(PHASE, phase, "forward, loss, backward, optimizer or data")       \
 	GROUP(STEP, step, "the step in which they began")
@@ -32,6 +34,7 @@ struct operator_total {
 	const struct profile_process *process; /* of the first call */
 	char *name; /* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
 	char *inputs; /* by SHAPE */
+	char *overload; /* by OVERLOAD; "": the one without another name */
 	uint32_t stack; /* by STACK */
 	uint64_t step; /* by STEP: its number */
 	uint64_t calls;
@@ -59,6 +62,7 @@ struct operators {
 	size_t n_unknown, unknown_room;
 	uint64_t calls, self_cpu_ns; /* of all */
 	uint64_t flops, flops_all;
+	struct process_groups groups; /* that inputs name */
 	uint64_t calls_without_inputs; /* whose FLOPs can't be known */
 };
 

@@ -2,8 +2,6 @@
 /* See tools/profile/tensors.h. */
 #include "tools/profile/tensors.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,23 +30,6 @@ struct walker {
 	enum tensor_group group;
 	bool is_second;
 };
-
-const char *torsh_device_name(uint32_t device, char *out)
-{
-	/* c10/core/DeviceType.h */
-	static const char *const types[] = {"cpu", "cuda", "mkldnn", NULL, NULL,  NULL,	 "hip", NULL,
-					    NULL,  "xla",  NULL,     NULL, "xpu", "mps", "meta"};
-	uint32_t type = device >> 8, index = device & 0xff;
-	const char *name = type < sizeof(types) / sizeof(*types) ? types[type] : NULL;
-
-	if (type == 0)
-		snprintf(out, 32, "cpu");
-	else if (name)
-		snprintf(out, 32, "%s:%" PRIu32, name, index);
-	else
-		snprintf(out, 32, "device %" PRIu32 ":%" PRIu32, type, index);
-	return out;
-}
 
 static size_t find_device(struct walker *walker, const struct profile_process *process, uint32_t device)
 {
@@ -173,8 +154,9 @@ static void take_free(struct walker *walker, size_t device, const struct event_t
 	torsh_live_remove(&state->live, block);
 }
 
-static void see_peak(struct walker *walker, size_t device, uint64_t at_ns)
+static void see_peak(struct walker *walker, size_t device, const struct timeline_event *event)
 {
+	const struct event_tensor *tensor = &event->event.tensor;
 	struct tensor_device *of = &walker->tensors->items[device];
 	struct device_state *state = &walker->states[device];
 
@@ -183,7 +165,8 @@ static void see_peak(struct walker *walker, size_t device, uint64_t at_ns)
 		state->peak_bytes = of->peak_bytes = state->bytes;
 		state->peak_change = state->n_changes;
 		of->peak_blocks = state->live.n_blocks;
-		of->peak_ns = at_ns;
+		of->peak_ns = event->at_ns;
+		of->at_peak = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
 	}
 	if (!walker->is_second || state->n_changes != state->peak_change)
 		return;
@@ -193,8 +176,22 @@ static void see_peak(struct walker *walker, size_t device, uint64_t at_ns)
 	}
 }
 
-static void count_tensor(struct tensor_device *of, const struct event_tensor *tensor)
+static void count_sums(struct tensor_device *of, const struct event_tensor *tensor, uint64_t at_ns)
 {
+	uint64_t fragmentation = tensor->reserved > tensor->allocated ? tensor->reserved - tensor->allocated : 0;
+
+	of->at_end = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
+	if (fragmentation > of->largest_fragmentation) {
+		of->largest_fragmentation = fragmentation;
+		of->fragmentation_ns = at_ns;
+	}
+}
+
+static void count_tensor(struct tensor_device *of, const struct timeline_event *event)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+
+	count_sums(of, tensor, event->at_ns);
 	of->allocs += !tensor->is_free;
 	of->frees += tensor->is_free != 0;
 	if (tensor->allocated > of->largest_allocated)
@@ -220,12 +217,12 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	device = find_device(walker, process, tensor->device);
 	if (!walker->is_second)
-		count_tensor(&walker->tensors->items[device], tensor);
+		count_tensor(&walker->tensors->items[device], event);
 	if (tensor->is_free)
 		take_free(walker, device, tensor);
 	else
 		take_alloc(walker, device, event, innermost);
-	see_peak(walker, device, event->at_ns);
+	see_peak(walker, device, event);
 }
 
 static void start_again(struct walker *walker)

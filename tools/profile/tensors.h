@@ -30,6 +30,11 @@ struct tensor_holder {
 	uint64_t current_blocks, current_bytes;
 };
 
+/* What a caching allocator says after an event; what it reserved beyond what it allocated is fragmentation. */
+struct tensor_sums {
+	uint64_t allocated, reserved;
+};
+
 struct tensor_device {
 	const struct profile_process *process;
 	uint32_t device; /* type << 8 | index, in PyTorch's numbers */
@@ -38,6 +43,8 @@ struct tensor_device {
 	uint64_t held_bytes, held_blocks; /* at the end */
 	uint64_t largest_allocated, largest_reserved; /* as the allocator says; 0: it doesn't */
 	uint64_t allocated_then; /* what it said when most was reserved */
+	struct tensor_sums at_peak, at_end; /* at_peak: when tensors held most */
+	uint64_t largest_fragmentation, fragmentation_ns; /* and when that was; where largest_reserved isn't 0 */
 	uint64_t out_of_memory; /* how often it could not give what was asked for */
 	struct tensor_holder *holders;
 	size_t n_holders, holders_room;
@@ -51,8 +58,5 @@ struct tensors {
 void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_tensors_free(struct tensors *tensors);
-
-/* "cpu", "cuda:0", "device 20:1". Returns out, which holds 32 bytes. */
-const char *torsh_device_name(uint32_t device, char *out);
 
 #endif

@@ -201,6 +201,9 @@ static inline uint64_t take(struct timeline_reader *reader, uint32_t column, int
 {
 	struct column_reader *bytes = &reader->columns[column];
 
+	/* A field that this recording's writer didn't know. */
+	if (!bytes->at)
+		return 0;
 	/* Most differences take one byte. */
 	if (bytes->at < bytes->end && *bytes->at < 0x80)
 		return reader->last[column] += torsh_bytes_unzigzag(*bytes->at++);

@@ -14,6 +14,7 @@
 #include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
+#include "tools/writer/out_of_memory.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
@@ -74,6 +75,7 @@ struct drain {
 	struct ticks_clock joint_clock;
 	uint32_t joint_written; /* number of the peak that a checkpoint has */
 	struct strangers strangers;
+	struct out_of_memory out_of_memory;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
@@ -538,6 +540,27 @@ static void take_requests(struct drain *drain)
 	}
 }
 
+static struct rows_session session_of_snapshot(const struct drain *drain, uint64_t taken_ns)
+{
+	return (struct rows_session){
+		.start_realtime_ns = drain->session_realtime_ns,
+		.is_full = drain->options.is_full,
+		.recording = drain->options.recording_path,
+		.taken_ns = taken_ns,
+	};
+}
+
+static void keep_out_of_memory(struct drain *drain, struct target *target)
+{
+	const struct tally *tally = &target->tally;
+	uint64_t at_ns = torsh_ticks_to_ns(&tally->clock, tally->out_of_memory.stamp);
+	struct rows_session session = session_of_snapshot(drain, at_ns);
+
+	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
+	torsh_out_of_memory_keep(&drain->out_of_memory, target, &session);
+	torsh_pauses_release(&session);
+}
+
 static void answer_request(struct drain *drain)
 {
 	const struct ticks_moment *moment = &drain->attendance.moment;
@@ -548,12 +571,7 @@ static void answer_request(struct drain *drain)
 		.joint_clock = &drain->joint_clock,
 	};
 
-	snapshot.session = (struct rows_session){
-		.start_realtime_ns = drain->session_realtime_ns,
-		.is_full = drain->options.is_full,
-		.recording = drain->options.recording_path,
-		.taken_ns = drain->has_session ? session_ns(drain, moment->ns) : 0,
-	};
+	snapshot.session = session_of_snapshot(drain, drain->has_session ? session_ns(drain, moment->ns) : 0);
 	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
 	if (snapshot.joint)
 		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, moment) + 1);
@@ -584,6 +602,8 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_lineage_inherit(&drain->lineage, target);
 		if (!target->is_drained)
 			pass = torsh_target_drain(target, now, BUDGET);
+		if (target->tally.is_out_of_memory)
+			keep_out_of_memory(drain, target);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
 		if (pass.fill_percent > sum.fill_percent)
@@ -732,6 +752,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 
 	drain->options = *options;
 	drain->book = torsh_book_create();
+	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path, .limits = options->limits};
 	pthread_mutex_init(&drain->lock, NULL);
 	torsh_attend_create(&drain->attendance, options->answer_fd);
 	clock_gettime(CLOCK_REALTIME, &real);

@@ -76,7 +76,7 @@ static uint64_t fold_run(struct tally *tally, struct intake *intake, uint64_t en
 {
 	uint32_t i = intake->first;
 
-	for (; i < intake->n_events && intake->events[i].stamp <= end; i++)
+	for (; i < intake->n_events && intake->events[i].stamp <= end && !tally->is_out_of_memory; i++)
 		torsh_tally_fold(tally, intake, i);
 	i -= intake->first;
 	intake->first += i;
@@ -96,7 +96,7 @@ uint64_t torsh_merge_fold(struct tally *tally, struct intake *const *intakes, ui
 	uint64_t n_folded = 0;
 
 	collect_fronts(&merge, intakes, n_intakes);
-	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit) {
+	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit && !tally->is_out_of_memory) {
 		struct intake *intake = fronts[0].intake;
 
 		n_folded += fold_run(tally, intake, run_end(&merge));

@@ -147,17 +147,27 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 	mark_all_written(&target->tally.heap);
 }
 
-int torsh_rows_target_aside(struct recording_file *file, struct target *target)
+/* As if so much was written of it, which stays as it is. */
+static int append_target_to(struct recording_file *file, struct target *target, struct rows_state state)
 {
-	struct rows_state *written = target->rows, state = {0};
+	struct rows_state *written = target->rows;
 
-	if (written)
-		state = *written;
 	target->rows = &state;
 	torsh_rows_append_tables(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
 	target->rows = written;
 	return state.has_missed || state.n_stacks < target->tally.stacks.n_rows ? -EIO : 0;
+}
+
+int torsh_rows_target_aside(struct recording_file *file, struct target *target)
+{
+	return append_target_to(file, target, target->rows ? *target->rows : (struct rows_state){0});
+}
+
+int torsh_rows_target_alone(struct recording_file *file, struct target *target)
+{
+	/* Rows of totals that did not change are among what it lacks. */
+	return append_target_to(file, target, (struct rows_state){.has_missed = 1});
 }
 
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least)

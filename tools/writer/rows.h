@@ -42,6 +42,9 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
  */
 int torsh_rows_target_aside(struct recording_file *file, struct target *target);
 
+/* Into a file of its own: everything that is known of it. Returns 0, or -EIO when not all could be written. */
+int torsh_rows_target_alone(struct recording_file *file, struct target *target);
+
 /*
  * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those leads (leads.h) whose
  * stacks' live blocks have most bytes. Numbers of stacks, addresses, modules and functions mean something in this file

@@ -10,6 +10,7 @@
 #include "tools/writer/memory.h"
 
 #define SERIES_STEP_NS 1000000u
+#define NOTE_MAX 1024u
 
 void torsh_tally_create(struct tally *tally, const struct channel_view *view, const struct ticks_clock *clock)
 {
@@ -50,7 +51,7 @@ void torsh_tally_join(struct tally *tally)
 
 void torsh_tally_note(struct tally *tally, const char *format, ...)
 {
-	char text[512];
+	char text[NOTE_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -246,6 +247,15 @@ static void learn(struct tally *tally, struct heap_flow *flow, const struct even
 		break;
 	case EVENT_TENSOR:
 		mark_tensor(tally, &event->tensor);
+		break;
+	case EVENT_OUT_OF_MEMORY:
+		tally->is_out_of_memory = 1;
+		tally->out_of_memory = (struct tally_out_of_memory){
+			.stamp = stamp,
+			.operator= flow->scope->operator,
+			.module = flow->scope->module,
+			.event = event->out_of_memory,
+		};
 		break;
 	}
 	if (is_step)

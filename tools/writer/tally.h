@@ -42,6 +42,13 @@ struct tally_program {
 	uint32_t child, problem, text, length;
 };
 
+/* An allocator of the framework ran out of memory. */
+struct tally_out_of_memory {
+	uint64_t stamp;
+	uint32_t operator, module; /* labels of what its thread was in, 0: none */
+	struct event_out_of_memory event;
+};
+
 struct tally {
 	const struct channel_view *view;
 	struct ticks_clock clock;
@@ -80,6 +87,8 @@ struct tally {
 	int columns_failed; /* -errno: an event could not be kept */
 	struct step_marks steps;
 	struct scopes scopes;
+	struct tally_out_of_memory out_of_memory; /* the last one */
+	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
 };

@@ -2,12 +2,15 @@
 """A torch package as small as can be, over libtorch.cc: tensors without contents, operators that do nothing."""
 
 import ctypes
+import contextlib
 import pathlib
+import types
 import weakref  # noqa: F401
 
 from torch import _C  # noqa: F401
 
 _library = ctypes.CDLL(str(pathlib.Path(__file__).resolve().parent.parent / "libtorch_cpu.so"))
+_library.stand_in_thread.restype = _library.stand_in_sequence.restype = ctypes.c_uint64
 _library.stand_in_tensor.restype = _library.stand_in_allocate.restype = _library.stand_in_begin.restype = ctypes.c_void_p
 uint8, int64, float32, float64, bool = 0, 4, 6, 7, 11
 _BOOL = type(True)
@@ -18,6 +21,7 @@ FUNCTION, BACKWARD, USER = 0, 1, 7
 class Tensor:
     def __init__(self, sizes, strides, dtype, device, requires_grad=False):
         self.sizes, self.strides, self.dtype, self.device, self.requires_grad = sizes, strides, dtype, device, requires_grad
+        self.grad_fn = None
         n = len(sizes)
         self.handle = _library.stand_in_tensor(n, (ctypes.c_int64 * n)(*sizes), (ctypes.c_int64 * n)(*strides), dtype,
                                                _DEVICES[device])
@@ -46,10 +50,11 @@ def _push(value):
         _library.stand_in_close_list()
 
 
-def call(name, *arguments, scope=FUNCTION, makes_node=False, inside=None):
+def call(name, *arguments, scope=FUNCTION, makes_node=False, inside=None, overload="", forward=(0, 0)):
     for argument in arguments:
         _push(argument)
-    record = ctypes.c_void_p(_library.stand_in_begin(name.encode(), scope, makes_node))
+    record = ctypes.c_void_p(_library.stand_in_begin(name.encode(), overload.encode(), scope, makes_node,
+                                                     *map(ctypes.c_uint64, forward)))
     if inside:
         inside()
     _library.stand_in_end(record, scope)
@@ -63,12 +68,21 @@ def zeros(*sizes, dtype=float32, device="cpu", requires_grad=False):
     return Tensor(list(sizes), strides[:len(sizes)], dtype, device, requires_grad)
 
 
+def _with_node(tensor, operator, node, *arguments):
+    """What the operator makes of the tensor, whose grad_fn runs backward."""
+    forward = _library.stand_in_thread(), _library.stand_in_sequence()
+    call(operator, tensor, *arguments, makes_node=tensor.requires_grad, overload="Tensor")
+    result = Tensor(tensor.sizes, tensor.strides, tensor.dtype, tensor.device)
+    result.grad_fn = lambda gradient: call(node, gradient, scope=BACKWARD, forward=forward)
+    return result
+
+
 def mul(one, other):
-    call("aten::mul", one, other, makes_node=one.requires_grad)
+    return _with_node(one, "aten::mul", "MulBackward0", other)
 
 
 def add(one, other, alpha=1):
-    call("aten::add", one, other, alpha)
+    return _with_node(one, "aten::add", "AddBackward0", other, alpha)
 
 
 def sum(tensor, dims, keepdim):
@@ -78,6 +92,14 @@ def sum(tensor, dims, keepdim):
 def cat(tensors):
     call("aten::cat", tensors, 0)
 
+
+@contextlib.contextmanager
+def _record_function(name):
+    call(name, scope=USER, inside=lambda: None)
+    yield
+
+
+autograd = types.SimpleNamespace(profiler=types.SimpleNamespace(record_function=_record_function))
 
 from torch import nn  # noqa: E402,F401
 import torch.nn.modules.module  # noqa: E402,F401

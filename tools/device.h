@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Devices of tensors, as PyTorch numbers them. */
+#ifndef TORSH_DEVICE_H
+#define TORSH_DEVICE_H
+
+#include <stdint.h>
+
+#define DEVICE_NAME_BYTES 32
+
+/* "cpu", "cuda:0", "device 20:1" of type << 8 | index. Returns out, which holds DEVICE_NAME_BYTES. */
+const char *torsh_device_name(uint32_t device, char *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Under the names that PyTorch's record_param_comms has in Kineto's traces. */
+#include "tools/export/chrome_collective.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/trace.h"
+
+/* c10::toString of a type. */
+static const char *type_name(const struct input *tensor)
+{
+	static const struct {
+		const char *torch, *name;
+	} types[] = {
+		{"float32", "Float"}, {"float64", "Double"}, {"float16", "Half"},	 {"bfloat16", "BFloat16"},
+		{"int64", "Long"},    {"int32", "Int"},	     {"int16", "Short"},	 {"int8", "Char"},
+		{"uint8", "Byte"},    {"bool", "Bool"},	     {"complex64", "ComplexFloat"}, {"complex128", "ComplexDouble"},
+	};
+
+	for (size_t i = 0; tensor && i < sizeof(types) / sizeof(*types); i++) {
+		if (strlen(types[i].torch) == tensor->n_type && !strncmp(types[i].torch, tensor->text, tensor->n_type))
+			return types[i].name;
+	}
+	return NULL;
+}
+
+/* "0,1" as "[0, 1]"; the caller's. Whatever else the text has is left out. */
+static char *list_ranks(const char *ranks)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = torsh_need(open_memstream(&text, &n));
+
+	putc('[', out);
+	for (; *ranks; ranks++) {
+		if (strchr("0123456789.", *ranks))
+			putc(*ranks, out);
+		else if (*ranks == ',')
+			fputs(", ", out);
+	}
+	putc(']', out);
+	if (fclose(out))
+		torsh_die("out of memory");
+	return text;
+}
+
+char *torsh_chrome_collective(const struct collective *collective)
+{
+	const struct process_group *group = collective->group;
+	const char *type = type_name(collective->tensor);
+	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
+	char *ranks = list_ranks(group->ranks ? group->ranks : ""), *text;
+
+	text = torsh_need_text(
+		"\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
+		"%s%s%s,\"Group size\":%" PRIu32 ",\"Process Group Name\":\"%s\",\"Process Group Description\":\"%s\""
+		",\"Process Group Ranks\":\"%s\"",
+		(int)collective->n_name, collective->name, collective->in_elements, collective->out_elements,
+		type ? ",\"dtype\":\"" : "", type ? type : "", type ? "\"" : "", group->n_ranks, name, description, ranks);
+	free(name);
+	free(description);
+	free(ranks);
+	return text;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Groups of processes that did collectives together, as the timeline tells them: each before its first collective. And
+ * what a collective of PyTorch's moved, in its process's view.
+ */
+#ifndef TORSH_PROFILE_PROCESS_GROUPS_H
+#define TORSH_PROFILE_PROCESS_GROUPS_H
+
+#include "tools/profile/calls.h"
+#include "tools/profile/inputs.h"
+
+struct process_group {
+	const struct profile_process *process;
+	uint32_t number;
+	const char *name, *description, *backend, *ranks; /* texts of the profile; NULL: not known */
+	uint32_t n_ranks;
+};
+
+struct process_groups {
+	struct process_group *items;
+	size_t n, n_room;
+};
+
+void torsh_groups_add(struct process_groups *groups, const struct profile_process *process,
+		      const struct event_process_group *event);
+void torsh_groups_free(struct process_groups *groups);
+
+struct collective {
+	const struct process_group *group;
+	const char *name; /* "allreduce", without its "_" at the end: */
+	size_t n_name;
+	const struct input *tensor; /* the first one: its type. NULL: there is none */
+	uint64_t in_elements, out_elements;
+};
+
+/*
+ * What the call moves, by its inputs, which outlive *collective. Returns false where it is no collective of a known
+ * group.
+ */
+bool torsh_collective_read(struct collective *collective, const struct process_groups *groups, const struct call *call,
+			   const struct inputs *inputs);
+
+/* Is it an operator of c10d? Only these are worth to be asked for. */
+bool torsh_call_is_collective(const struct call *call);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/out_of_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/device.h"
+#include "tools/size.h"
+#include "tools/writer/memory.h"
+
+#define KEPT_MAX 4u
+
+/* The caller's: the path of recording number n, whose folder is there then. */
+static char *make_path(const char *recording, uint32_t n)
+{
+	static const char ending[] = ".torsh";
+	size_t n_name = strlen(recording), n_ending = sizeof(ending) - 1;
+	char *path;
+
+	if (n_name > n_ending && !strcmp(recording + n_name - n_ending, ending))
+		n_name -= n_ending;
+	if (asprintf(&path, "%.*s.out-of-memory", (int)n_name, recording) < 0)
+		return NULL;
+	mkdir(path, 0777);
+	free(path);
+	return asprintf(&path, "%.*s.out-of-memory/%" PRIu32 "%s", (int)n_name, recording, n, ending) < 0 ? NULL : path;
+}
+
+static int write_recording(int fd, const struct out_of_memory *kept, struct target *target,
+			   const struct rows_session *session)
+{
+	const struct rows_end end = {.is_complete = 1, .at_ns = session->taken_ns};
+	struct recording_file *file = torsh_recording_create(fd, &kept->limits, session->start_realtime_ns);
+	int result;
+
+	if (!file)
+		return -ENOMEM;
+	torsh_rows_session(file, session);
+	result = torsh_rows_target_alone(file, target);
+	torsh_rows_end(file, &end);
+	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
+		result = -ENOSPC;
+	torsh_recording_finish(file);
+	return result;
+}
+
+/* Returns 0 or -errno; nothing is left of what can't be written. */
+static int keep(const char *path, const struct out_of_memory *kept, struct target *target,
+		const struct rows_session *session)
+{
+	int fd, result;
+
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	result = write_recording(fd, kept, target, session);
+	if (close(fd) && !result)
+		result = -errno;
+	if (result)
+		unlink(path);
+	return result;
+}
+
+static const char *label_name(const struct tally *tally, uint32_t label)
+{
+	return label ? tally->code.functions[label - 1].name : NULL;
+}
+
+/* "aten::empty in net:Linear asked for 1.00 GiB of cuda:0, with 10 GiB allocated and 12 GiB reserved" */
+static void describe(const struct tally *tally, char *text, size_t n_text)
+{
+	const struct tally_out_of_memory *out = &tally->out_of_memory;
+	const char *name = label_name(tally, out->operator), *module = label_name(tally, out->module);
+	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], device[DEVICE_NAME_BYTES];
+
+	snprintf(text, n_text, "%s%s%s asked for %s of %s, with %s allocated and %s reserved",
+		 name ? name : "no operator", module ? " in " : "", module ? module : "",
+		 torsh_size_exact(out->event.bytes, asked), torsh_device_name(out->event.device, device),
+		 torsh_size_human(out->event.allocated, allocated), torsh_size_human(out->event.reserved, reserved));
+}
+
+void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target, const struct rows_session *session)
+{
+	struct tally *tally = &target->tally;
+	char text[400], *path;
+	int result;
+
+	tally->is_out_of_memory = 0;
+	if (kept->n_kept == KEPT_MAX) {
+		torsh_tally_note(tally, "out of memory more than %u times: the timeline has them all", KEPT_MAX);
+		return;
+	}
+	describe(tally, text, sizeof(text));
+	path = make_path(kept->recording, ++kept->n_kept);
+	torsh_tally_note(tally, "out of memory: %s; what was held then: %s", text, path ? path : "not kept");
+	result = keep(path, kept, target, session);
+	if (result)
+		torsh_tally_note(tally, "%s could not be written: %s", path ? path : "it", strerror(-result));
+	free(path);
+}

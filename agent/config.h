@@ -8,21 +8,24 @@
 
 #include <stdint.h>
 
+#include "agent/wire/schedule.h"
+
 struct text;
 
 enum activity {
 	ACTIVITY_HEAP = 1 << 0,
 	ACTIVITY_VM = 1 << 1,
 	ACTIVITY_PYTHON = 1 << 2, /* Python frames in stacks */
-	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
-	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
 	ACTIVITY_LATER = 1 << 3, /* named, but not in this version */
 	ACTIVITY_TORCH = 1 << 4, /* PyTorch's operators, tensors and modules */
+	ACTIVITY_NVTX = 1 << 5, /* what is said by NVTX */
+	ACTIVITY_ITT = 1 << 6, /* ... and by ITT */
 };
 
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
-	int record_shapes, with_modules, operator_stacks;
+	int record_shapes, with_modules, operator_stacks, with_flops;
+	struct schedule schedule; /* active 0: none, every step is recorded */
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */
@@ -30,10 +33,6 @@ struct config {
 	uint64_t reserve_bytes;
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
 	const char *export_formats; /* names with commas between, as they were given; NULL: none */
-
-	/* Read and checked, without effect in this version. */
-	int later_flag;
-	const char *later_words;
 };
 
 extern struct config torsh_config;

@@ -9,6 +9,7 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/schedule.h"
 #include "collectors/torch.h"
 #include "shim/cpython_api.h"
 #include "shim/hooks.h"
@@ -87,13 +88,17 @@ static void *call_label(void *self, void *name)
 	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text)) : 0);
 }
 
-static void send(const struct event *event)
+#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33) /* as those of collectors/ranges.c, without a domain */
+
+/* may_send: torsh_schedule_begin or _end. */
+static void send(const struct event *event, int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))
 {
 	int saved = errno;
 	struct flow *flow = torsh_flow_enter();
 
 	if (flow) {
-		torsh_flow_event(flow, event, NULL);
+		if (may_send(flow, OPEN_RANGES, MODULE_KEY))
+			torsh_flow_event(flow, event, NULL);
 		torsh_flow_leave(flow);
 	}
 	errno = saved;
@@ -107,7 +112,7 @@ static void *call_push(void *self, void *label)
 	};
 
 	(void)self;
-	send(&event);
+	send(&event, torsh_schedule_begin);
 	return boolean(1);
 }
 
@@ -117,7 +122,7 @@ static void *call_pop(void *self, void *unused)
 
 	(void)self;
 	(void)unused;
-	send(&event);
+	send(&event, torsh_schedule_end);
 	return boolean(1);
 }
 

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/module_totals.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -71,7 +72,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "omitted", torsh_json_u64(view->totals.n - view->n));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -101,6 +102,7 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	if (!n_modules) {
 		puts("No calls of modules were recorded.");
 		return;
@@ -119,9 +121,9 @@ int torsh_command_modules(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading};
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	for (size_t i = 0; i < view.survey.n; i++)
 		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
 	torsh_module_totals_collect(&view.totals, reading.profile, reading.processes, reading.n_processes,

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/step_totals.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -124,7 +125,7 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -188,6 +189,7 @@ static void print_text(const struct view *view, size_t n_limit)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	if (!view->n_steps) {
 		printf("No steps: %s.\n", torsh_step_rule_texts[STEPS_BY_NONE]);
 		return;
@@ -207,9 +209,9 @@ int torsh_command_steps(int argc, char **argv)
 	struct view view = {.reading = &reading};
 	size_t n_limit;
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	collect(&view);
 	n_limit = torsh_options_limit(&options, view.n_steps, TEXT_LIMIT);
 	if (options.is_json)

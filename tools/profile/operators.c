@@ -189,11 +189,11 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 	operators->unknown[item].calls++;
 }
 
-static bool is_wanted(const struct collector *collector, const struct call *call)
+static bool is_wanted(struct collector *collector, const struct call *call)
 {
 	const struct profile_process *process = call->process;
 
-	if (call->kind != CALL_OPERATOR)
+	if (!torsh_steps_have(find_keys(collector, process)->steps, call->start_ns))
 		return false;
 	return !collector->wish->has_thread ||
 	       (call->thread < process->n_threads && process->threads[call->thread].tid == collector->wish->tid);

@@ -6,15 +6,13 @@ can't be read: needs no PyTorch.
 """
 
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-import pythons  # noqa: E402
 from operators import events, operators  # noqa: E402
+from stand_in import build, find_python  # noqa: E402
 
-SOURCES = ROOT / "test/torch_stand_in"
 UNREADABLE = 3
 INPUTS = {
     "aten::many": ["-;7;-1.5;1e-08;true;false;?;{1,-2};{float32[2,3],?};{}"],
@@ -26,29 +24,6 @@ INPUTS = {
                   "float32[1];float32[2,3]", "float32[1];float32[2,3]", "float32[4];float32[4]"],
     "aten::add": ["float32[2,3];float32[2,3];0.25"],
 }
-
-
-def find_python():
-    for python in pythons.find_all():
-        if (python.include / "Python.h").exists() and not python.is_free_threaded:
-            return python
-    raise Skip("no CPython here has its headers")
-
-
-def build(python, layout):
-    """The folder with the package."""
-    compiler, folder = need_command("g++"), scratch("package")
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    common = ["-g", "-fPIC", "-shared", f"-L{folder}", "-Wl,-rpath,$ORIGIN,-rpath,$ORIGIN/.."]
-    for command in (
-            [compiler, "-std=c++17", f"-DLAYOUT={layout}", "-DPART=1", *common, SOURCES / "libtorch.cc", "-o", folder / "libc10.so"],
-            [compiler, "-std=c++17", f"-DLAYOUT={layout}", "-DPART=2", *common, SOURCES / "libtorch.cc", "-lc10",
-             "-o", folder / "libtorch_cpu.so"],
-            ["gcc", f"-I{python.include}", *common, SOURCES / "extension.c", "-Wl,--no-as-needed", "-ltorch_cpu",
-             "-o", folder / f"torch/_C{python.suffix}"]):
-        result = run(command)
-        expect_equal(result.returncode, 0, f"status of the compiler ({result.stderr.decode()})")
-    return folder
 
 
 def run_program(layout, *arguments, env=None):

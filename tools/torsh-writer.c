@@ -32,7 +32,7 @@
 struct options {
 	const char *socket, *recording;
 	const char *export_formats, *export_to; /* "": none */
-	int is_full, has_summary;
+	int is_full, has_summary, without_flops;
 	struct recording_limits limits;
 	int first_pidfd;
 };
@@ -75,6 +75,11 @@ static int parse_option(struct options *options, int option, const char *value)
 			return -EINVAL;
 		options->has_summary = (int)number;
 		return 0;
+	case 'w':
+		if (parse_number(value, &number) || number > 1)
+			return -EINVAL;
+		options->without_flops = !number;
+		return 0;
 	case 't':
 		if (parse_number(value, &number) || number > INT_MAX)
 			return -EINVAL;
@@ -91,7 +96,8 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"record", required_argument, NULL, 'f'},    {"max-size", required_argument, NULL, 'm'},
 		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
-		{"export-to", required_argument, NULL, 'o'}, {0},
+		{"export-to", required_argument, NULL, 'o'}, {"flops", required_argument, NULL, 'w'},
+		{0},
 	};
 	int option;
 
@@ -150,6 +156,7 @@ static int serve(const struct options *options)
 		.recording_path = options->recording,
 		.limits = options->limits,
 		.is_full = options->is_full,
+		.without_flops = options->without_flops,
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};

@@ -100,6 +100,18 @@ def without_shapes_only_names():
     assert "names and times only" not in torsh("report", output), "that is not worth a note"
 
 
+def without_flops_none_are_shown():
+    output = run_program(0, env={"TORSH_PROFILER_WITH_FLOPS": "0"})
+    report = read_report("ops", output)
+    (product,) = [entry for entry in report["ops"] if entry["name"] == "aten::mul"]
+    expect_equal((report["flops"], report["flops_all"], report["ops_without_formula"]), (None, None, []), "sums")
+    expect_equal([product[key] for key in product if "flops" in key], [None] * 4, "FLOPs of products")
+    assert "not wanted" in torsh("ops", output)
+    with_them = read_report("ops", run_program(0))
+    (product,) = [entry for entry in with_them["ops"] if entry["name"] == "aten::mul"]
+    assert product["flops_all"] and with_them["flops_all"], with_them
+
+
 def tensors_are_recorded():
     recorded = of_parent(run_program(0))
     tensors = [(event["bytes"], event["is_free"]) for event in recorded if event["event"] == "tensor"]
@@ -132,7 +144,7 @@ def stacks_of_operators():
 for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
 for check in (modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
-              without_shapes_only_names, tensors_are_recorded, without_memory_no_tensors, a_forked_child_is_recorded,
+              without_shapes_only_names, without_flops_none_are_shown, tensors_are_recorded, without_memory_no_tensors, a_forked_child_is_recorded,
               stacks_of_operators):
     add_case(check.__name__, check)
 

@@ -38,6 +38,11 @@ struct view {
 	bool has_tensors;
 };
 
+static cJSON *make_flops(const struct view *view, uint64_t flops)
+{
+	return view->reading->profile->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
+}
+
 static cJSON *make_total(const struct view *view, const struct module_total *total)
 {
 	cJSON *object = torsh_json_object();
@@ -49,10 +54,10 @@ static cJSON *make_total(const struct view *view, const struct module_total *tot
 	torsh_json_set(object, "operators", torsh_json_u64(total->operators));
 	torsh_json_set(object, "operators_ns", torsh_json_u64(total->operators_ns));
 	torsh_json_set(object, "backward_ns", torsh_json_u64(total->backward_ns));
-	torsh_json_set(object, "self_flops", torsh_json_u64(total->flops));
-	torsh_json_set(object, "self_flops_all", torsh_json_u64(total->flops_all));
-	torsh_json_set(object, "flops", torsh_json_u64(total->whole_flops));
-	torsh_json_set(object, "flops_all", torsh_json_u64(total->whole_flops_all));
+	torsh_json_set(object, "self_flops", make_flops(view, total->flops));
+	torsh_json_set(object, "self_flops_all", make_flops(view, total->flops_all));
+	torsh_json_set(object, "flops", make_flops(view, total->whole_flops));
+	torsh_json_set(object, "flops_all", make_flops(view, total->whole_flops_all));
 	torsh_json_set(object, "self_allocated_bytes",
 		       view->has_tensors ? torsh_json_u64(total->allocated_bytes) : torsh_json_text(NULL));
 	return object;
@@ -78,6 +83,7 @@ static void print_json(const struct view *view)
 
 static void print_total(const struct view *view, const struct module_total *total)
 {
+	bool has_flops = !view->reading->profile->without_flops;
 	char text[SIZE_TEXT_BYTES];
 
 	printf("%-*s", NAME_COLUMNS, *total->name ? total->name : "(operators in no module)");
@@ -87,8 +93,8 @@ static void print_total(const struct view *view, const struct module_total *tota
 	torsh_text_cell(stdout, torsh_size_duration(total->operators_ns, text));
 	torsh_text_cell(stdout, torsh_size_duration(total->backward_ns, text));
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
-	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	torsh_text_cell(stdout, torsh_size_si(total->whole_flops_all, text));
+	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->flops_all, text) : "-");
+	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->whole_flops_all, text) : "-");
 	putchar('\n');
 }
 

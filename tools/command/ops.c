@@ -236,8 +236,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "group", torsh_json_text(torsh_operator_group_names[operators->group]));
 	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
 	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
-	torsh_json_member(&json, "flops", torsh_json_u64(operators->flops));
-	torsh_json_member(&json, "flops_all", torsh_json_u64(operators->flops_all));
+	torsh_json_member(&json, "flops", known_or_null(operators->has_flops, operators->flops));
+	torsh_json_member(&json, "flops_all", known_or_null(operators->has_flops, operators->flops_all));
 	torsh_json_array(&json, "ops");
 	for (size_t i = 0; i < view->n; i++)
 		torsh_json_item(&json, make_total(view, &operators->items[i]));
@@ -305,6 +305,10 @@ static void print_sums(const struct view *view)
 
 	torsh_text_heading(stdout, "%s calls of operators, %s of CPU time in them",
 			   torsh_size_grouped(operators->calls, calls), torsh_size_duration(self_ns, self));
+	if (!operators->has_flops) {
+		puts("FLOPs: not wanted (TORSH_PROFILER_WITH_FLOPS=0)");
+		return;
+	}
 	printf("FLOPs: %s as FlopCounterMode counts, %s with norms, elementwise operators and the like",
 	       torsh_size_si(operators->flops, flops), torsh_size_si(operators->flops_all, all));
 	if (self_ns)

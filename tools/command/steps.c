@@ -70,7 +70,8 @@ static cJSON *make_phases(const struct step_total *total)
 	return phases;
 }
 
-static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total)
+static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total,
+			bool has_flops)
 {
 	cJSON *object = torsh_json_object();
 
@@ -80,8 +81,8 @@ static cJSON *make_step(const struct survey_process *of, const struct step *step
 	torsh_json_set(object, "duration_ns", torsh_json_u64(step->end_ns - step->start_ns));
 	torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
 	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "flops", torsh_json_u64(total->flops));
-	torsh_json_set(object, "flops_all", torsh_json_u64(total->flops_all));
+	torsh_json_set(object, "flops", has_flops ? torsh_json_u64(total->flops) : torsh_json_text(NULL));
+	torsh_json_set(object, "flops_all", has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
 	torsh_json_set(object, "peak_bytes", of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
 	torsh_json_set(object, "phases", make_phases(total));
 	return object;
@@ -89,8 +90,8 @@ static cJSON *make_step(const struct survey_process *of, const struct step *step
 
 /* Calls print for the first n_limit steps. Returns how many there were beside them. */
 static size_t for_each_step(const struct view *view, size_t n_limit, void *context,
-			    void (*print)(void *context, const struct survey_process *of, const struct step *step,
-					  const struct step_total *total))
+			    void (*print)(void *context, const struct view *view, const struct survey_process *of,
+					  const struct step *step, const struct step_total *total))
 {
 	size_t n = 0;
 
@@ -98,15 +99,15 @@ static size_t for_each_step(const struct view *view, size_t n_limit, void *conte
 		const struct survey_process *of = &view->survey.items[i];
 
 		for (size_t k = 0; view->totals[i] && k < of->steps.n && n < n_limit; k++, n++)
-			print(context, of, &of->steps.items[k], &view->totals[i][k]);
+			print(context, view, of, &of->steps.items[k], &view->totals[i][k]);
 	}
 	return view->n_steps - n;
 }
 
-static void print_item(void *context, const struct survey_process *of, const struct step *step,
-		       const struct step_total *total)
+static void print_item(void *context, const struct view *view, const struct survey_process *of,
+		       const struct step *step, const struct step_total *total)
 {
-	torsh_json_item(context, make_step(of, step, total));
+	torsh_json_item(context, make_step(of, step, total, !view->reading->profile->without_flops));
 }
 
 static void print_json(const struct view *view, size_t n_limit)
@@ -129,8 +130,22 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_end(&json);
 }
 
-static void print_line(void *context, const struct survey_process *of, const struct step *step,
-		       const struct step_total *total)
+static void print_flops(const struct view *view, const struct step_total *total, uint64_t duration_ns)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (view->reading->profile->without_flops) {
+		torsh_text_cell(stdout, "-");
+		torsh_text_cell(stdout, "-");
+		return;
+	}
+	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
+	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
+	torsh_text_cell(stdout, text);
+}
+
+static void print_line(void *context, const struct view *view, const struct survey_process *of,
+		       const struct step *step, const struct step_total *total)
 {
 	static const enum call_phase order[] = {PHASE_DATA, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER};
 	uint64_t duration_ns = step->end_ns - step->start_ns;
@@ -144,9 +159,7 @@ static void print_line(void *context, const struct survey_process *of, const str
 
 		torsh_text_cell(stdout, ns > 0 ? torsh_size_duration((uint64_t)ns, text) : "-");
 	}
-	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
-	torsh_text_cell(stdout, text);
+	print_flops(view, total, duration_ns);
 	torsh_text_cell(stdout, of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
 	printf(" %8" PRIu32 "\n", of->process->pid);
 }
@@ -158,11 +171,12 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void add_duration(void *context, const struct survey_process *of, const struct step *step,
-			 const struct step_total *total)
+static void add_duration(void *context, const struct view *view, const struct survey_process *of,
+			 const struct step *step, const struct step_total *total)
 {
 	uint64_t **next = context;
 
+	(void)view;
 	(void)of;
 	(void)total;
 	*(*next)++ = step->end_ns - step->start_ns;

@@ -111,6 +111,7 @@ static int apply_session(struct profile *profile, const Torsh__Session *row)
 	profile->writer_pid = row->writer_pid;
 	set_text(&profile->snapshot_of, row->recording);
 	profile->snapshot_ns = row->taken_ns;
+	profile->without_flops = row->without_flops;
 	apply_pauses(profile, row);
 	return 0;
 }

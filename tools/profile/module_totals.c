@@ -130,7 +130,7 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct prof
 				 const struct survey *survey)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create()};
+	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create(profile)};
 	int rc;
 
 	*totals = (struct module_totals){0};

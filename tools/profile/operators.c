@@ -260,7 +260,7 @@ static void see_end(void *context, struct call *call)
 	if (!is_wanted(collector, call))
 		return;
 	keys = find_keys(collector, call->process);
-	if (own.status == FLOPS_NO_FORMULA) {
+	if (own.status == FLOPS_NO_FORMULA && collector->operators->has_flops) {
 		count_unknown(collector, keys, call);
 		collector->operators->calls_without_inputs += !call->inputs;
 	}
@@ -293,8 +293,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
 	int rc;
 
-	*operators = (struct operators){.group = wish->group};
-	collector.book = torsh_flops_book_create();
+	*operators = (struct operators){.group = wish->group, .has_flops = !profile->without_flops};
+	collector.book = torsh_flops_book_create(profile);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {
 		collector.keys[i].process = processes[i];

@@ -212,6 +212,7 @@ struct profile {
 	uint32_t writer_pid;
 	struct profile_pause *pauses;
 	size_t n_pauses;
+	bool without_flops; /* none are wanted in its reports */
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
 

@@ -289,6 +289,7 @@ static void write_session(const struct drain *drain)
 	struct rows_session session = {
 		.start_realtime_ns = drain->session_realtime_ns,
 		.is_full = drain->options.is_full,
+		.without_flops = drain->options.without_flops,
 	};
 
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
@@ -550,6 +551,7 @@ static void answer_request(struct drain *drain)
 	snapshot.session = (struct rows_session){
 		.start_realtime_ns = drain->session_realtime_ns,
 		.is_full = drain->options.is_full,
+		.without_flops = drain->options.without_flops,
 		.recording = drain->options.recording_path,
 		.taken_ns = drain->has_session ? session_ns(drain, moment->ns) : 0,
 	};

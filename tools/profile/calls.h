@@ -109,6 +109,9 @@ void torsh_crossings_destroy(struct crossings *crossings);
 /* The nearest operator around the call, or NULL. */
 struct call *torsh_call_outer_operator(const struct call *call);
 
+/* The nearest module around it, or NULL. */
+struct call *torsh_call_outer_module(const struct call *call);
+
 /* A call's name, never NULL. */
 const char *torsh_call_name(const struct call *call);
 

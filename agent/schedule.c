@@ -28,13 +28,14 @@ static void tell(struct flow *flow)
 	const struct schedule *schedule = &torsh_config.schedule;
 	struct event event = {
 		.id = EVENT_SCHEDULE,
-		.schedule = {
-			.skip = schedule->skip,
-			.wait = schedule->wait,
-			.warmup = schedule->warmup,
-			.active = schedule->active,
-			.repeat = schedule->repeat,
-		},
+		.schedule =
+			{
+				.skip = schedule->skip,
+				.wait = schedule->wait,
+				.warmup = schedule->warmup,
+				.active = schedule->active,
+				.repeat = schedule->repeat,
+			},
 	};
 
 	if (!atomic_load_explicit(&torsh_process->schedule.is_told, memory_order_relaxed) &&

@@ -383,10 +383,10 @@ static void apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 			.delta_bytes = row->delta_bytes[i],
 			.operator = number_at(row->in_operator, row->n_in_operator, i),
 			.module = number_at(row->in_module, row->n_in_module, i),
-			.first_step = number_at(row->first_step, row->n_first_step, i),
-			.last_step = number_at(row->last_step, row->n_last_step, i),
-			.base_first_step = number_at(row->base_first_step, row->n_base_first_step, i),
-			.base_last_step = number_at(row->base_last_step, row->n_base_last_step, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			.base_first_step = number_at(row->base_step_of_first, row->n_base_step_of_first, i),
+			.base_last_step = number_at(row->base_step_of_last, row->n_base_step_of_last, i),
 		};
 	}
 }
@@ -462,8 +462,8 @@ static void apply_live(struct profile *profile, const Torsh__Live *row)
 			.usable_bytes = column_at(row->usable_bytes, row->n_usable_bytes, i),
 			.first_ns = column_at(row->first_ns, row->n_first_ns, i),
 			.last_ns = column_at(row->last_ns, row->n_last_ns, i),
-			.first_step = number_at(row->first_step, row->n_first_step, i),
-			.last_step = number_at(row->last_step, row->n_last_step, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
 			.inherited_blocks = column_at(row->inherited_blocks, row->n_inherited_blocks, i),
 			.inherited_bytes = column_at(row->inherited_bytes, row->n_inherited_bytes, i),
 		};
@@ -648,8 +648,8 @@ static void apply_joint(struct profile *profile, const Torsh__Joint *row)
 				.stack = row->stack[i],
 				.blocks = row->blocks[i],
 				.bytes = row->bytes[i],
-				.first_step = number_at(row->first_step, row->n_first_step, i),
-				.last_step = number_at(row->last_step, row->n_last_step, i),
+				.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+				.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
 			};
 	}
 }

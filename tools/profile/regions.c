@@ -341,8 +341,9 @@ static bool is_wanted(const struct walk *walk)
 {
 	uint32_t source;
 
-	return torsh_survey_of(walk->survey, walk->process) && (!walk->regions->has_source || !source_of(&walk->event->event, &source) ||
-				 source == walk->regions->source);
+	return torsh_survey_of(walk->survey, walk->process) &&
+	       (!walk->regions->has_source || !source_of(&walk->event->event, &source) ||
+		source == walk->regions->source);
 }
 
 static int visit(void *context, const struct profile_process *process, const struct timeline_event *event)

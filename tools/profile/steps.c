@@ -279,8 +279,8 @@ static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
 	steps->rule = finder->told_by <= STEP_BY_MARK ? rules[finder->told_by] : STEPS_BY_NONE;
 	steps->is_scheduled = steps->is_restricted = true;
 	if (is_optimizer && (finder->has_module_start || finder->has_start)) {
-		struct moment first = {
-			.start_ns = finder->has_module_start ? finder->module_start_ns : finder->start_ns};
+		struct moment first = {.start_ns =
+					       finder->has_module_start ? finder->module_start_ns : finder->start_ns};
 
 		if (first.start_ns < moments->items[0].start_ns)
 			add_scheduled_step(steps, &first, moments->items[0].start_ns);

@@ -49,8 +49,8 @@ struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uin
 {
 	struct joint_member *member = torsh_memory_new(1, sizeof(*member));
 
-	*member = (struct joint_member){.next = joint->members, .joint = joint, .heap = heap, .process = process,
-					.step_name = heap->step_name};
+	*member = (struct joint_member){
+		.next = joint->members, .joint = joint, .heap = heap, .process = process, .step_name = heap->step_name};
 	if (!joint->n_added++)
 		begin_with(joint, member, heap);
 	joint->members = member;

@@ -45,10 +45,10 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 
 static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct share *share, int is_by_optimizer)
 {
-	row->first_step[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
-	row->last_step[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
-	row->base_first_step[i] = torsh_step_marks_final(share->base_first_step, is_by_optimizer);
-	row->base_last_step[i] = torsh_step_marks_final(share->base_last_step, is_by_optimizer);
+	row->step_of_first[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
+	row->step_of_last[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
+	row->base_step_of_first[i] = torsh_step_marks_final(share->base_first_step, is_by_optimizer);
+	row->base_step_of_last[i] = torsh_step_marks_final(share->base_last_step, is_by_optimizer);
 }
 
 static int has_scope(const struct heap_site *site)
@@ -97,16 +97,16 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 		ROWS_COLUMN(memory, row, in_module, n);
 	}
 	if (have(heap, *site, n, has_step)) {
-		ROWS_COLUMN(memory, row, first_step, n);
-		ROWS_COLUMN(memory, row, last_step, n);
-		ROWS_COLUMN(memory, row, base_first_step, n);
-		ROWS_COLUMN(memory, row, base_last_step, n);
+		ROWS_COLUMN(memory, row, step_of_first, n);
+		ROWS_COLUMN(memory, row, step_of_last, n);
+		ROWS_COLUMN(memory, row, base_step_of_first, n);
+		ROWS_COLUMN(memory, row, base_step_of_last, n);
 	}
 	for (; i < n; (*site)++) {
 		if (!heap->sites[*site].is_changed)
 			continue;
 		put_site(row, i, &heap->sites[*site]);
-		if (row->n_first_step)
+		if (row->n_step_of_first)
 			put_steps(row, i, &heap->sites[*site].live, is_by_optimizer);
 		i++;
 	}
@@ -222,8 +222,8 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 	ROWS_COLUMN(memory, row, first_ns, n);
 	ROWS_COLUMN(memory, row, last_ns, n);
 	if (steps->n) {
-		ROWS_COLUMN(memory, row, first_step, n);
-		ROWS_COLUMN(memory, row, last_step, n);
+		ROWS_COLUMN(memory, row, step_of_first, n);
+		ROWS_COLUMN(memory, row, step_of_last, n);
 	}
 	for (uint32_t site = 0; site < heap->n_sites; site++) {
 		const struct live_sum *sum = &sums[site];
@@ -237,8 +237,8 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		row->first_ns[i] = ns_of(target, heap->first_stamp + sum->first);
 		row->last_ns[i] = ns_of(target, heap->first_stamp + sum->last);
 		if (steps->n) {
-			row->first_step[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
-			row->last_step[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
+			row->step_of_first[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
+			row->step_of_last[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
 		}
 		i++;
 	}

@@ -78,7 +78,7 @@ static int take_scope(struct step_marks *marks, const struct event_op_begin *cal
 		return 0;
 	if (begins_with(name, PROFILER_STEP))
 		return torsh_step_marks_mark(marks, STEP_BY_PROFILER, strtoull(name + strlen(PROFILER_STEP), NULL, 10),
-					stamp);
+					     stamp);
 	if (!begins_with(name, OPTIMIZER_STEP))
 		return 0;
 	if (!marks->optimizer)
@@ -106,7 +106,7 @@ int torsh_step_marks_take(struct step_marks *marks, const struct event *event, c
 		return 0;
 	case EVENT_SCHEDULE_STEP:
 		return torsh_step_marks_mark(marks, (enum step_teller)event->schedule_step.told_by,
-					event->schedule_step.number, stamp);
+					     event->schedule_step.number, stamp);
 	case EVENT_STEP:
 		return !marks->is_scheduled && torsh_step_marks_mark(marks, STEP_BY_MARK, event->step.number, stamp);
 	case EVENT_OP_BEGIN:

@@ -33,7 +33,7 @@ struct step_marks {
 	struct step_mark {
 		uint64_t stamp;
 		step_name name;
-	} *items; /* n of them, room for STEP_MARKS_MAX */
+	} * items; /* n of them, room for STEP_MARKS_MAX */
 	uint32_t n;
 	uint32_t stride; /* steps from one mark to the next */
 	uint64_t n_steps; /* that were told */

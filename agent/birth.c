@@ -70,6 +70,7 @@ static struct flow *open_flow(enum thread_slot_kind kind)
 	flow->end_rounds = 0;
 	flow->has_lost = 0;
 	memset(flow->lost, 0, sizeof(flow->lost));
+	torsh_schedule_forget(flow->open);
 	torsh_stack_reset(flow->stack);
 	flow->codec.stamp = 0;
 	stamp = torsh_flow_stamp(flow);

@@ -12,6 +12,7 @@
 #include "shim/sys.h"
 
 #define PREFIX "TORSH_PROFILER_"
+#define N_NAMES(names) (sizeof(names) / sizeof((names)[0]))
 
 struct config torsh_config = {
 	.enabled = 1,
@@ -21,6 +22,7 @@ struct config torsh_config = {
 	.summary = 1,
 	.record_shapes = 1,
 	.with_modules = 1,
+	.with_flops = 1,
 	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_NVTX | ACTIVITY_ITT,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
@@ -42,19 +44,23 @@ static int parse_words(const char *value, const char **words)
 	return 0;
 }
 
-static int parse_number(const char *value, uint64_t *number)
+static int parse_digits(const char *digits, size_t length, uint64_t *number)
 {
 	uint64_t n = 0;
 
-	if (!*value)
+	if (!length)
 		return -1;
-	for (; *value >= '0' && *value <= '9'; value++)
-		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*value - '0'), &n))
+	for (size_t i = 0; i < length; i++)
+		if (digits[i] < '0' || digits[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(digits[i] - '0'), &n))
 			return -1;
-	if (*value)
-		return -1;
 	*number = n;
 	return 0;
+}
+
+static int parse_number(const char *value, uint64_t *number)
+{
+	return parse_digits(value, strlen(value), number);
 }
 
 static int parse_size(const char *value, uint64_t *bytes)
@@ -134,7 +140,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		{"perf", ACTIVITY_LATER},
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < N_NAMES(known); i++)
 		if (is_name(name, length, known[i].name)) {
 			*set |= known[i].bit;
 			return 0;
@@ -157,7 +163,7 @@ static int add_format(const char *name, size_t length, uint32_t *set)
 	static const char *const known[] = {"chrome",	  "perfetto", "tensorboard", "json", "profile",
 					    "speedscope", "pprof",    "html",	     "csv",  "sqlite"};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < N_NAMES(known); i++)
 		if (is_name(name, length, known[i])) {
 			*set |= 1u << i;
 			return 0;
@@ -195,9 +201,42 @@ static int parse_every(const char *value, uint32_t *every)
 	return 0;
 }
 
+/* "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; without an active step it is none. */
+static int parse_schedule(const char *value, struct schedule *schedule)
+{
+	static const char *const names[] = {"skip", "wait", "warmup", "active", "repeat"};
+	struct schedule parsed = {0};
+	uint32_t *const numbers[] = {&parsed.skip, &parsed.wait, &parsed.warmup, &parsed.active, &parsed.repeat};
+	uint32_t is_there = 0;
+
+	for (;;) {
+		size_t length = strcspn(value, ":"), i = 0;
+		uint64_t n_steps;
+
+		while (i < N_NAMES(names) && !is_name(value, length, names[i]))
+			i++;
+		if (i == N_NAMES(names) || is_there & 1u << i || value[length] != ':')
+			return -1;
+		is_there |= 1u << i;
+		value += length + 1;
+		length = strcspn(value, ",");
+		if (parse_digits(value, length, &n_steps) || n_steps > UINT32_MAX)
+			return -1;
+		*numbers[i] = (uint32_t)n_steps;
+		value += length;
+		if (!*value)
+			break;
+		value++;
+	}
+	if (!parsed.active)
+		return -1;
+	*schedule = parsed;
+	return 0;
+}
+
 static int store(const char *name, const char *value)
 {
-#define VARIABLE(NAME, kind, field, accepted, since) \
+#define VARIABLE(NAME, kind, field, accepted) \
 	if (!strcmp(name, #NAME))                     \
 		return parse_##kind(value, &torsh_config.field);
 #include "agent/variables.def"
@@ -207,20 +246,17 @@ static int store(const char *name, const char *value)
 
 static const struct variable {
 	const char *name, *accepted;
-	int is_later;
 } variables[] = {
 #define NOW 0
 #define LATER 1
-#define VARIABLE(NAME, kind, field, accepted, since) {#NAME, accepted, since},
+#define VARIABLE(NAME, kind, field, accepted) {#NAME, accepted},
 #include "agent/variables.def"
 #undef VARIABLE
-#undef NOW
-#undef LATER
 };
 
 static const struct variable *find_variable(const char *name)
 {
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+	for (size_t i = 0; i < N_NAMES(variables); i++)
 		if (!strcmp(variables[i].name, name))
 			return &variables[i];
 	return NULL;
@@ -231,7 +267,7 @@ static void complain_unknown(const char *name)
 	char buffer[512];
 	struct text text = TEXT_IN(buffer);
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (size_t i = 0; i < N_NAMES(variables); i++) {
 		torsh_text_put(&text, i ? " " : "");
 		torsh_text_put(&text, variables[i].name);
 	}
@@ -259,8 +295,6 @@ static void read_variable(const char *definition, int may_complain)
 	if (store(name, equals + 1) && may_complain)
 		torsh_say(PREFIX, name, "=", equals + 1, " is not understood and is ignored; accepted: ",
 			  variable->accepted, NULL);
-	else if (variable->is_later && may_complain)
-		torsh_say(PREFIX, name, " has no effect in this version", NULL);
 }
 
 void torsh_config_read(char *const *environment)
@@ -286,7 +320,7 @@ const char *torsh_config_rank(void)
 {
 	static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < N_NAMES(names); i++) {
 		const char *rank = getenv(names[i]);
 
 		if (rank && *rank)

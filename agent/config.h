@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "agent/wire/schedule.h"
+
 struct text;
 
 enum activity {
@@ -22,7 +24,8 @@ enum activity {
 
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
-	int record_shapes, with_modules, operator_stacks;
+	int record_shapes, with_modules, operator_stacks, with_flops;
+	struct schedule schedule; /* active 0: none, every step is recorded */
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */
@@ -30,10 +33,6 @@ struct config {
 	uint64_t reserve_bytes;
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
 	const char *export_formats; /* names with commas between, as they were given; NULL: none */
-
-	/* Read and checked, without effect in this version. */
-	int later_flag;
-	const char *later_words;
 };
 
 extern struct config torsh_config;

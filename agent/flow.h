@@ -44,6 +44,7 @@ struct flow {
 	struct stack *stack;
 	struct python *python; /* NULL until it was needed */
 	struct operators *operators; /* the same, collectors/torch.c's; never freed, flows are used again */
+	struct open_calls *open; /* the same, agent/schedule.c's */
 	struct flow *interrupt; /* NULL until a handler needed it */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;

@@ -11,6 +11,7 @@
 
 #include "agent/channel.h"
 #include "agent/flow.h"
+#include "agent/schedule.h"
 
 enum agent_state {
 	AGENT_UNSTARTED, /* no hook was called yet */
@@ -25,6 +26,7 @@ struct process {
 	int pid;
 	_Atomic uint32_t stuck_at; /* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
 	struct channel channel;
+	struct schedule_state schedule;
 	struct flow *_Atomic late; /* shared by threads whose own flow has ended already; NULL until needed */
 	struct flow *flows[CHANNEL_THREADS]; /* by slot: made once, used again by the slot's next owner */
 };

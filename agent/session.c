@@ -108,6 +108,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		plan->output.recording, "--record",  torsh_config.record_full ? "full" : "folded",
 		"--max-size",	max_size,     "--reserve",	 reserve,
 		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target,
+		"--flops",	torsh_config.with_flops ? "1" : "0",
 		"--export",	torsh_config.export_formats ? torsh_config.export_formats : "",
 		"--export-to",	plan->output.export, NULL,
 	};

@@ -12,6 +12,7 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/schedule.h"
 #include "collectors/bridge.h"
 
 /* Domains in which one thread nests ranges; those beyond share a depth, which only their return values show. */
@@ -34,6 +35,12 @@ static int *depth_of(uint32_t domain, uint32_t source)
 	if (!depth->domain)
 		depth->domain = wanted;
 	return &depth->n_open;
+}
+
+/* What a range of that domain is to the schedule. */
+static open_key key_of(uint32_t domain, uint32_t source)
+{
+	return (open_key)source << 33 | (open_key)domain << 1;
 }
 
 static uint32_t label_of(struct range_text text)
@@ -96,10 +103,12 @@ int torsh_ranges_push(const struct range_says *says)
 	struct flow *flow = enter(&saved);
 
 	if (flow) {
-		struct event event = {.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says)}};
+		struct range_says known = *says;
 
-		send(flow, &event);
-		depth = (*depth_of(event.range_push.domain, says->source))++;
+		known.domain = (struct range_text){.label = label_of(says->domain)};
+		if (torsh_schedule_begin(flow, OPEN_RANGES, key_of(known.domain.label, says->source)))
+			send(flow, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(&known)}});
+		depth = (*depth_of(known.domain.label, says->source))++;
 	}
 	leave(flow, saved);
 	if (torsh_bridge_is_needed() && flow)
@@ -119,7 +128,8 @@ int torsh_ranges_pop(struct range_text domain, enum range_source source)
 		};
 		int *n_open = depth_of(event.range_pop.domain, source);
 
-		send(flow, &event);
+		if (torsh_schedule_end(flow, OPEN_RANGES, key_of(event.range_pop.domain, source)))
+			send(flow, &event);
 		depth = *n_open > 0 ? --*n_open : -1;
 	}
 	leave(flow, saved);
@@ -166,11 +176,8 @@ void torsh_ranges_mark(const struct range_says *says)
 	int saved;
 	struct flow *flow = enter(&saved);
 
-	if (flow) {
-		struct event event = {.id = EVENT_MARK, .mark = {SAYS(says)}};
-
-		send(flow, &event);
-	}
+	if (flow && torsh_schedule_is_on(flow))
+		send(flow, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says)}});
 	leave(flow, saved);
 	if (torsh_bridge_is_needed() && flow)
 		torsh_bridge_mark(says);
@@ -208,6 +215,7 @@ void torsh_ranges_step(struct range_text name, uint64_t number)
 	if (flow) {
 		struct event event = {.id = EVENT_STEP, .step = {.name = label_of(name), .number = number}};
 
+		torsh_schedule_step(flow, STEP_BY_MARK, number);
 		send(flow, &event);
 	}
 	leave(flow, saved);

@@ -7,6 +7,8 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/schedule.h"
+#include "collectors/torch_steps.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
 #include "shim/torch.h"
@@ -28,6 +30,7 @@ struct operators {
 	} known[NAME_SLOTS]; /* by the address of the name */
 	uint64_t thread; /* torch's number of the thread, as it was told last */
 	struct torch_inputs inputs;
+	struct torch_steps steps;
 };
 
 static struct operators *operators_of(struct flow *flow)
@@ -142,14 +145,33 @@ static void describe(struct operators *operators, const void *record, enum torch
 		op->forward_thread = forward_thread_of(record);
 }
 
+/* What a call is to the schedule. */
+static open_key key_of(const void *record)
+{
+	return (uintptr_t)record;
+}
+
+static void send_begin(struct flow *flow, const void *record, enum torch_scopes scopes, const void *frame)
+{
+	struct event event = {.id = EVENT_OP_BEGIN};
+	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
+	uint64_t stamp;
+
+	if (has_forward_threads())
+		tell_thread(flow, flow->operators);
+	describe(flow->operators, record, scopes, &event.op_begin);
+	if (stack_of)
+		event.op_begin.flags |= OP_HAS_STACK;
+	if (torsh_flow_hold(flow, stack_of, &stamp))
+		torsh_flow_event_at(flow, &event, stamp);
+}
+
 /* Stamped last: what is done here is not the operator's time. */
 static void begin(const void *record, enum torch_scopes scopes, const void *frame)
 {
-	struct event event = {.id = EVENT_OP_BEGIN};
 	int saved = errno;
 	struct flow *flow;
 	struct operators *operators;
-	uint64_t stamp;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0)) {
 		torsh_torch_calibration_look(record, torsh_torch_name(record));
@@ -159,15 +181,10 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 	if (!flow)
 		return;
 	operators = operators_of(flow);
-	if (operators) {
-		if (has_forward_threads())
-			tell_thread(flow, operators);
-		describe(operators, record, scopes, &event.op_begin);
-		if (torsh_config.operator_stacks)
-			event.op_begin.flags |= OP_HAS_STACK;
-		if (torsh_flow_hold(flow, torsh_config.operator_stacks ? frame : NULL, &stamp))
-			torsh_flow_event_at(flow, &event, stamp);
-	}
+	if (operators && torsh_schedule_is_kept() && scopes == TORCH_USER)
+		torsh_torch_steps_begin(&operators->steps, flow, torsh_torch_name(record), key_of(record));
+	if (operators && torsh_schedule_begin(flow, OPEN_OPERATORS, key_of(record)))
+		send_begin(flow, record, scopes, frame);
 	torsh_flow_leave(flow);
 	errno = saved;
 }
@@ -184,8 +201,10 @@ static void end(const void *record)
 	flow = torsh_flow_enter();
 	if (!flow)
 		return;
-	if (torsh_flow_hold(flow, NULL, &stamp))
+	if (torsh_schedule_end(flow, OPEN_OPERATORS, key_of(record)) && torsh_flow_hold(flow, NULL, &stamp))
 		torsh_flow_event_at(flow, &event, stamp);
+	if (torsh_schedule_is_kept() && flow->operators)
+		torsh_torch_steps_end(&flow->operators->steps, flow, key_of(record));
 	torsh_flow_leave(flow);
 	errno = saved;
 }

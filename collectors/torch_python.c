@@ -10,6 +10,7 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/schedule.h"
 #include "agent/text.h"
 #include "collectors/torch.h"
 #include "shim/cpython_api.h"
@@ -124,13 +125,17 @@ static void *call_label(void *self, void *name)
 	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text)) : 0);
 }
 
-static void send(const struct event *event)
+#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33) /* as those of collectors/ranges.c, without a domain */
+
+/* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
+static void send(const struct event *event, int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))
 {
 	int saved = errno;
 	struct flow *flow = torsh_flow_enter();
 
 	if (flow) {
-		torsh_flow_event(flow, event, NULL);
+		if (!may_send || may_send(flow, OPEN_RANGES, MODULE_KEY))
+			torsh_flow_event(flow, event, NULL);
 		torsh_flow_leave(flow);
 	}
 	errno = saved;
@@ -144,7 +149,7 @@ static void *call_push(void *self, void *label)
 	};
 
 	(void)self;
-	send(&event);
+	send(&event, torsh_schedule_begin);
 	return boolean(1);
 }
 
@@ -154,7 +159,7 @@ static void *call_pop(void *self, void *unused)
 
 	(void)self;
 	(void)unused;
-	send(&event);
+	send(&event, torsh_schedule_end);
 	return boolean(1);
 }
 
@@ -216,7 +221,7 @@ static void *call_tell_group(void *self, void *lines)
 	group->description = take_line(&text);
 	group->backend = take_line(&text);
 	group->ranks = take_line(&text);
-	send(&event);
+	send(&event, NULL);
 	return boolean(1);
 }
 

@@ -34,7 +34,7 @@
 struct options {
 	const char *socket;
 	struct finish_plan finish;
-	int is_full, is_early;
+	int is_full, is_early, without_flops;
 	struct recording_limits limits;
 	pid_t first_pid;
 	char **argv;
@@ -78,6 +78,11 @@ static int parse_option(struct options *options, int option, const char *value)
 			return -EINVAL;
 		options->finish.is_said = (int)number;
 		return 0;
+	case 'w':
+		if (parse_number(value, &number) || number > 1)
+			return -EINVAL;
+		options->without_flops = !number;
+		return 0;
 	case 't':
 		if (parse_number(value, &number) || number > INT_MAX)
 			return -EINVAL;
@@ -97,7 +102,8 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"record", required_argument, NULL, 'f'},    {"max-size", required_argument, NULL, 'm'},
 		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
-		{"export-to", required_argument, NULL, 'o'}, {"early", no_argument, NULL, 'E'},
+		{"export-to", required_argument, NULL, 'o'}, {"flops", required_argument, NULL, 'w'},
+		{"early", no_argument, NULL, 'E'},
 		{0},
 	};
 	int option;
@@ -196,6 +202,7 @@ static int serve(struct options *options)
 		.recording_path = options->finish.recording,
 		.limits = options->limits,
 		.is_full = options->is_full,
+		.without_flops = options->without_flops,
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from operators import events, operators  # noqa: E402
+from operators import events, operators, without_twins  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 STEPS = ROOT / "test/lib/torch_steps.py"
@@ -41,21 +41,6 @@ def window(recorded):
     (scope,) = [operator for operator in all_of_them if operator.name == "the window"]
     return [operator for operator in all_of_them
             if operator.at_ns >= scope.at_ns and operator.end_ns is not None and operator.end_ns <= scope.end_ns]
-
-
-def without_twins(ours):
-    """torch.profiler leaves out a call whose parent has the same name and no other child."""
-    twins = set()
-    while True:
-        found = [operator for operator in ours if operator not in twins and operator.parent
-                 and operator.parent.name == operator.name and len(operator.parent.children) == 1]
-        if not found:
-            return [operator for operator in ours if operator not in twins]
-        for operator in found:
-            twins.add(operator)
-            operator.parent.children = operator.children
-            for child in operator.children:
-                child.parent = operator.parent
 
 
 def differences(ours, theirs):

@@ -7,15 +7,13 @@ can't be read: needs no PyTorch.
 
 import json
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-import pythons  # noqa: E402
 from operators import events, operators  # noqa: E402
+from stand_in import build, find_python  # noqa: E402
 
-SOURCES = ROOT / "test/torch_stand_in"
 UNREADABLE = 3
 INPUTS = {
     "aten::many": ["-;7;-1.5;1e-08;true;false;?;{1,-2};{float32[2,3],?};{}"],
@@ -28,29 +26,6 @@ INPUTS = {
                   "float32[1];float32[2,3]", "float32[1];float32[2,3]", "float32[4];float32[4]"],
     "aten::add": ["float32[2,3];float32[2,3];0.25", "float32[1];float32[1];1"],
 }
-
-
-def find_python():
-    for python in pythons.find_all():
-        if (python.include / "Python.h").exists() and not python.is_free_threaded:
-            return python
-    raise Skip("no CPython here has its headers")
-
-
-def build(python, layout):
-    """The folder with the package."""
-    compiler, folder = need_command("g++"), scratch("package")
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    common = ["-g", "-fPIC", "-shared", f"-L{folder}", "-Wl,-rpath,$ORIGIN,-rpath,$ORIGIN/.."]
-    for command in (
-            [compiler, "-std=c++17", f"-DLAYOUT={layout}", "-DPART=1", *common, SOURCES / "libtorch.cc", "-o", folder / "libc10.so"],
-            [compiler, "-std=c++17", f"-DLAYOUT={layout}", "-DPART=2", *common, SOURCES / "libtorch.cc", "-lc10",
-             "-o", folder / "libtorch_cpu.so"],
-            ["gcc", f"-I{python.include}", *common, SOURCES / "extension.c", "-Wl,--no-as-needed", "-ltorch_cpu",
-             "-o", folder / f"torch/_C{python.suffix}"]):
-        result = run(command)
-        expect_equal(result.returncode, 0, f"status of the compiler ({result.stderr.decode()})")
-    return folder
 
 
 def run_program(layout, *arguments, env=None):
@@ -161,6 +136,18 @@ def without_shapes_only_names():
     assert "names and times only" not in torsh("report", output), "that is not worth a note"
 
 
+def without_flops_none_are_shown():
+    output = run_program(0, env={"TORSH_PROFILER_WITH_FLOPS": "0"})
+    report = read_report("ops", output)
+    (product,) = [entry for entry in report["ops"] if entry["name"] == "aten::mul"]
+    expect_equal((report["flops"], report["flops_all"], report["ops_without_formula"]), (None, None, []), "sums")
+    expect_equal([product[key] for key in product if "flops" in key], [None] * 4, "FLOPs of products")
+    assert "not wanted" in torsh("ops", output)
+    with_them = read_report("ops", run_program(0))
+    (product,) = [entry for entry in with_them["ops"] if entry["name"] == "aten::mul"]
+    assert product["flops_all"] and with_them["flops_all"], with_them
+
+
 def tensors_are_recorded():
     recorded = of_parent(run_program(0))
     tensors = [(event["bytes"], event["is_free"]) for event in recorded if event["event"] == "tensor"]
@@ -211,7 +198,8 @@ for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
 for check in (backward_knows_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_told,
               modules_are_named, modules_that_raise_are_closed, without_modules_no_hook, unreadable_layout_is_said,
-              without_shapes_only_names, tensors_are_recorded, running_out_of_memory_keeps_what_was_held, without_memory_no_tensors, a_forked_child_is_recorded,
+              without_shapes_only_names, without_flops_none_are_shown, tensors_are_recorded,
+              running_out_of_memory_keeps_what_was_held, without_memory_no_tensors, a_forked_child_is_recorded,
               stacks_of_operators):
     add_case(check.__name__, check)
 

@@ -64,31 +64,93 @@ static void few_steps_tell_nothing(void **state)
 	assert_false(torsh_growth_is_steady(UINT64_MAX, 65));
 }
 
+static int begin(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp)
+{
+	struct event event = {.id = EVENT_OP_BEGIN, .op_begin = {.name = label, .scope = OP_USER, .record = label}};
+
+	return torsh_step_marks_take(marks, &event, name, stamp);
+}
+
+static int end(struct step_marks *marks, uint32_t label, uint64_t stamp)
+{
+	struct event event = {.id = EVENT_OP_END, .op_end = {.record = label}};
+
+	return torsh_step_marks_take(marks, &event, NULL, stamp);
+}
+
+static int mark(struct step_marks *marks, uint64_t number, uint64_t stamp)
+{
+	struct event event = {.id = EVENT_STEP, .step = {.number = number}};
+
+	return torsh_step_marks_take(marks, &event, NULL, stamp);
+}
+
 static void better_rules_begin_anew(void **state)
 {
 	struct step_marks marks = {0};
 
 	(void)state;
-	torsh_steps_scope(&marks, 7, "Optimizer.step#SGD.step", 10);
-	torsh_steps_scope(&marks, 8, "Optimizer.step#Adam.step", 15);
-	torsh_steps_scope(&marks, 7, "Optimizer.step#SGD.step", 20);
-	torsh_steps_scope(&marks, 9, "Optimizer.zero_grad#SGD.zero_grad", 21);
-	assert_int_equal(marks.rule, STEPS_BY_OPTIMIZER);
+	assert_false(begin(&marks, 7, "Optimizer.step#SGD.step", 10));
+	assert_true(end(&marks, 7, 14));
+	assert_false(begin(&marks, 8, "Optimizer.step#Adam.step", 15) || end(&marks, 8, 16));
+	assert_false(begin(&marks, 7, "Optimizer.step#SGD.step", 20));
+	assert_false(begin(&marks, 9, "Optimizer.zero_grad#SGD.zero_grad", 21) || end(&marks, 9, 22));
+	assert_true(end(&marks, 7, 23));
+	assert_int_equal(marks.told_by, STEP_BY_OPTIMIZER);
 	assert_int_equal(marks.n_steps, 2);
-	torsh_steps_scope(&marks, 10, "ProfilerStep#3", 30);
-	torsh_steps_scope(&marks, 7, "Optimizer.step#SGD.step", 35);
-	assert_int_equal(marks.rule, STEPS_BY_PROFILER);
+	assert_int_equal(marks.current, 2 + 1);
+	assert_true(begin(&marks, 10, "ProfilerStep#3", 30));
+	assert_false(begin(&marks, 7, "Optimizer.step#SGD.step", 35) || end(&marks, 7, 36));
+	assert_int_equal(marks.told_by, STEP_BY_PROFILER);
 	assert_int_equal(marks.n_steps, 1);
-	torsh_steps_mark(&marks, STEPS_BY_USER, 40);
-	torsh_steps_scope(&marks, 11, "ProfilerStep#4", 45);
-	torsh_steps_mark(&marks, STEPS_BY_USER, 50);
-	assert_int_equal(marks.rule, STEPS_BY_USER);
+	assert_int_equal(marks.current, 3 + 1);
+	assert_true(mark(&marks, 100, 40));
+	assert_false(begin(&marks, 11, "ProfilerStep#4", 45));
+	assert_true(mark(&marks, UINT64_MAX, 50));
+	assert_int_equal(marks.told_by, STEP_BY_MARK);
 	assert_int_equal(marks.n_steps, 2);
-	assert_int_equal(torsh_steps_find(&marks, 39), UINT32_MAX);
-	assert_int_equal(torsh_steps_find(&marks, 40), 0);
-	assert_int_equal(torsh_steps_find(&marks, 49), 0);
-	assert_int_equal(torsh_steps_find(&marks, 50), 1);
-	torsh_steps_destroy(&marks);
+	assert_int_equal(torsh_step_marks_find(&marks, 39), UINT32_MAX);
+	assert_int_equal(torsh_step_marks_find(&marks, 40), 0);
+	assert_int_equal(torsh_step_marks_find(&marks, 49), 0);
+	assert_int_equal(torsh_step_marks_find(&marks, 50), 1);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 39), 0);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 49), 100 + 1);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 50), 1 + 1);
+	torsh_step_marks_destroy(&marks);
+}
+
+static void the_first_step_of_an_optimizer_begins_with_a_module(void **state)
+{
+	const struct event module = {.id = EVENT_RANGE_PUSH, .range_push = {.source = RANGE_BY_MODULE}};
+	struct step_marks marks = {0};
+
+	(void)state;
+	assert_int_equal(marks.current, 0);
+	assert_false(torsh_step_marks_take(&marks, &module, NULL, 5));
+	assert_int_equal(marks.current, STEP_PERHAPS_FIRST);
+	begin(&marks, 7, "Optimizer.step#SGD.step", 10);
+	end(&marks, 7, 14);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 4), 0);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 5), 0 + 1);
+	assert_int_equal(torsh_step_marks_name_at(&marks, 14), 1 + 1);
+	assert_int_equal(torsh_step_marks_final(STEP_PERHAPS_FIRST, 1), 0 + 1);
+	assert_int_equal(torsh_step_marks_final(STEP_PERHAPS_FIRST, 0), 0);
+	torsh_step_marks_destroy(&marks);
+}
+
+static void a_schedule_counts_for_itself(void **state)
+{
+	const struct event schedule = {.id = EVENT_SCHEDULE};
+	const struct event step = {.id = EVENT_SCHEDULE_STEP, .schedule_step = {.number = 9, .told_by = STEP_BY_OPTIMIZER}};
+	struct step_marks marks = {0};
+
+	(void)state;
+	assert_false(torsh_step_marks_take(&marks, &schedule, NULL, 1));
+	assert_false(mark(&marks, 3, 2) || begin(&marks, 7, "Optimizer.step#SGD.step", 3) || end(&marks, 7, 4));
+	assert_true(torsh_step_marks_take(&marks, &step, NULL, 5));
+	assert_int_equal(marks.current, 9 + 1);
+	assert_int_equal(marks.n_steps, 1);
+	torsh_step_marks_destroy(&marks);
 }
 
 static void any_number_of_steps_takes_the_same_room(void **state)
@@ -98,12 +160,13 @@ static void any_number_of_steps_takes_the_same_room(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < n; i++)
-		torsh_steps_mark(&marks, STEPS_BY_USER, 100 * i);
+		torsh_step_marks_mark(&marks, STEP_BY_MARK, i, 100 * i);
 	assert_int_equal(marks.n_steps, n);
 	assert_in_range(marks.n, STEP_MARKS_MAX / 2, STEP_MARKS_MAX);
 	for (uint32_t i = 0; i < marks.n; i++)
-		assert_int_equal(marks.stamps[i], 100 * (uint64_t)i * marks.stride);
-	torsh_steps_destroy(&marks);
+		assert_int_equal(marks.items[i].stamp, 100 * (uint64_t)i * marks.stride);
+	assert_int_equal(marks.current, n);
+	torsh_step_marks_destroy(&marks);
 }
 
 int main(void)
@@ -114,6 +177,8 @@ int main(void)
 		cmocka_unit_test(what_is_replaced_at_random_does_not_grow),
 		cmocka_unit_test(few_steps_tell_nothing),
 		cmocka_unit_test(better_rules_begin_anew),
+		cmocka_unit_test(the_first_step_of_an_optimizer_begins_with_a_module),
+		cmocka_unit_test(a_schedule_counts_for_itself),
 		cmocka_unit_test(any_number_of_steps_takes_the_same_room),
 	};
 

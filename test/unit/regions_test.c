@@ -224,6 +224,17 @@ static void assert_range(const struct region *region)
 	assert_int_equal(region->n_threads, N_PROCESSES * N_THREADS);
 }
 
+static int find_regions(struct regions *regions, const struct profile *profile)
+{
+	struct survey survey;
+	int rc;
+
+	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	rc = torsh_regions_find(regions, profile, &survey);
+	torsh_survey_free(&survey);
+	return rc;
+}
+
 static void sums_are_those_of_a_replay(void **state)
 {
 	struct profile *profile;
@@ -234,7 +245,7 @@ static void sums_are_those_of_a_replay(void **state)
 	(void)state;
 	profile = torsh_profile_read(path, 0, why, sizeof(why));
 	assert_non_null(profile);
-	assert_int_equal(torsh_regions_find(&regions, profile, profile->processes, profile->n_processes), 0);
+	assert_int_equal(find_regions(&regions, profile), 0);
 	assert_int_equal(regions.n_unpaired_ends, truth.n_unpaired);
 	assert_int_equal(regions.n_steps, truth.n_steps);
 	for (size_t i = 0; i < regions.n; i++) {
@@ -267,7 +278,7 @@ static void threads_add_up(void **state)
 
 	(void)state;
 	profile = torsh_profile_read(path, 0, why, sizeof(why));
-	assert_int_equal(torsh_regions_find(&regions, profile, profile->processes, profile->n_processes), 0);
+	assert_int_equal(find_regions(&regions, profile), 0);
 	for (size_t i = 0; i < regions.n; i++) {
 		assert_int_equal(regions.items[i].n_threads, 1);
 		assert_non_null(regions.items[i].process);

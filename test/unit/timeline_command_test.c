@@ -141,6 +141,63 @@ static void ops_are_grouped_sorted_and_cut_off(void **state)
 	cJSON_Delete(json);
 }
 
+/* What every report about one step of the two has to sum up to. */
+static void assert_one_step(const char *option, uint64_t step)
+{
+	const cJSON *selection;
+	cJSON *json;
+
+	assert_int_equal(RUN(ops, path, "--json", option), 0);
+	assert_schema("ops");
+	json = parse_output();
+	assert_int_equal(number_of(json, "calls"), 4);
+	assert_int_equal(number_of(json, "flops"), 2 * 16384);
+	assert_int_equal(number_of(json, "self_cpu_ns"), 100 + 200 + 200);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "ops_without_formula")), 0);
+	selection = item_of(json, "selection", 0);
+	assert_int_equal(number_of(selection, "steps"), 2);
+	assert_int_equal(number_of(selection, "shown"), 1);
+	assert_int_equal(cJSON_GetArrayItem(item_of(selection, "ranges", 0), 1)->valuedouble, step);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(steps, path, "--json", option), 0);
+	assert_schema("steps");
+	json = parse_output();
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "steps")), 1);
+	assert_int_equal(number_of(item_of(json, "steps", 0), "index"), step);
+	assert_int_equal(number_of(item_of(json, "steps", 0), "flops"), 2 * 16384);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(modules, path, "--json", option), 0);
+	assert_schema("modules");
+	json = parse_output();
+	assert_int_equal(number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "calls"), 1);
+	assert_int_equal(number_of(named(cJSON_GetObjectItem(json, "modules"), "net:Linear"), "flops"), 2 * 16384);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(regions, path, "--json", option), 0);
+	assert_schema("regions");
+	json = parse_output();
+	assert_int_equal(number_of(item_of(json, "regions", 0), "calls"), 1);
+	cJSON_Delete(json);
+	assert_int_equal(RUN(ops, path, option), 0);
+	assert_non_null(strstr(output, "1 of 2 steps of process 100 count here"));
+}
+
+static void reports_are_restricted_to_steps(void **state)
+{
+	(void)state;
+	assert_one_step("--steps=0", 0);
+	assert_one_step("--steps=1-5", 1);
+	assert_one_step("--skip-warmup=1", 1);
+	assert_int_equal(RUN_WITH_ERRORS(ops, path, "--skip-warmup=2"), 2);
+	assert_non_null(strstr(output, "no such steps"));
+	assert_int_equal(RUN_WITH_ERRORS(ops, path, "--steps=7"), 2);
+	assert_non_null(strstr(output, "no such steps"));
+	assert_int_equal(RUN_WITH_ERRORS(steps, path, "--steps=2-1"), 2);
+	assert_non_null(strstr(output, "as in 3-5"));
+	assert_int_equal(RUN_WITH_ERRORS(steps, path, "--steps=-1"), 2);
+	assert_non_null(strstr(output, "as in 3-5"));
+	assert_int_equal(RUN_WITH_ERRORS(tensors, path, "--steps=1"), 2);
+}
+
 static void steps_say_which_rule_they_follow(void **state)
 {
 	const cJSON *step, *phases;
@@ -260,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ops_are_totals_by_name),
 		cmocka_unit_test(ops_are_grouped_sorted_and_cut_off),
+		cmocka_unit_test(reports_are_restricted_to_steps),
 		cmocka_unit_test(steps_say_which_rule_they_follow),
 		cmocka_unit_test(modules_have_their_backward),
 		cmocka_unit_test(tensors_have_holders_at_the_peak),

@@ -92,21 +92,6 @@ static uint64_t parse_time(struct argp_state *state, const char *option, const c
 	return 0;
 }
 
-static void parse_steps(struct export_options *options, const char *argument, struct argp_state *state)
-{
-	char *end;
-
-	errno = 0;
-	options->has_steps = true;
-	options->first_step = options->last_step = strtoull(argument, &end, 10);
-	if (end != argument && *end == '-') {
-		argument = end + 1;
-		options->last_step = strtoull(argument, &end, 10);
-	}
-	if (errno || end == argument || *end || options->last_step < options->first_step)
-		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", argument);
-}
-
 static void parse_what(struct export_options *options, const char *argument, struct argp_state *state)
 {
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
@@ -142,7 +127,8 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		options->has_window = true;
 		return 0;
 	case KEY_STEPS:
-		parse_steps(options, argument, state);
+		torsh_options_steps(state, argument, &options->first_step, &options->last_step);
+		options->has_steps = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->exporter && !options->trace)

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/module_totals.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -37,6 +38,11 @@ struct view {
 	bool has_tensors;
 };
 
+static cJSON *make_flops(const struct view *view, uint64_t flops)
+{
+	return view->reading->profile->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
+}
+
 static cJSON *make_total(const struct view *view, const struct module_total *total)
 {
 	cJSON *object = torsh_json_object();
@@ -48,10 +54,10 @@ static cJSON *make_total(const struct view *view, const struct module_total *tot
 	torsh_json_set(object, "operators", torsh_json_u64(total->operators));
 	torsh_json_set(object, "operators_ns", torsh_json_u64(total->operators_ns));
 	torsh_json_set(object, "backward_ns", torsh_json_u64(total->backward_ns));
-	torsh_json_set(object, "self_flops", torsh_json_u64(total->flops));
-	torsh_json_set(object, "self_flops_all", torsh_json_u64(total->flops_all));
-	torsh_json_set(object, "flops", torsh_json_u64(total->whole_flops));
-	torsh_json_set(object, "flops_all", torsh_json_u64(total->whole_flops_all));
+	torsh_json_set(object, "self_flops", make_flops(view, total->flops));
+	torsh_json_set(object, "self_flops_all", make_flops(view, total->flops_all));
+	torsh_json_set(object, "flops", make_flops(view, total->whole_flops));
+	torsh_json_set(object, "flops_all", make_flops(view, total->whole_flops_all));
 	torsh_json_set(object, "self_allocated_bytes",
 		       view->has_tensors ? torsh_json_u64(total->allocated_bytes) : torsh_json_text(NULL));
 	return object;
@@ -71,12 +77,13 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "omitted", torsh_json_u64(view->totals.n - view->n));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
 static void print_total(const struct view *view, const struct module_total *total)
 {
+	bool has_flops = !view->reading->profile->without_flops;
 	char text[SIZE_TEXT_BYTES];
 
 	printf("%-*s", NAME_COLUMNS, *total->name ? total->name : "(operators in no module)");
@@ -86,8 +93,8 @@ static void print_total(const struct view *view, const struct module_total *tota
 	torsh_text_cell(stdout, torsh_size_duration(total->operators_ns, text));
 	torsh_text_cell(stdout, torsh_size_duration(total->backward_ns, text));
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
-	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	torsh_text_cell(stdout, torsh_size_si(total->whole_flops_all, text));
+	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->flops_all, text) : "-");
+	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->whole_flops_all, text) : "-");
 	putchar('\n');
 }
 
@@ -101,6 +108,7 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	if (!n_modules) {
 		puts("No calls of modules were recorded.");
 		return;
@@ -119,9 +127,9 @@ int torsh_command_modules(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading};
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	for (size_t i = 0; i < view.survey.n; i++)
 		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
 	torsh_module_totals_collect(&view.totals, reading.profile, reading.processes, reading.n_processes,

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/operators.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -254,8 +255,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "group", torsh_json_text(torsh_operator_group_names[operators->group]));
 	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
 	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
-	torsh_json_member(&json, "flops", torsh_json_u64(operators->flops));
-	torsh_json_member(&json, "flops_all", torsh_json_u64(operators->flops_all));
+	torsh_json_member(&json, "flops", known_or_null(operators->has_flops, operators->flops));
+	torsh_json_member(&json, "flops_all", known_or_null(operators->has_flops, operators->flops_all));
 	torsh_json_array(&json, "ops");
 	for (size_t i = 0; i < view->n; i++)
 		torsh_json_item(&json, make_total(view, &operators->items[i]));
@@ -274,7 +275,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->survey.counts.n_unmatched));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -329,6 +330,10 @@ static void print_sums(const struct view *view)
 
 	torsh_text_heading(stdout, "%s calls of operators, %s of CPU time in them",
 			   torsh_size_grouped(operators->calls, calls), torsh_size_duration(self_ns, self));
+	if (!operators->has_flops) {
+		puts("FLOPs: not wanted (TORSH_PROFILER_WITH_FLOPS=0)");
+		return;
+	}
 	printf("FLOPs: %s as FlopCounterMode counts, %s with norms, elementwise operators and the like",
 	       torsh_size_si(operators->flops, flops), torsh_size_si(operators->flops_all, all));
 	if (self_ns)
@@ -375,6 +380,7 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	if (!operators->calls) {
 		puts("No operators were recorded.");
 		return;
@@ -410,9 +416,9 @@ int torsh_command_ops(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
-	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_ops, &own, &options);
+	torsh_options_parse_steps(argc, argv, doc, own_options, parse_ops, &own, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	for (size_t i = 0; i < view.survey.n; i++)
 		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
 	torsh_operators_collect(&view.operators, &own.wish, reading.profile, reading.processes, reading.n_processes,

@@ -25,7 +25,9 @@ enum {
 	KEY_SUPPRESS,
 	KEY_NO_LINES,
 	KEY_STACKS,
-	KEY_NO_DEFAULTS
+	KEY_NO_DEFAULTS,
+	KEY_STEPS,
+	KEY_SKIP_WARMUP
 };
 
 static const struct argp_option options_common[] = {
@@ -57,6 +59,12 @@ static const struct argp_option options_timeline[] = {
 	{0},
 };
 
+static const struct argp_option options_steps[] = {
+	{"steps", KEY_STEPS, "A[-B]", 0, "only what began in these steps", 1},
+	{"skip-warmup", KEY_SKIP_WARMUP, "N", 0, "leave out the first N steps, and what is in no step", 1},
+	{0},
+};
+
 uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text)
 {
 	uint64_t bytes = 0;
@@ -76,6 +84,21 @@ uint64_t torsh_options_number(struct argp_state *state, const char *option, cons
 	if (errno || end == text || *end || *text == '-')
 		argp_error(state, "--%s takes a number, not \"%s\"", option, text);
 	return number;
+}
+
+void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first, uint64_t *last)
+{
+	const char *number = text;
+	char *end;
+
+	errno = 0;
+	*first = *last = strtoull(number, &end, 10);
+	if (end != number && *end == '-') {
+		number = end + 1;
+		*last = strtoull(number, &end, 10);
+	}
+	if (errno || end == number || *end || *last < *first || strpbrk(text, "+ \t") || *text == '-' || *number == '-')
+		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
 }
 
 static enum holders_order parse_order(struct argp_state *state, const char *text)
@@ -178,20 +201,44 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
 const struct argp torsh_read_argp = {.options = options_common, .parser = parse_common};
 static const struct argp timeline_argp = {.options = options_timeline, .parser = parse_common};
 
+static error_t parse_steps(int key, char *argument, struct argp_state *state)
+{
+	struct steps_choice *steps = &((struct read_options *)state->input)->steps;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		steps->last = UINT64_MAX;
+		return 0;
+	case KEY_STEPS:
+		torsh_options_steps(state, argument, &steps->first, &steps->last);
+		steps->is_some = true;
+		return 0;
+	case KEY_SKIP_WARMUP:
+		steps->n_skipped = torsh_options_number(state, "skip-warmup", argument);
+		steps->is_some = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp steps_argp = {.options = options_steps, .parser = parse_steps};
+
 struct own_input {
 	argp_parser_t parse;
 	void *own;
 	struct read_options *options;
 };
 
-/* The command's parser, with the common one's input handed on. */
+/* The command's parser, with the others' input handed on. */
 static error_t parse_own_option(int key, char *argument, struct argp_state *state)
 {
 	struct own_input *input = state->input;
 	error_t rc = ARGP_ERR_UNKNOWN;
 
 	if (key == ARGP_KEY_INIT) {
-		state->child_inputs[0] = input->options;
+		for (size_t i = 0; state->root_argp->children[i].argp; i++)
+			state->child_inputs[i] = input->options;
 		return 0;
 	}
 	if (input->parse) {
@@ -203,9 +250,10 @@ static error_t parse_own_option(int key, char *argument, struct argp_state *stat
 }
 
 static void parse_options(int argc, char **argv, const char *doc, const struct argp_option *own_options,
-			  argp_parser_t parse_own, void *own, const struct argp *common, struct read_options *options)
+			  argp_parser_t parse_own, void *own, const struct argp *common, const struct argp *more,
+			  struct read_options *options)
 {
-	const struct argp_child children[] = {{.argp = common}, {0}};
+	const struct argp_child children[] = {{.argp = common}, {.argp = more}, {0}};
 	struct own_input input = {.parse = parse_own, .own = own, .options = options};
 	const struct argp argp = {
 		.options = own_options,
@@ -222,7 +270,13 @@ static void parse_options(int argc, char **argv, const char *doc, const struct a
 void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
 				  argp_parser_t parse_own, void *own, struct read_options *options)
 {
-	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, options);
+	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, NULL, options);
+}
+
+void torsh_options_parse_steps(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			       argp_parser_t parse_own, void *own, struct read_options *options)
+{
+	parse_options(argc, argv, doc, own_options, parse_own, own, &timeline_argp, &steps_argp, options);
 }
 
 void torsh_options_parse(int argc, char **argv, const char *doc, const struct argp_option *own_options,
@@ -230,7 +284,7 @@ void torsh_options_parse(int argc, char **argv, const char *doc, const struct ar
 {
 	const char *file = getenv("TORSH_PROFILER_SUPPRESS");
 
-	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, options);
+	parse_options(argc, argv, doc, own_options, parse_own, own, &torsh_read_argp, NULL, options);
 	if (file && *file && !read_suppressions(&options->suppress, file))
 		exit(TORSH_EXIT_UNREADABLE);
 	/* Behind the user's: what two rules match is counted for the first. */
@@ -293,6 +347,13 @@ void torsh_reading_open(struct reading *reading, const struct read_options *opti
 			break;
 		}
 	}
+}
+
+void torsh_reading_survey(struct survey *survey, const struct reading *reading, const struct read_options *options)
+{
+	torsh_survey_make(survey, reading->profile, reading->processes, reading->n_processes);
+	if (!torsh_survey_choose(survey, &options->steps) && options->steps.is_some)
+		torsh_die("%s has no such steps; torsh steps lists them", reading->profile->path);
 }
 
 void torsh_reading_close(struct reading *reading, struct read_options *options)

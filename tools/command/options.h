@@ -12,6 +12,7 @@
 
 #include "tools/profile/holders.h"
 #include "tools/profile/suppress.h"
+#include "tools/profile/survey.h"
 
 #define READ_LIMIT_JSON 1000
 #define READ_WAIT_S 60
@@ -27,6 +28,7 @@ struct read_options {
 	enum holders_order order;
 	enum stack_view view;
 	struct suppress suppress;
+	struct steps_choice steps;
 };
 
 extern const struct argp torsh_read_argp;
@@ -52,11 +54,18 @@ void torsh_options_parse(int argc, char **argv, const char *doc, const struct ar
 void torsh_options_parse_timeline(int argc, char **argv, const char *doc, const struct argp_option *own_options,
 				  argp_parser_t parse_own, void *own, struct read_options *options);
 
+/* The same for those that can be restricted to steps. */
+void torsh_options_parse_steps(int argc, char **argv, const char *doc, const struct argp_option *own_options,
+			       argp_parser_t parse_own, void *own, struct read_options *options);
+
 /* How many of n entries are printed: what was asked for, else what suits the output. */
 size_t torsh_options_limit(const struct read_options *options, size_t n, size_t text_limit);
 
 /* Read what the options ask for; dies with a sentence when that can't be had. */
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
+
+/* Survey what was read, less the steps that were not asked for; dies where none are left. */
+void torsh_reading_survey(struct survey *survey, const struct reading *reading, const struct read_options *options);
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
 /*
@@ -68,7 +77,8 @@ size_t torsh_options_choose(const struct read_options *options, struct holders *
 
 /* Parse a size for an option, or end with usage. */
 uint64_t torsh_options_size(struct argp_state *state, const char *option, const char *text);
-/* The same for a number. */
+/* The same for a number, and for numbers of steps: "3", "3-5". */
 uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text);
+void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *first, uint64_t *last);
 
 #endif

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/regions.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -128,6 +129,7 @@ static int compare_regions(const void *left, const void *right, void *context)
 }
 
 struct view {
+	struct survey survey;
 	const struct region_options *options;
 	const struct reading *reading;
 	size_t first[N_REGION_KINDS + 1]; /* of each kind in the items, and their end */
@@ -256,7 +258,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", processes);
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -368,6 +370,7 @@ static void print_text(const struct view *view)
 		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	print_table(view, REGION_RANGE, REGION_RANGE, "     calls      total    average   shortest    longest  region",
 		    print_range);
 	print_table(view, REGION_MARK, REGION_MARK, "     marks  mark", print_mark);
@@ -383,9 +386,10 @@ int torsh_command_regions(int argc, char **argv)
 	struct view view = {.options = &options, .reading = &reading};
 	int rc;
 
-	torsh_options_parse(argc, argv, doc, options_regions, parse_regions, &options, &options.read);
+	torsh_options_parse_steps(argc, argv, doc, options_regions, parse_regions, &options, &options.read);
 	torsh_reading_open(&reading, &options.read);
-	rc = torsh_regions_find(regions, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options.read);
+	rc = torsh_regions_find(regions, reading.profile, &view.survey);
 	if (rc < 0)
 		torsh_die("%s: %s", reading.profile->path, strerror(-rc));
 	if (regions->n)
@@ -399,6 +403,7 @@ int torsh_command_regions(int argc, char **argv)
 	else
 		print_text(&view);
 	torsh_regions_free(regions);
+	torsh_survey_free(&view.survey);
 	torsh_reading_close(&reading, &options.read);
 	return TORSH_EXIT_DONE;
 }

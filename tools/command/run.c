@@ -24,13 +24,13 @@ static const char doc[] = "Run a program under the agent and record what it does
 			  "Each option sets a variable TORSH_PROFILER_NAME, which works as well. The recording is "
 			  "written to a directory; read it with `torsh report DIR`.";
 
-enum value_kind { VALUE_TEXT, VALUE_SIZE, VALUE_FIXED };
+enum setting_kind { VALUE_TEXT, VALUE_SIZE, VALUE_FIXED };
 
 /* Every option but --agent is a variable of the agent. */
 static const struct setting {
 	const char *option, *argument, *variable, *fixed, *text;
 	char letter;
-	enum value_kind kind;
+	enum setting_kind kind;
 } settings[] = {
 	{"output", "DIR|FILE", "OUTPUT", NULL,
 	 "where to record; %p pid, %n program, %r rank, %h host, %t time "

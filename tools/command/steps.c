@@ -9,18 +9,21 @@
 #include "tools/die.h"
 #include "tools/profile/step_totals.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
 #define TEXT_LIMIT 30
 #define PROCESSES_SHOWN 12
+#define SLOW_MEDIANS 2u /* what of the first steps takes longer is a warm-up */
 
 static const char doc[] =
 	"Show the steps of a training: how long each took, in which phase, FLOPs and the peak of its tensors.\v"
 	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
 	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report says which. Of "
 	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
-	"modules, of all threads; what Python does between them is in none. A loss is known by its module's name.";
+	"modules, of all threads; what Python does between them is in none. A loss is known by its module's name. Where the "
+	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, and the report says so.";
 
 struct view {
 	const struct reading *reading;
@@ -69,7 +72,8 @@ static cJSON *make_phases(const struct step_total *total)
 	return phases;
 }
 
-static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total)
+static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total,
+			bool has_flops)
 {
 	cJSON *object = torsh_json_object();
 
@@ -79,8 +83,8 @@ static cJSON *make_step(const struct survey_process *of, const struct step *step
 	torsh_json_set(object, "duration_ns", torsh_json_u64(step->end_ns - step->start_ns));
 	torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
 	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
-	torsh_json_set(object, "flops", torsh_json_u64(total->flops));
-	torsh_json_set(object, "flops_all", torsh_json_u64(total->flops_all));
+	torsh_json_set(object, "flops", has_flops ? torsh_json_u64(total->flops) : torsh_json_text(NULL));
+	torsh_json_set(object, "flops_all", has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
 	torsh_json_set(object, "peak_bytes", of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
 	torsh_json_set(object, "phases", make_phases(total));
 	return object;
@@ -88,8 +92,8 @@ static cJSON *make_step(const struct survey_process *of, const struct step *step
 
 /* Calls print for the first n_limit steps. Returns how many there were beside them. */
 static size_t for_each_step(const struct view *view, size_t n_limit, void *context,
-			    void (*print)(void *context, const struct survey_process *of, const struct step *step,
-					  const struct step_total *total))
+			    void (*print)(void *context, const struct view *view, const struct survey_process *of,
+					  const struct step *step, const struct step_total *total))
 {
 	size_t n = 0;
 
@@ -97,20 +101,74 @@ static size_t for_each_step(const struct view *view, size_t n_limit, void *conte
 		const struct survey_process *of = &view->survey.items[i];
 
 		for (size_t k = 0; view->totals[i] && k < of->steps.n && n < n_limit; k++, n++)
-			print(context, of, &of->steps.items[k], &view->totals[i][k]);
+			print(context, view, of, &of->steps.items[k], &view->totals[i][k]);
 	}
 	return view->n_steps - n;
 }
 
-static void print_item(void *context, const struct survey_process *of, const struct step *step,
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_duration(void *context, const struct view *view, const struct survey_process *of,
+			 const struct step *step, const struct step_total *total)
+{
+	uint64_t **next = context;
+
+	(void)view;
+	(void)of;
+	(void)total;
+	*(*next)++ = step->end_ns - step->start_ns;
+}
+
+/* What all steps together say. */
+struct durations {
+	uint64_t median_ns, longest_ns;
+	size_t n_slow_first; /* of some process: the steps at its beginning that took SLOW_MEDIANS medians or more */
+};
+
+static size_t count_slow_first(const struct steps *steps, uint64_t median_ns)
+{
+	size_t n = 0;
+
+	while (n < steps->n && steps->items[n].end_ns - steps->items[n].start_ns > SLOW_MEDIANS * median_ns)
+		n++;
+	return n;
+}
+
+static struct durations find_durations(const struct view *view)
+{
+	uint64_t *all = torsh_need_items(NULL, 0, view->n_steps, sizeof(*all)), *next = all;
+	struct durations durations = {0};
+
+	for_each_step(view, view->n_steps, &next, add_duration);
+	if (view->n_steps) {
+		qsort(all, view->n_steps, sizeof(*all), compare_numbers);
+		durations.median_ns = all[view->n_steps / 2];
+		durations.longest_ns = all[view->n_steps - 1];
+	}
+	free(all);
+	for (size_t i = 0; i < view->survey.n; i++) {
+		size_t n = view->totals[i] ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
+
+		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
+	}
+	return durations;
+}
+
+static void print_item(void *context, const struct view *view, const struct survey_process *of, const struct step *step,
 		       const struct step_total *total)
 {
-	torsh_json_item(context, make_step(of, step, total));
+	torsh_json_item(context, make_step(of, step, total, !view->reading->profile->without_flops));
 }
 
 static void print_json(const struct view *view, size_t n_limit)
 {
 	const struct reading *reading = view->reading;
+	struct durations durations = find_durations(view);
 	struct json json;
 	size_t n_left;
 
@@ -118,17 +176,34 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "rule", torsh_json_text(torsh_step_rule_names[view->rule]));
 	torsh_json_member(&json, "rule_text", torsh_json_text(torsh_step_rule_texts[view->rule]));
+	torsh_json_member(&json, "median_ns",
+			  view->n_steps ? torsh_json_u64(durations.median_ns) : torsh_json_text(NULL));
+	torsh_json_member(&json, "slow_first_steps", torsh_json_u64(durations.n_slow_first));
 	torsh_json_array(&json, "steps");
 	n_left = for_each_step(view, n_limit, &json, print_item);
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
-static void print_line(void *context, const struct survey_process *of, const struct step *step,
+static void print_flops(const struct view *view, const struct step_total *total, uint64_t duration_ns)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (view->reading->profile->without_flops) {
+		torsh_text_cell(stdout, "-");
+		torsh_text_cell(stdout, "-");
+		return;
+	}
+	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
+	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
+	torsh_text_cell(stdout, text);
+}
+
+static void print_line(void *context, const struct view *view, const struct survey_process *of, const struct step *step,
 		       const struct step_total *total)
 {
 	static const enum call_phase order[] = {PHASE_DATA, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER};
@@ -143,41 +218,22 @@ static void print_line(void *context, const struct survey_process *of, const str
 
 		torsh_text_cell(stdout, ns > 0 ? torsh_size_duration((uint64_t)ns, text) : "-");
 	}
-	torsh_text_cell(stdout, torsh_size_si(total->flops_all, text));
-	snprintf(text, sizeof(text), "%.3g", duration_ns ? (double)total->flops_all / (double)duration_ns : 0);
-	torsh_text_cell(stdout, text);
+	print_flops(view, total, duration_ns);
 	torsh_text_cell(stdout, of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
 	printf(" %8" PRIu32 "\n", of->process->pid);
 }
 
-static int compare_numbers(const void *a, const void *b)
+static void print_durations(const struct view *view)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	struct durations durations = find_durations(view);
+	char median[SIZE_TEXT_BYTES], longest[SIZE_TEXT_BYTES];
 
-	return (x > y) - (x < y);
-}
-
-static void add_duration(void *context, const struct survey_process *of, const struct step *step,
-			 const struct step_total *total)
-{
-	uint64_t **next = context;
-
-	(void)of;
-	(void)total;
-	*(*next)++ = step->end_ns - step->start_ns;
-}
-
-static void print_median(const struct view *view)
-{
-	uint64_t *durations = torsh_need_items(NULL, 0, view->n_steps, sizeof(*durations)), *next = durations;
-	char median[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
-
-	for_each_step(view, view->n_steps, &next, add_duration);
-	qsort(durations, view->n_steps, sizeof(*durations), compare_numbers);
 	torsh_text_heading(stdout, "%zu steps, median %s, longest %s: %s", view->n_steps,
-			   torsh_size_duration(durations[view->n_steps / 2], median),
-			   torsh_size_duration(durations[view->n_steps - 1], most), torsh_step_rule_texts[view->rule]);
-	free(durations);
+			   torsh_size_duration(durations.median_ns, median),
+			   torsh_size_duration(durations.longest_ns, longest), torsh_step_rule_texts[view->rule]);
+	if (durations.n_slow_first)
+		printf("the first %zu took more than %u times the median: --skip-warmup %zu leaves them out\n",
+		       durations.n_slow_first, SLOW_MEDIANS, durations.n_slow_first);
 }
 
 static void print_text(const struct view *view, size_t n_limit)
@@ -188,11 +244,12 @@ static void print_text(const struct view *view, size_t n_limit)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	if (!view->n_steps) {
 		printf("No steps: %s.\n", torsh_step_rule_texts[STEPS_BY_NONE]);
 		return;
 	}
-	print_median(view);
+	print_durations(view);
 	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %8s\n", "step", "time", "data", "forward", "loss",
 	       "backward", "optimizer", "FLOPs", "GFLOP/s", "peak", "pid");
 	n_left = for_each_step(view, n_limit, NULL, print_line);
@@ -207,9 +264,9 @@ int torsh_command_steps(int argc, char **argv)
 	struct view view = {.reading = &reading};
 	size_t n_limit;
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	collect(&view);
 	n_limit = torsh_options_limit(&options, view.n_steps, TEXT_LIMIT);
 	if (options.is_json)

@@ -103,7 +103,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 static int write_csv(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct csv csv = {.trace = trace, .book = torsh_flops_book_create()};
+	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
 	int rc;
 
 	torsh_sink_text(trace->sink,

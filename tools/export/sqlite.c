@@ -380,7 +380,7 @@ static int write_sqlite(struct trace *trace)
 	load_library(&sqlite);
 	unlink(temporary);
 	open_database(&sqlite, temporary);
-	sqlite.book = torsh_flops_book_create();
+	sqlite.book = torsh_flops_book_create(trace->profile);
 	insert_meta(&sqlite);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		insert_process(&sqlite, trace->processes[i]);

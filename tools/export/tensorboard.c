@@ -104,7 +104,7 @@ static void put_step(struct board *board, const struct survey_process *of, const
 	char tag[32];
 
 	put_scalar(board, "step/ms", step->number, step->end_ns, seconds * 1e3);
-	if (seconds > 0)
+	if (seconds > 0 && !board->trace->profile->without_flops)
 		put_scalar(board, "step/GFLOPs_per_second", step->number, step->end_ns,
 			   (double)total->flops_all / 1e9 / seconds);
 	if (of->n_tensors)

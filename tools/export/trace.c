@@ -22,10 +22,50 @@ struct forward_calls {
 	size_t n, n_room;
 };
 
+/* A visitor that is not told of what lies in no step that counts. Memory and values are told all the while. */
+struct restricted {
+	const struct survey *survey;
+	const struct calls_visitor *visitor;
+	void *context;
+};
+
+static void see_begin(void *context, struct call *call)
+{
+	const struct restricted *restricted = context;
+
+	if (restricted->visitor->begin && torsh_survey_has(restricted->survey, call->process, call->start_ns))
+		restricted->visitor->begin(restricted->context, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	const struct restricted *restricted = context;
+
+	if (restricted->visitor->end && torsh_survey_has(restricted->survey, call->process, call->start_ns))
+		restricted->visitor->end(restricted->context, call);
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	const struct restricted *restricted = context;
+
+	if (!restricted->visitor->event ||
+	    (event->event.id == EVENT_MARK && !torsh_survey_has(restricted->survey, process, event->at_ns)))
+		return;
+	restricted->visitor->event(restricted->context, process, event, innermost);
+}
+
 int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context)
 {
+	static const struct calls_visitor own = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct restricted restricted = {.survey = trace->survey, .visitor = visitor, .context = context};
+	bool is_restricted = false;
+
+	for (size_t i = 0; i < trace->survey->n; i++)
+		is_restricted |= trace->survey->items[i].steps.is_restricted;
 	return torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
-				visitor, context, NULL);
+				is_restricted ? &own : visitor, is_restricted ? &restricted : context, NULL);
 }
 
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)

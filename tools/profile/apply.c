@@ -111,6 +111,7 @@ static int apply_session(struct profile *profile, const Torsh__Session *row)
 	profile->writer_pid = row->writer_pid;
 	set_text(&profile->snapshot_of, row->recording);
 	profile->snapshot_ns = row->taken_ns;
+	profile->without_flops = row->without_flops;
 	apply_pauses(profile, row);
 	return 0;
 }
@@ -344,6 +345,12 @@ static void clear_rows(struct profile_rows *rows)
 	rows->n = 0;
 }
 
+/* Of a column that may be left out. */
+static uint32_t number_at(const uint32_t *column, size_t n_column, size_t i)
+{
+	return i < n_column ? column[i] : 0;
+}
+
 static void apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 {
 	struct profile_process *process = find_process(profile, row->process);
@@ -374,8 +381,12 @@ static void apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 			.base_bytes = row->base_bytes[i],
 			.delta_blocks = row->delta_blocks[i],
 			.delta_bytes = row->delta_bytes[i],
-			.operator = i < row->n_in_operator ? row->in_operator[i] : 0,
-			.module = i < row->n_in_module ? row->in_module[i] : 0,
+			.operator = number_at(row->in_operator, row->n_in_operator, i),
+			.module = number_at(row->in_module, row->n_in_module, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			.base_first_step = number_at(row->base_step_of_first, row->n_base_step_of_first, i),
+			.base_last_step = number_at(row->base_step_of_last, row->n_base_step_of_last, i),
 		};
 	}
 }
@@ -451,6 +462,8 @@ static void apply_live(struct profile *profile, const Torsh__Live *row)
 			.usable_bytes = column_at(row->usable_bytes, row->n_usable_bytes, i),
 			.first_ns = column_at(row->first_ns, row->n_first_ns, i),
 			.last_ns = column_at(row->last_ns, row->n_last_ns, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
 			.inherited_blocks = column_at(row->inherited_blocks, row->n_inherited_blocks, i),
 			.inherited_bytes = column_at(row->inherited_bytes, row->n_inherited_bytes, i),
 		};
@@ -634,7 +647,12 @@ static void apply_joint(struct profile *profile, const Torsh__Joint *row)
 
 		if (share)
 			*share = (struct profile_joint_share){
-				.stack = row->stack[i], .blocks = row->blocks[i], .bytes = row->bytes[i]};
+				.stack = row->stack[i],
+				.blocks = row->blocks[i],
+				.bytes = row->bytes[i],
+				.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+				.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			};
 	}
 }
 

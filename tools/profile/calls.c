@@ -7,93 +7,19 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/call_phase.h"
+#include "tools/profile/crossings.h"
+#include "tools/profile/open_calls.h"
 
 #define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
 #define DEPTH_MAX 4096u
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */
 
-const char *const torsh_phase_names[N_PHASES] = {
-#define PHASE(NAME, name) #name,
-	CALL_PHASES
-#undef PHASE
-};
-
-/* ---- calls that don't nest --------------------------------------------------------------------------------------- */
-
-/* Ordinals of one process's calls. */
-struct crossing_list {
-	uint32_t process;
-	uint64_t *ordinals;
-	size_t n, n_room;
-};
-
-struct crossings {
-	struct crossing_list *lists;
-	size_t n, n_room;
-};
-
-struct crossings *torsh_crossings_create(void)
-{
-	return torsh_need(calloc(1, sizeof(struct crossings)));
-}
-
-void torsh_crossings_destroy(struct crossings *crossings)
-{
-	if (!crossings)
-		return;
-	for (size_t i = 0; i < crossings->n; i++)
-		free(crossings->lists[i].ordinals);
-	free(crossings->lists);
-	free(crossings);
-}
-
-static struct crossing_list *find_list(const struct crossings *crossings, uint32_t process)
-{
-	for (size_t i = 0; crossings && i < crossings->n; i++) {
-		if (crossings->lists[i].process == process)
-			return &crossings->lists[i];
-	}
-	return NULL;
-}
-
-static void add_crossing(struct crossings *crossings, const struct call *call)
-{
-	struct crossing_list *list = find_list(crossings, call->process->number);
-
-	if (!list) {
-		crossings->lists = torsh_need_room(crossings->lists, crossings->n, &crossings->n_room, sizeof(*list));
-		list = &crossings->lists[crossings->n++];
-		list->process = call->process->number;
-	}
-	list->ordinals = torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
-	list->ordinals[list->n++] = call->ordinal;
-}
-
-static int compare_ordinals(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void sort_crossings(struct crossings *crossings)
-{
-	for (size_t i = 0; i < crossings->n; i++)
-		qsort(crossings->lists[i].ordinals, crossings->lists[i].n, sizeof(uint64_t), compare_ordinals);
-}
-
 /* ---- the state of a walk ----------------------------------------------------------------------------------------- */
-
-struct thread_state {
-	struct call **calls; /* open ones, outermost first; behind them some to be used again */
-	uint32_t n, n_made;
-	size_t n_room;
-	uint32_t number; /* the framework's; 0: it was not told */
-};
 
 struct process_state {
 	const struct profile_process *process;
-	struct thread_state *threads;
+	struct open_calls *threads;
 	size_t n_threads;
 	void *async; /* tree of open asynchronous calls */
 	uint64_t n_calls, last_ns;
@@ -127,7 +53,7 @@ static struct process_state *find_state(struct walk *walk, const struct profile_
 	return NULL;
 }
 
-static struct thread_state *find_thread(struct process_state *state, uint32_t thread)
+static struct open_calls *find_thread(struct process_state *state, uint32_t thread)
 {
 	if (thread >= THREADS_MAX)
 		return NULL;
@@ -142,37 +68,6 @@ static struct thread_state *find_thread(struct process_state *state, uint32_t th
 	return &state->threads[thread];
 }
 
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), n_end = strlen(end);
-
-	return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
-static uint8_t find_traits(const char *name)
-{
-	uint8_t traits = NAME_SEEN;
-
-	if (begins_with(name, "autograd::engine::evaluate_function"))
-		traits |= NAME_BACKWARD;
-	if (begins_with(name, "Optimizer.step#"))
-		traits |= NAME_OPTIMIZER | NAME_OPTIMIZER_STEP;
-	if (begins_with(name, "Optimizer.zero_grad#"))
-		traits |= NAME_OPTIMIZER;
-	if (begins_with(name, "enumerate(DataLoader)#"))
-		traits |= NAME_DATA;
-	if (begins_with(name, "ProfilerStep#"))
-		traits |= NAME_PROFILER_STEP;
-	if (ends_with(name, "Loss"))
-		traits |= NAME_LOSS;
-	return traits;
-}
-
 static uint8_t traits_of(struct process_state *state, uint32_t label)
 {
 	const char *name = torsh_timeline_label(state->process, label);
@@ -182,7 +77,7 @@ static uint8_t traits_of(struct process_state *state, uint32_t label)
 	if (!state->traits)
 		state->traits = torsh_need(calloc(state->process->n_functions + 1, 1));
 	if (!state->traits[label])
-		state->traits[label] = find_traits(name);
+		state->traits[label] = torsh_name_traits(name);
 	return state->traits[label];
 }
 
@@ -242,40 +137,6 @@ static bool end_async(struct walk *walk, struct process_state *state, enum call_
 
 /* ---- begins ------------------------------------------------------------------------------------------------------ */
 
-/* The call a begin makes at this place of its thread; used again when it was there before. */
-static struct call *make_call(struct thread_state *thread)
-{
-	struct call *call;
-
-	if (thread->n == thread->n_made) {
-		thread->calls = torsh_need_room(thread->calls, thread->n, &thread->n_room, sizeof(*thread->calls));
-		thread->calls[thread->n_made++] = torsh_need(malloc(sizeof(*call)));
-	}
-	call = thread->calls[thread->n];
-	memset(call, 0, sizeof(*call));
-	return call;
-}
-
-/* The innermost of the first n open calls that nests, or NULL. */
-static struct call *innermost_of(const struct thread_state *thread, uint32_t n)
-{
-	while (n && thread->calls[n - 1]->is_async)
-		n--;
-	return n ? thread->calls[n - 1] : NULL;
-}
-
-/* Takes it from its place, which gets another to be used again. Returns the call, the caller's now. */
-static struct call *take_out(struct thread_state *thread, uint32_t i)
-{
-	struct call *call = thread->calls[i];
-
-	memmove(thread->calls + i, thread->calls + i + 1, (thread->n - i - 1) * sizeof(*thread->calls));
-	thread->calls[--thread->n] = torsh_need(malloc(sizeof(*call)));
-	for (; i < thread->n; i++)
-		thread->calls[i]->outer = thread->calls[i]->is_async ? NULL : innermost_of(thread, i);
-	return call;
-}
-
 static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 {
 	const struct crossing_list *known = state->known;
@@ -284,19 +145,6 @@ static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 		return false;
 	state->next_known++;
 	return true;
-}
-
-static enum call_phase phase_of(const struct call *call, const struct call *outer)
-{
-	if (call->traits & NAME_OPTIMIZER)
-		return PHASE_OPTIMIZER;
-	if (call->traits & NAME_DATA)
-		return PHASE_DATA;
-	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
-		return PHASE_BACKWARD;
-	if (outer && outer->phase != PHASE_FORWARD)
-		return outer->phase;
-	return call->is_module && call->traits & NAME_LOSS ? PHASE_LOSS : PHASE_FORWARD;
 }
 
 /* Backward runs without modules: it belongs to that of the forward call with its sequence number. */
@@ -321,12 +169,12 @@ static void find_module(struct process_state *state, struct call *call, const st
 }
 
 /* call has what the event said; it is put around what comes. */
-static void begin_call(struct walk *walk, struct process_state *state, struct thread_state *thread, struct call *call)
+static void begin_call(struct walk *walk, struct process_state *state, struct open_calls *thread, struct call *call)
 {
-	struct call *outer = innermost_of(thread, thread->n);
+	struct call *outer = torsh_open_calls_innermost(thread, thread->n);
 
 	call->traits = traits_of(state, call->name);
-	call->phase = phase_of(call, outer);
+	call->phase = torsh_call_phase(call, outer);
 	find_module(state, call, outer);
 	call->ordinal = state->n_calls++;
 	walk->counts.n_calls++;
@@ -337,13 +185,13 @@ static void begin_call(struct walk *walk, struct process_state *state, struct th
 		call->is_counted = outer && outer->is_counted;
 	} else if (call->kind == CALL_OPERATOR) {
 		/* A range stays: its end looks for it on the thread. */
-		keep_async(walk, state, take_out(thread, thread->n - 1));
+		keep_async(walk, state, torsh_open_calls_take(thread, thread->n - 1));
 	}
 	if (walk->visitor->begin)
 		walk->visitor->begin(walk->context, call);
 }
 
-static bool is_too_deep(struct walk *walk, const struct thread_state *thread)
+static bool is_too_deep(struct walk *walk, const struct open_calls *thread)
 {
 	if (thread && thread->n < DEPTH_MAX)
 		return false;
@@ -351,18 +199,38 @@ static bool is_too_deep(struct walk *walk, const struct thread_state *thread)
 	return true;
 }
 
+/* What every event that begins a call says; *call is zeros. */
+static void fill_call(struct call *call, const struct process_state *state, const struct timeline_event *event,
+		      enum call_kind kind, uint32_t name)
+{
+	call->process = state->process;
+	call->kind = kind;
+	call->name = name;
+	call->sequence = OP_NO_SEQUENCE;
+	call->thread = event->thread;
+	call->stack = event->stack;
+	call->start_ns = event->at_ns;
+}
+
+/* What events that begin a range say, range_push or range_start. */
+#define FILL_RANGE(call, says)                       \
+	(call)->domain = (says)->domain;             \
+	(call)->category = (says)->category;         \
+	(call)->source = (says)->source;             \
+	(call)->color = (says)->color;               \
+	(call)->payload_type = (says)->payload_type; \
+	(call)->payload = (says)->payload
+
 static void begin_operator(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	const struct event_op_begin *begin = &event->event.op_begin;
-	struct thread_state *thread = find_thread(state, event->thread);
+	struct open_calls *thread = find_thread(state, event->thread);
 	struct call *call;
 
 	if (is_too_deep(walk, thread))
 		return;
-	call = make_call(thread);
-	call->process = state->process;
-	call->kind = CALL_OPERATOR;
-	call->name = begin->name;
+	call = torsh_open_calls_add(thread);
+	fill_call(call, state, event, CALL_OPERATOR, begin->name);
 	call->inputs = begin->inputs;
 	call->scope = begin->scope;
 	call->flags = begin->flags;
@@ -370,35 +238,21 @@ static void begin_operator(struct walk *walk, struct process_state *state, const
 	call->forward_thread = begin->scope == OP_BACKWARD ? begin->forward_thread : thread->number;
 	call->overload = begin->overload;
 	call->sequence = begin->sequence;
-	call->thread = event->thread;
-	call->stack = event->stack;
-	call->start_ns = event->at_ns;
 	begin_call(walk, state, thread, call);
 }
 
 static void begin_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	const struct event_range_push *push = &event->event.range_push;
-	struct thread_state *thread = find_thread(state, event->thread);
+	struct open_calls *thread = find_thread(state, event->thread);
 	struct call *call;
 
 	if (is_too_deep(walk, thread))
 		return;
-	call = make_call(thread);
-	call->process = state->process;
-	call->kind = CALL_RANGE;
+	call = torsh_open_calls_add(thread);
+	fill_call(call, state, event, CALL_RANGE, push->name);
+	FILL_RANGE(call, push);
 	call->is_module = push->source == RANGE_BY_MODULE;
-	call->name = push->name;
-	call->domain = push->domain;
-	call->category = push->category;
-	call->source = push->source;
-	call->color = push->color;
-	call->payload_type = push->payload_type;
-	call->payload = push->payload;
-	call->sequence = OP_NO_SEQUENCE;
-	call->thread = event->thread;
-	call->stack = event->stack;
-	call->start_ns = event->at_ns;
 	begin_call(walk, state, thread, call);
 }
 
@@ -408,20 +262,9 @@ static void start_range(struct walk *walk, struct process_state *state, const st
 	const struct event_range_start *start = &event->event.range_start;
 	struct call *call = torsh_need(calloc(1, sizeof(*call)));
 
-	call->process = state->process;
-	call->kind = CALL_RANGE;
-	call->name = start->name;
-	call->domain = start->domain;
-	call->category = start->category;
-	call->source = start->source;
-	call->color = start->color;
-	call->payload_type = start->payload_type;
-	call->payload = start->payload;
+	fill_call(call, state, event, CALL_RANGE, start->name);
+	FILL_RANGE(call, start);
 	call->range = start->range;
-	call->sequence = OP_NO_SEQUENCE;
-	call->thread = event->thread;
-	call->stack = event->stack;
-	call->start_ns = event->at_ns;
 	call->traits = traits_of(state, call->name);
 	call->ordinal = state->n_calls++;
 	walk->counts.n_calls++;
@@ -430,37 +273,21 @@ static void start_range(struct walk *walk, struct process_state *state, const st
 		walk->visitor->begin(walk->context, call);
 }
 
+#undef FILL_RANGE
+
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 static void note_crossing(struct walk *walk, const struct call *call)
 {
 	if (walk->found)
-		add_crossing(walk->found, call);
-}
-
-struct call *torsh_call_outer_operator(const struct call *call)
-{
-	struct call *outer = call->outer;
-
-	while (outer && outer->kind != CALL_OPERATOR)
-		outer = outer->outer;
-	return outer;
-}
-
-static struct call *outer_module(const struct call *call)
-{
-	struct call *outer = call->outer;
-
-	while (outer && !outer->is_module)
-		outer = outer->outer;
-	return outer;
+		torsh_crossings_add(walk->found, call);
 }
 
 /* What a call was, for the one of its kind around it. */
 static void add_to_outer(const struct call *call)
 {
 	struct call *outer = call->kind == CALL_OPERATOR ? torsh_call_outer_operator(call)
-			     : call->is_module		 ? outer_module(call)
+			     : call->is_module		 ? torsh_call_outer_module(call)
 							 : NULL;
 
 	if (!outer)
@@ -475,7 +302,7 @@ static void add_to_outer(const struct call *call)
 }
 
 /* Call i of the thread ends. */
-static void end_call(struct walk *walk, struct thread_state *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
+static void end_call(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
 {
 	struct call *call = thread->calls[i];
 
@@ -484,13 +311,13 @@ static void end_call(struct walk *walk, struct thread_state *thread, uint32_t i,
 	if (i + 1 == thread->n)
 		thread->n--;
 	else
-		free(take_out(thread, i));
+		free(torsh_open_calls_take(thread, i));
 }
 
 /* Call i doesn't nest, as its end shows. */
-static void end_crossing(struct walk *walk, struct thread_state *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
+static void end_crossing(struct walk *walk, struct open_calls *thread, uint32_t i, uint64_t at_ns, uint32_t by_thread)
 {
-	struct call *call = take_out(thread, i);
+	struct call *call = torsh_open_calls_take(thread, i);
 
 	note_crossing(walk, call);
 	call->is_async = true;
@@ -500,7 +327,7 @@ static void end_crossing(struct walk *walk, struct thread_state *thread, uint32_
 }
 
 /* What an operator's own thread leaves open inside of it was begun to outlive it. */
-static void let_go(struct walk *walk, struct process_state *state, struct thread_state *thread, uint32_t i)
+static void let_go(struct walk *walk, struct process_state *state, struct open_calls *thread, uint32_t i)
 {
 	while (++i < thread->n) {
 		struct call *call = thread->calls[i];
@@ -511,12 +338,12 @@ static void let_go(struct walk *walk, struct process_state *state, struct thread
 		call->is_async = true;
 		call->outer = NULL;
 		if (call->kind == CALL_OPERATOR)
-			keep_async(walk, state, take_out(thread, i--));
+			keep_async(walk, state, torsh_open_calls_take(thread, i--));
 	}
 }
 
 /* Call i of the thread ends, by that thread or another one. */
-static void end_somewhere(struct walk *walk, struct process_state *state, struct thread_state *thread, uint32_t i,
+static void end_somewhere(struct walk *walk, struct process_state *state, struct open_calls *thread, uint32_t i,
 			  uint64_t at_ns, uint32_t by_thread)
 {
 	const struct call *call = thread->calls[i];
@@ -525,42 +352,27 @@ static void end_somewhere(struct walk *walk, struct process_state *state, struct
 	if (call->kind == CALL_OPERATOR && is_own)
 		let_go(walk, state, thread, i);
 	/* Ended from elsewhere it is asynchronous even where it happens to be the innermost. */
-	if (call->is_async || (is_own && innermost_of(thread, thread->n) == call))
+	if (call->is_async || (is_own && torsh_open_calls_innermost(thread, thread->n) == call))
 		end_call(walk, thread, i, at_ns, by_thread);
 	else
 		end_crossing(walk, thread, i, at_ns, by_thread);
 }
 
-static bool is_record(const struct call *call, uint32_t record)
-{
-	return call->kind == CALL_OPERATOR && call->record == record;
-}
-
-/* The place of the open operator with that record, or UINT32_MAX. */
-static uint32_t find_record(const struct thread_state *thread, uint32_t record)
-{
-	for (uint32_t i = thread->n; i; i--) {
-		if (is_record(thread->calls[i - 1], record))
-			return i - 1;
-	}
-	return UINT32_MAX;
-}
-
 static void end_operator(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	uint32_t record = event->event.op_end.record, place;
-	struct thread_state *thread = find_thread(state, event->thread);
+	struct open_calls *thread = find_thread(state, event->thread);
 
-	if (thread && thread->n && is_record(thread->calls[thread->n - 1], record)) {
+	if (thread && thread->n && torsh_call_is_record(thread->calls[thread->n - 1], record)) {
 		end_call(walk, thread, thread->n - 1, event->at_ns, event->thread);
 		return;
 	}
-	place = thread ? find_record(thread, record) : UINT32_MAX;
+	place = thread ? torsh_open_calls_find(thread, record) : UINT32_MAX;
 	if (place == UINT32_MAX && end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
 		return;
 	for (size_t i = 0; i < state->n_threads && place == UINT32_MAX; i++) {
 		thread = &state->threads[i];
-		place = find_record(thread, record);
+		place = torsh_open_calls_find(thread, record);
 	}
 	if (place == UINT32_MAX)
 		walk->counts.n_unmatched++;
@@ -571,7 +383,7 @@ static void end_operator(struct walk *walk, struct process_state *state, const s
 static void end_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	const struct event_range_pop *pop = &event->event.range_pop;
-	struct thread_state *thread = find_thread(state, event->thread);
+	struct open_calls *thread = find_thread(state, event->thread);
 
 	for (uint32_t i = thread ? thread->n : 0; i; i--) {
 		const struct call *call = thread->calls[i - 1];
@@ -584,29 +396,37 @@ static void end_range(struct walk *walk, struct process_state *state, const stru
 	walk->counts.n_unmatched++;
 }
 
-static void number_thread(struct process_state *state, const struct timeline_event *event)
+static void number_thread(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
-	struct thread_state *thread = find_thread(state, event->thread);
+	struct open_calls *thread = find_thread(state, event->thread);
 
+	(void)walk;
 	if (thread)
 		thread->number = event->event.op_thread.number;
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-static struct call *innermost_operator(struct process_state *state, uint32_t thread_row)
+static struct call *innermost_on(const struct process_state *state, uint32_t thread)
 {
-	const struct thread_state *thread = thread_row < state->n_threads ? &state->threads[thread_row] : NULL;
+	return thread < state->n_threads ? torsh_open_calls_operator(&state->threads[thread]) : NULL;
+}
 
-	for (uint32_t i = thread ? thread->n : 0; i; i--) {
-		if (thread->calls[i - 1]->kind == CALL_OPERATOR)
-			return thread->calls[i - 1];
-	}
-	return NULL;
+static void end_started_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+{
+	walk->counts.n_unmatched +=
+		!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 }
 
 static int take_event(void *context, const struct profile_process *process, const struct timeline_event *event)
 {
+	typedef void taker(struct walk *walk, struct process_state *state, const struct timeline_event *event);
+	static taker *const takers[EVENT_ID_END] = {
+		[EVENT_OP_BEGIN] = begin_operator, [EVENT_OP_END] = end_operator,
+		[EVENT_RANGE_PUSH] = begin_range,  [EVENT_RANGE_POP] = end_range,
+		[EVENT_RANGE_START] = start_range, [EVENT_RANGE_END] = end_started_range,
+		[EVENT_OP_THREAD] = number_thread,
+	};
 	struct walk *walk = context;
 	struct process_state *state = find_state(walk, process);
 
@@ -615,41 +435,18 @@ static int take_event(void *context, const struct profile_process *process, cons
 	walk->counts.n_events++;
 	if (event->at_ns > state->last_ns)
 		state->last_ns = event->at_ns;
-	switch (event->event.id) {
-	case EVENT_OP_BEGIN:
-		begin_operator(walk, state, event);
-		return 0;
-	case EVENT_OP_END:
-		end_operator(walk, state, event);
-		return 0;
-	case EVENT_RANGE_PUSH:
-		begin_range(walk, state, event);
-		return 0;
-	case EVENT_RANGE_POP:
-		end_range(walk, state, event);
-		return 0;
-	case EVENT_RANGE_START:
-		start_range(walk, state, event);
-		return 0;
-	case EVENT_RANGE_END:
-		walk->counts.n_unmatched +=
-			!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
-		return 0;
-	case EVENT_OP_THREAD:
-		number_thread(state, event);
-		return 0;
-	default:
-		if (walk->visitor->event)
-			walk->visitor->event(walk->context, process, event, innermost_operator(state, event->thread));
-		return 0;
-	}
+	if (takers[event->event.id])
+		takers[event->event.id](walk, state, event);
+	else if (walk->visitor->event)
+		walk->visitor->event(walk->context, process, event, innermost_on(state, event->thread));
+	return 0;
 }
 
 /* End what is open, the innermost first, and let go of everything. */
 static void close_state(struct walk *walk, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_threads; i++) {
-		struct thread_state *thread = &state->threads[i];
+		struct open_calls *thread = &state->threads[i];
 
 		while (thread->n) {
 			struct call *call = thread->calls[thread->n - 1];
@@ -683,28 +480,15 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 	walk.states = torsh_need_items(NULL, 0, n_processes, sizeof(*walk.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		walk.states[i].process = processes[i];
-		walk.states[i].known = find_list(known, processes[i]->number);
+		walk.states[i].known = torsh_crossings_of(known, processes[i]->number);
 	}
 	rc = torsh_timeline_walk(profile, take_event, &walk);
 	for (size_t i = 0; i < n_processes; i++)
 		close_state(&walk, &walk.states[i]);
 	free(walk.states);
 	if (found)
-		sort_crossings(found);
+		torsh_crossings_sort(found);
 	if (counts)
 		*counts = walk.counts;
 	return rc;
-}
-
-size_t torsh_call_slot(const struct call *call, size_t n_slots)
-{
-	/* Threads count from 0 alike: each has another part of the table. */
-	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) & (n_slots - 1);
-}
-
-const char *torsh_call_name(const struct call *call)
-{
-	const char *name = torsh_timeline_label(call->process, call->name);
-
-	return name && *name ? name : "?";
 }

@@ -116,6 +116,8 @@ struct call *torsh_call_outer_operator(const struct call *call);
 
 /* Where a call with a sequence number belongs in a table by that and its thread; n_slots is a power of two. */
 size_t torsh_call_slot(const struct call *call, size_t n_slots);
+/* The nearest module around it, or NULL. */
+struct call *torsh_call_outer_module(const struct call *call);
 
 /* A call's name, never NULL. */
 const char *torsh_call_name(const struct call *call);

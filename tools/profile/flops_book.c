@@ -14,6 +14,7 @@ struct process_pairs {
 };
 
 struct flops_book {
+	bool is_off;
 	struct process_pairs *pairs;
 	size_t n_pairs, pairs_room;
 	struct flops *worth;
@@ -21,9 +22,12 @@ struct flops_book {
 	struct inputs inputs;
 };
 
-struct flops_book *torsh_flops_book_create(void)
+struct flops_book *torsh_flops_book_create(const struct profile *profile)
 {
-	return torsh_need(calloc(1, sizeof(struct flops_book)));
+	struct flops_book *book = torsh_need(calloc(1, sizeof(*book)));
+
+	book->is_off = profile->without_flops;
+	return book;
 }
 
 void torsh_flops_book_destroy(struct flops_book *book)
@@ -84,7 +88,7 @@ void torsh_flops_book_begin(struct flops_book *book, struct call *call)
 {
 	struct flops flops;
 
-	if (call->is_counted || call->scope == OP_USER)
+	if (book->is_off || call->is_counted || call->scope == OP_USER)
 		return;
 	flops = find_worth(book, call);
 	if (flops.status != FLOPS_COUNTED || flops.place != FLOPS_HERE)
@@ -98,6 +102,8 @@ struct flops torsh_flops_book_end(struct flops_book *book, struct call *call)
 	const struct call *outer = torsh_call_outer_operator(call);
 	struct flops flops = {.status = FLOPS_NONE};
 
+	if (book->is_off)
+		return (struct flops){.status = FLOPS_NO_FORMULA};
 	if (call->scope == OP_USER || (outer && outer->is_counted))
 		return flops;
 	flops = find_worth(book, call);

@@ -67,6 +67,8 @@ static void collect_live(struct holders *holders, const struct profile_process *
 					    .first_ns = live[i].first_ns,
 					    .last_ns = live[i].last_ns,
 					    .has_times = true,
+					    .first_step = live[i].first_step,
+					    .last_step = live[i].last_step,
 				    });
 	}
 }
@@ -82,6 +84,8 @@ static void collect_shares(struct holders *holders, const struct profile_process
 		torsh_holders_add(holders, &(struct holder){
 					    .process = process,
 					    .stack = total[i].stack,
+					    .first_step = is_moved ? total[i].first_step : total[i].base_first_step,
+					    .last_step = is_moved ? total[i].last_step : total[i].base_last_step,
 					    .blocks = share(total[i].base_blocks, is_moved ? total[i].delta_blocks : 0),
 					    .bytes = share(total[i].base_bytes, is_moved ? total[i].delta_bytes : 0),
 				    });
@@ -98,6 +102,8 @@ static void collect_joint(struct holders *holders, const struct profile_process 
 					    .stack = share[i].stack,
 					    .blocks = share[i].blocks,
 					    .bytes = share[i].bytes,
+					    .first_step = share[i].first_step,
+					    .last_step = share[i].last_step,
 				    });
 	}
 }
@@ -173,6 +179,10 @@ static void merge_into(struct holder *to, const struct holder *from)
 		to->module = PROFILE_SEVERAL;
 	to->usable_is_known = to->usable_is_known && from->usable_is_known;
 	to->has_times = to->has_times && from->has_times;
+	if (from->first_step < to->first_step)
+		to->first_step = from->first_step;
+	if (from->last_step > to->last_step)
+		to->last_step = from->last_step;
 	if (from->first_ns < to->first_ns)
 		to->first_ns = from->first_ns;
 	if (from->last_ns > to->last_ns)

@@ -31,6 +31,8 @@ struct holder {
 	bool is_arena; /* CPython's: torsh_holders_mark_arenas */
 	bool is_of_tensors; /* some of the blocks were a framework's tensors; known of what grows only */
 	uint32_t operator, module; /* labels: in what they were allocated; 0: in none or not known, PROFILE_SEVERAL */
+	/* Steps in which the first and the last of them were allocated: numbers and 1; 0: in none, or not known. */
+	uint32_t first_step, last_step;
 	const struct frame **frames; /* set by torsh_holders_name */
 	size_t n_frames;
 };

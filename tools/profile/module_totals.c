@@ -9,6 +9,7 @@
 
 struct adder {
 	struct module_totals *totals;
+	const struct survey *survey;
 	struct flops_book *book;
 	struct {
 		const struct profile_process *process;
@@ -74,10 +75,13 @@ static void see_end(void *context, struct call *call)
 {
 	struct adder *adder = context;
 	uint64_t duration_ns = call->end_ns - call->start_ns;
-	struct flops own;
+	struct flops own = {0};
 
-	if (call->kind == CALL_OPERATOR) {
+	if (call->kind == CALL_OPERATOR)
 		own = torsh_flops_book_end(adder->book, call);
+	if (!torsh_survey_has(adder->survey, call->process, call->start_ns))
+		return;
+	if (call->kind == CALL_OPERATOR) {
 		add_operator(adder, call, &own);
 	} else if (call->is_module) {
 		struct module_total *total = total_of(adder, call->process, call->name);
@@ -126,7 +130,7 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct prof
 				 const struct survey *survey)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct adder adder = {.totals = totals, .book = torsh_flops_book_create()};
+	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create(profile)};
 	int rc;
 
 	*totals = (struct module_totals){0};

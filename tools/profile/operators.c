@@ -195,11 +195,11 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 	operators->unknown[item].calls++;
 }
 
-static bool is_wanted(const struct collector *collector, const struct call *call)
+static bool is_wanted(struct collector *collector, const struct call *call)
 {
 	const struct profile_process *process = call->process;
 
-	if (call->kind != CALL_OPERATOR)
+	if (!torsh_steps_have(find_keys(collector, process)->steps, call->start_ns))
 		return false;
 	return !collector->wish->has_thread ||
 	       (call->thread < process->n_threads && process->threads[call->thread].tid == collector->wish->tid);
@@ -266,7 +266,7 @@ static void see_end(void *context, struct call *call)
 	if (!is_wanted(collector, call))
 		return;
 	keys = find_keys(collector, call->process);
-	if (own.status == FLOPS_NO_FORMULA) {
+	if (own.status == FLOPS_NO_FORMULA && collector->operators->has_flops) {
 		count_unknown(collector, keys, call);
 		collector->operators->calls_without_inputs += !call->inputs;
 	}
@@ -300,8 +300,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
 	int rc;
 
-	*operators = (struct operators){.group = wish->group};
-	collector.book = torsh_flops_book_create();
+	*operators = (struct operators){.group = wish->group, .has_flops = !profile->without_flops};
+	collector.book = torsh_flops_book_create(profile);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {
 		collector.keys[i].process = processes[i];

@@ -61,6 +61,7 @@ struct operators {
 	struct operator_unknown *unknown;
 	size_t n_unknown, unknown_room;
 	uint64_t calls, self_cpu_ns; /* of all */
+	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
 	struct process_groups groups; /* that inputs name */
 	uint64_t calls_without_inputs; /* whose FLOPs can't be known */
@@ -80,11 +81,12 @@ void torsh_operators_free(struct operators *operators);
 
 /*
  * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called with every operator
- * before anything else is done with it; they fill call->flops, flops_all, is_counted and has_counted.
+ * before anything else is done with it; they fill call->flops, flops_all, is_counted and has_counted. Of a recording
+ * without FLOPs there are no formulas.
  */
 struct flops_book;
 
-struct flops_book *torsh_flops_book_create(void);
+struct flops_book *torsh_flops_book_create(const struct profile *profile);
 void torsh_flops_book_destroy(struct flops_book *book);
 void torsh_flops_book_begin(struct flops_book *book, struct call *call);
 /* Returns what the operator itself was worth, or that nobody knows. */

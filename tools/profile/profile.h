@@ -54,6 +54,7 @@ struct profile_total {
 	uint64_t base_blocks, base_bytes;
 	int64_t delta_blocks, delta_bytes;
 	uint32_t operator, module; /* labels; 0: none, PROFILE_SEVERAL */
+	uint32_t first_step, last_step, base_first_step, base_last_step; /* numbers and 1; 0: in none */
 };
 
 /* Blocks of one stack that were live when the last Live was written. */
@@ -61,6 +62,7 @@ struct profile_live {
 	uint32_t stack;
 	uint64_t blocks, bytes, usable_bytes;
 	uint64_t first_ns, last_ns;
+	uint32_t first_step, last_step; /* the same */
 	uint64_t inherited_blocks, inherited_bytes;
 };
 
@@ -127,6 +129,7 @@ struct profile_joint {
 struct profile_joint_share {
 	uint32_t stack;
 	uint64_t blocks, bytes;
+	uint32_t first_step, last_step; /* the same */
 };
 
 struct profile_vm {
@@ -213,6 +216,7 @@ struct profile {
 	uint32_t writer_pid;
 	struct profile_pause *pauses;
 	size_t n_pauses;
+	bool without_flops; /* none are wanted in its reports */
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
 

@@ -128,8 +128,7 @@ struct walk {
 	struct regions *regions;
 	const struct profile_process *process;
 	const struct timeline_event *event;
-	struct profile_process *const *processes;
-	size_t n_processes;
+	const struct survey *survey;
 };
 
 static size_t make_region(struct walk *walk, const struct said *said)
@@ -201,10 +200,13 @@ static struct open_stack *stack_of(struct walk *walk, uint32_t source, uint32_t 
 	return &tables->stacks[entry->value];
 }
 
-static void add_call(struct region *region, uint64_t begin_ns, uint64_t end_ns)
+static void add_call(const struct walk *walk, size_t number, uint64_t begin_ns, uint64_t end_ns)
 {
+	struct region *region = &walk->regions->items[number];
 	uint64_t ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
 
+	if (!torsh_survey_has(walk->survey, walk->process, begin_ns))
+		return;
 	region->min_ns = region->n && region->min_ns < ns ? region->min_ns : ns;
 	region->max_ns = region->max_ns > ns ? region->max_ns : ns;
 	region->total_ns += ns;
@@ -232,8 +234,7 @@ static void pop(struct walk *walk)
 		return;
 	}
 	stack->n--;
-	add_call(&walk->regions->items[stack->ranges[stack->n].region], stack->ranges[stack->n].at_ns,
-		 walk->event->at_ns);
+	add_call(walk, stack->ranges[stack->n].region, stack->ranges[stack->n].at_ns, walk->event->at_ns);
 }
 
 static void start(struct walk *walk)
@@ -259,18 +260,17 @@ static void end(struct walk *walk)
 		walk->regions->n_unpaired_ends += !walk->regions->has_source;
 		return;
 	}
-	add_call(&walk->regions->items[entry->value], entry->at_ns, walk->event->at_ns);
+	add_call(walk, entry->value, entry->at_ns, walk->event->at_ns);
 	map_remove(started, entry);
 }
 
 static void mark(struct walk *walk)
 {
 	const struct event_mark *mark = &walk->event->event.mark;
-	struct said said = {REGION_MARK, mark->name, mark->domain, mark->category, mark->source};
+	const struct said said = {REGION_MARK, mark->name, mark->domain, mark->category, mark->source};
 
-	size_t region = find_region(walk, &said);
-
-	walk->regions->items[region].n++;
+	if (torsh_survey_has(walk->survey, walk->process, walk->event->at_ns))
+		walk->regions->items[find_region(walk, &said)].n++;
 }
 
 static double number_of(const struct event_value *value)
@@ -340,12 +340,10 @@ static bool source_of(const struct event *event, uint32_t *source)
 static bool is_wanted(const struct walk *walk)
 {
 	uint32_t source;
-	bool is_of_process = false;
 
-	for (size_t i = 0; i < walk->n_processes && !is_of_process; i++)
-		is_of_process = walk->processes[i] == walk->process;
-	return is_of_process && (!walk->regions->has_source || !source_of(&walk->event->event, &source) ||
-				 source == walk->regions->source);
+	return torsh_survey_of(walk->survey, walk->process) &&
+	       (!walk->regions->has_source || !source_of(&walk->event->event, &source) ||
+		source == walk->regions->source);
 }
 
 static int visit(void *context, const struct profile_process *process, const struct timeline_event *event)
@@ -388,42 +386,56 @@ static int visit(void *context, const struct profile_process *process, const str
 }
 
 /* What nobody ended is taken as ended where its process did, or where that was seen last. */
-static void close_range(struct regions *regions, const struct profile_process *process, size_t region,
-			uint64_t begin_ns)
+static void close_range(struct walk *walk, const struct profile_process *process, size_t region, uint64_t begin_ns)
 {
+	struct regions *regions = walk->regions;
 	const struct map_entry *last = map_find(&regions->tables->last_ns, mix(process->number, 0));
+	uint64_t n = regions->items[region].n;
 
-	add_call(&regions->items[region], begin_ns, process->end_ns ? process->end_ns : last ? last->at_ns : begin_ns);
-	regions->items[region].n_left_open++;
+	walk->process = process;
+	add_call(walk, region, begin_ns, process->end_ns ? process->end_ns : last ? last->at_ns : begin_ns);
+	regions->items[region].n_left_open += regions->items[region].n - n;
 }
 
-static void close_ranges(struct regions *regions)
+static void close_ranges(struct walk *walk)
 {
-	const struct region_tables *tables = regions->tables;
+	const struct region_tables *tables = walk->regions->tables;
 
 	for (size_t i = 0; i < tables->n_stacks; i++) {
 		const struct open_stack *stack = &tables->stacks[i];
 
 		for (size_t k = 0; k < stack->n; k++)
-			close_range(regions, stack->process, stack->ranges[k].region, stack->ranges[k].at_ns);
+			close_range(walk, stack->process, stack->ranges[k].region, stack->ranges[k].at_ns);
 	}
 	for (size_t i = 0; i < tables->started.n_slots; i++) {
 		const struct map_entry *entry = &tables->started.entries[i];
 
 		if (entry->key)
-			close_range(regions, entry->process, entry->value, entry->at_ns);
+			close_range(walk, entry->process, entry->value, entry->at_ns);
 	}
 }
 
-int torsh_regions_find(struct regions *regions, const struct profile *profile, struct profile_process *const *processes,
-		       size_t n_processes)
+/* Those of which all was left out. */
+static void drop_empty(struct regions *regions)
 {
-	struct walk walk = {.regions = regions, .processes = processes, .n_processes = n_processes};
+	size_t n = 0;
+
+	for (size_t i = 0; i < regions->n; i++) {
+		if (regions->items[i].n)
+			regions->items[n++] = regions->items[i];
+	}
+	regions->n = n;
+}
+
+int torsh_regions_find(struct regions *regions, const struct profile *profile, const struct survey *survey)
+{
+	struct walk walk = {.regions = regions, .survey = survey};
 	int rc;
 
 	regions->tables = torsh_need_items(NULL, 0, 1, sizeof(*regions->tables));
 	rc = torsh_timeline_walk(profile, visit, &walk);
-	close_ranges(regions);
+	close_ranges(&walk);
+	drop_empty(regions);
 	return rc;
 }
 

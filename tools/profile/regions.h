@@ -2,12 +2,12 @@
 /*
  * What a program said by itself, summed: how often and how long it was in its ranges, how often it marked what, what its
  * values were. Of the same name, domain, category and source there is one entry, of all processes and threads that were
- * asked for.
+ * asked for. Ranges and marks count that began in steps which the survey has, values all.
  */
 #ifndef TORSH_PROFILE_REGIONS_H
 #define TORSH_PROFILE_REGIONS_H
 
-#include "tools/profile/timeline.h"
+#include "tools/profile/survey.h"
 #include "tools/symbols/intern.h"
 
 enum region_kind { REGION_RANGE, REGION_MARK, REGION_SCALAR, REGION_COUNTER, REGION_SAMPLE, N_REGION_KINDS };
@@ -39,9 +39,8 @@ struct regions {
 	struct region_tables *tables;
 };
 
-/* Sums the timelines of these processes. Returns 0 or -errno. */
-int torsh_regions_find(struct regions *regions, const struct profile *profile, struct profile_process *const *processes,
-		       size_t n_processes);
+/* Sums the timelines of the survey's processes. Returns 0 or -errno. */
+int torsh_regions_find(struct regions *regions, const struct profile *profile, const struct survey *survey);
 void torsh_regions_free(struct regions *regions);
 
 /* The name that the program gave a thread, NULL where it gave none: the kernel's then. */

@@ -98,7 +98,7 @@ struct step_total *torsh_step_totals(const struct profile *profile, struct profi
 				     const struct survey *survey)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct adder adder = {.steps = &torsh_survey_of(survey, process)->steps, .book = torsh_flops_book_create()};
+	struct adder adder = {.steps = &torsh_survey_of(survey, process)->steps, .book = torsh_flops_book_create(profile)};
 	int rc;
 
 	adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));

@@ -27,6 +27,7 @@ const char *const torsh_step_rule_texts[N_STEP_RULES] = {
 /* A moment that may bound steps, or the span of something. */
 struct moment {
 	uint64_t start_ns, end_ns, number;
+	uint64_t step; /* as the schedule counts */
 	uint32_t name;
 };
 
@@ -49,6 +50,9 @@ struct sequence {
 
 struct step_finder {
 	struct moments user, profiler, optimizer, data, backward;
+	struct moments scheduled; /* steps as the schedule counted them */
+	uint32_t told_by; /* enum step_teller of these */
+	struct schedule schedule;
 	bool has_start, has_module_start, is_backward;
 	uint64_t start_ns, module_start_ns; /* of the first operator; of the first module or batch */
 	struct sequence sequences[SEQUENCE_THREADS];
@@ -67,6 +71,7 @@ void torsh_step_finder_destroy(struct step_finder *finder)
 	free(finder->optimizer.items);
 	free(finder->data.items);
 	free(finder->backward.items);
+	free(finder->scheduled.items);
 	for (size_t i = 0; i < finder->n_sequences; i++)
 		free(finder->sequences[i].places);
 	free(finder);
@@ -132,14 +137,47 @@ void torsh_step_finder_end(struct step_finder *finder, const struct call *call)
 		add_moment(&finder->optimizer, moment);
 }
 
+static void add_user(struct step_finder *finder, uint64_t at_ns, uint64_t number)
+{
+	struct moment moment = {.start_ns = at_ns, .number = number == UINT64_MAX ? finder->user.n : number};
+
+	add_moment(&finder->user, moment);
+}
+
+/* A better way to tell steps begins anew, as in agent/schedule.c. */
+static void add_scheduled(struct step_finder *finder, uint64_t at_ns, const struct event_schedule_step *step)
+{
+	struct moment moment = {.start_ns = at_ns, .number = step->number, .step = step->step};
+
+	if (step->told_by < finder->told_by)
+		return;
+	if (step->told_by > finder->told_by)
+		finder->scheduled.n = 0;
+	finder->told_by = step->told_by;
+	add_moment(&finder->scheduled, moment);
+}
+
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event)
 {
-	struct moment moment = {.start_ns = event->at_ns};
+	const struct event_schedule *schedule = &event->event.schedule;
 
-	if (event->event.id != EVENT_STEP)
-		return;
-	moment.number = event->event.step.number == UINT64_MAX ? finder->user.n : event->event.step.number;
-	add_moment(&finder->user, moment);
+	switch (event->event.id) {
+	case EVENT_STEP:
+		add_user(finder, event->at_ns, event->event.step.number);
+		break;
+	case EVENT_SCHEDULE:
+		finder->schedule = (struct schedule){
+			.skip = schedule->skip,
+			.wait = schedule->wait,
+			.warmup = schedule->warmup,
+			.active = schedule->active,
+			.repeat = schedule->repeat,
+		};
+		break;
+	case EVENT_SCHEDULE_STEP:
+		add_scheduled(finder, event->at_ns, &event->event.schedule_step);
+		break;
+	}
 }
 
 static void add_step(struct steps *steps, uint64_t number, uint64_t start_ns, uint64_t end_ns)
@@ -201,6 +239,61 @@ static void step_by_optimizer(const struct step_finder *finder, struct steps *st
 		if (moments->items[i].end_ns > start_ns)
 			add_step(steps, steps->n, start_ns, moments->items[i].end_ns);
 		start_ns = moments->items[i].end_ns;
+	}
+}
+
+/* ---- steps that a schedule counted -------------------------------------------------------------------------------- */
+
+static void add_scheduled_step(struct steps *steps, const struct moment *moment, uint64_t end_ns)
+{
+	steps->n_all++;
+	if (torsh_schedule_action(&steps->schedule, moment->step) == SCHEDULE_ACTIVE)
+		add_step(steps, moment->number, moment->start_ns, end_ns);
+}
+
+/* The last one ends with its scope, where that was recorded. */
+static uint64_t end_of_profiler(const struct step_finder *finder, uint64_t number, uint64_t last_ns)
+{
+	const struct moments *moments = &finder->profiler;
+	const struct moment *last = moments->n ? &moments->items[moments->n - 1] : NULL;
+
+	return last && last->number == number ? last->end_ns : last_ns;
+}
+
+/*
+ * What comes before the first call of an optimizer is a step too; what comes behind the last one is none. The marks of
+ * the others begin steps.
+ */
+static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns, struct steps *steps)
+{
+	static const enum step_rule rules[] = {
+		[STEP_BY_NOBODY] = STEPS_BY_NONE,
+		[STEP_BY_OPTIMIZER] = STEPS_BY_OPTIMIZER,
+		[STEP_BY_PROFILER] = STEPS_BY_PROFILER,
+		[STEP_BY_MARK] = STEPS_BY_USER,
+	};
+	const struct moments *moments = &finder->scheduled;
+	bool is_optimizer = finder->told_by == STEP_BY_OPTIMIZER;
+	size_t n = moments->n - is_optimizer;
+
+	steps->rule = finder->told_by <= STEP_BY_MARK ? rules[finder->told_by] : STEPS_BY_NONE;
+	steps->is_scheduled = steps->is_restricted = true;
+	if (is_optimizer && (finder->has_module_start || finder->has_start)) {
+		struct moment first = {.start_ns =
+					       finder->has_module_start ? finder->module_start_ns : finder->start_ns};
+
+		if (first.start_ns < moments->items[0].start_ns)
+			add_scheduled_step(steps, &first, moments->items[0].start_ns);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct moment *moment = &moments->items[i];
+		uint64_t end_ns = last_ns;
+
+		if (i + 1 < moments->n)
+			end_ns = moment[1].start_ns;
+		else if (finder->told_by == STEP_BY_PROFILER)
+			end_ns = end_of_profiler(finder, moment->number, last_ns);
+		add_scheduled_step(steps, moment, end_ns);
 	}
 }
 
@@ -266,7 +359,11 @@ static void step_by_period(const struct step_finder *finder, uint64_t last_ns, s
 
 void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, struct steps *steps)
 {
-	*steps = (struct steps){0};
+	*steps = (struct steps){.schedule = finder->schedule};
+	if (finder->schedule.active && finder->scheduled.n) {
+		step_by_schedule(finder, last_ns, steps);
+		return;
+	}
 	if (finder->user.n) {
 		steps->rule = STEPS_BY_USER;
 		step_between(steps, &finder->user, true, last_ns);
@@ -288,6 +385,24 @@ void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, stru
 		step_by_period(finder, last_ns, steps);
 		steps->rule = steps->n ? STEPS_BY_PERIOD : STEPS_BY_NONE;
 	}
+	steps->n_all = steps->n;
+}
+
+void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice)
+{
+	size_t n = 0, n_passed = 0;
+
+	if (!choice->is_some)
+		return;
+	for (size_t i = 0; i < steps->n; i++) {
+		const struct step *step = &steps->items[i];
+
+		if (step->number < choice->first || step->number > choice->last || n_passed++ < choice->n_skipped)
+			continue;
+		steps->items[n++] = *step;
+	}
+	steps->n = n;
+	steps->is_restricted = true;
 }
 
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns)

@@ -6,6 +6,7 @@
 #ifndef TORSH_PROFILE_STEPS_H
 #define TORSH_PROFILE_STEPS_H
 
+#include "agent/wire/schedule.h"
 #include "tools/profile/calls.h"
 
 /* RULE(NAME, name, what it is), the best first */
@@ -32,16 +33,36 @@ struct step {
 	uint64_t number, start_ns, end_ns;
 };
 
+/* Those that reports are about: not what a schedule left out, nor what was not asked for. */
 struct steps {
 	enum step_rule rule;
 	struct step *items; /* in the order of time; they don't overlap */
 	size_t n, n_room;
+	size_t n_all; /* with those left out */
+	bool is_restricted; /* what is in no step is left out too */
+	struct schedule schedule; /* by which operators were recorded; active 0: by none */
+	bool is_scheduled; /* there is one, and something told the process's steps: without that all is recorded */
 };
+
+/* Which steps are asked for: these numbers, and of the steps with them not the first ones. */
+struct steps_choice {
+	bool is_some; /* false: all */
+	uint64_t first, last, n_skipped;
+};
+
+/* Leave out what was not asked for, and what is in no step. */
+void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice);
 
 #define STEP_NONE SIZE_MAX
 
 /* The step in which something happened, by its place in items, or STEP_NONE. */
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
+
+/* Is what happened then reported? */
+static inline bool torsh_steps_have(const struct steps *steps, uint64_t at_ns)
+{
+	return !steps->is_restricted || torsh_steps_at(steps, at_ns) != STEP_NONE;
+}
 
 void torsh_steps_free(struct steps *steps);
 

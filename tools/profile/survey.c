@@ -80,6 +80,22 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	}
 }
 
+size_t torsh_survey_choose(struct survey *survey, const struct steps_choice *choice)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < survey->n; i++) {
+		torsh_steps_choose(&survey->items[i].steps, choice);
+		n += survey->items[i].steps.n;
+	}
+	return n;
+}
+
+bool torsh_survey_has(const struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+{
+	return torsh_steps_have(&torsh_survey_of(survey, process)->steps, at_ns);
+}
+
 void torsh_survey_free(struct survey *survey)
 {
 	for (size_t i = 0; i < survey->n; i++)

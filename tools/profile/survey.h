@@ -30,6 +30,12 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 		       size_t n_processes);
 void torsh_survey_free(struct survey *survey);
 
+/* Leave out of all that is asked of the survey's steps what was not chosen. Returns how many steps are left. */
+size_t torsh_survey_choose(struct survey *survey, const struct steps_choice *choice);
+
+/* Is a call reported, by the steps that were chosen or recorded? */
+bool torsh_survey_has(const struct survey *survey, const struct profile_process *process, uint64_t at_ns);
+
 /* What was found of a process, or NULL. */
 const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process);
 

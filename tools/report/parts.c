@@ -58,6 +58,11 @@ cJSON *torsh_parts_recorded_stack(const struct profile_process *process, uint32_
 	return list;
 }
 
+static cJSON *make_step(uint32_t step)
+{
+	return step ? torsh_json_u64(step - 1) : torsh_json_text(NULL);
+}
+
 cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 {
 	cJSON *object = torsh_json_object();
@@ -68,6 +73,8 @@ cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 		torsh_json_set(object, "pid", torsh_json_u64(holder->process->pid));
 	torsh_json_set(object, "operator", torsh_json_text(torsh_holder_operator(holder)));
 	torsh_json_set(object, "module", torsh_json_text(torsh_holder_module(holder)));
+	torsh_json_set(object, "first_step", make_step(holder->first_step));
+	torsh_json_set(object, "last_step", make_step(holder->last_step));
 	torsh_json_set(object, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
 	return object;
 }

@@ -112,6 +112,14 @@ void torsh_text_scope(FILE *out, const struct holder *holder)
 		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
 			module ? module : "");
 	print_python_line(out, holder);
+	if (!holder->last_step)
+		return;
+	if (!holder->first_step)
+		fprintf(out, "     up to step %" PRIu32 "\n", holder->last_step - 1);
+	else if (holder->first_step == holder->last_step)
+		fprintf(out, "     in step %" PRIu32 "\n", holder->last_step - 1);
+	else
+		fprintf(out, "     in steps %" PRIu32 " to %" PRIu32 "\n", holder->first_step - 1, holder->last_step - 1);
 }
 
 void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,

@@ -21,10 +21,13 @@ struct axis {
 	uint32_t peak_number; /* how often the record was broken; 0: never above 0 */
 };
 
+/* Steps (see step_marks.h): of the block that came when there was none, and of the latest one. */
 struct share {
 	uint64_t bytes, n; /* now */
 	uint64_t base_bytes, base_n; /* at peak number `seen` */
 	uint32_t seen;
+	uint32_t first_step, last_step;
+	uint32_t base_first_step, base_last_step;
 };
 
 static inline void torsh_axis_note_peak(struct axis *axis)
@@ -45,13 +48,21 @@ static inline void torsh_axis_change(struct axis *axis, uint64_t stamp, int64_t 
 	axis->last_stamp = stamp;
 }
 
-/* One share of the change that torsh_axis_change was told of. */
-static inline void torsh_share_change(struct share *share, const struct axis *axis, int64_t n, int64_t bytes)
+/* One share of the change that torsh_axis_change was told of, in a step. */
+static inline void torsh_share_change(struct share *share, const struct axis *axis, uint32_t step, int64_t n,
+				      int64_t bytes)
 {
 	if (share->seen != axis->peak_number) {
 		share->seen = axis->peak_number;
 		share->base_bytes = share->bytes;
 		share->base_n = share->n;
+		share->base_first_step = share->first_step;
+		share->base_last_step = share->last_step;
+	}
+	if (n > 0) {
+		if (!share->n)
+			share->first_step = step;
+		share->last_step = step;
 	}
 	share->bytes += (uint64_t)bytes;
 	share->n += (uint64_t)n;
@@ -68,6 +79,16 @@ static inline void torsh_axis_settle(struct axis *axis)
 static inline uint64_t torsh_share_peak_bytes(const struct share *share, const struct axis *axis)
 {
 	return share->seen == axis->peak_number ? share->base_bytes : share->bytes;
+}
+
+static inline uint32_t torsh_share_peak_first_step(const struct share *share, const struct axis *axis)
+{
+	return share->seen == axis->peak_number ? share->base_first_step : share->first_step;
+}
+
+static inline uint32_t torsh_share_peak_last_step(const struct share *share, const struct axis *axis)
+{
+	return share->seen == axis->peak_number ? share->base_last_step : share->last_step;
 }
 
 static inline uint64_t torsh_share_peak_n(const struct share *share, const struct axis *axis)

@@ -291,6 +291,7 @@ static void write_session(const struct drain *drain)
 	struct rows_session session = {
 		.start_realtime_ns = drain->session_realtime_ns,
 		.is_full = drain->options.is_full,
+		.without_flops = drain->options.without_flops,
 	};
 
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
@@ -545,6 +546,7 @@ static struct rows_session session_of_snapshot(const struct drain *drain, uint64
 	return (struct rows_session){
 		.start_realtime_ns = drain->session_realtime_ns,
 		.is_full = drain->options.is_full,
+		.without_flops = drain->options.without_flops,
 		.recording = drain->options.recording_path,
 		.taken_ns = taken_ns,
 	};

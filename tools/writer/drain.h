@@ -19,6 +19,7 @@ struct drain_options {
 	const char *recording_path; /* said to who asks */
 	struct recording_limits limits;
 	int is_full; /* keep every event */
+	int without_flops; /* reports of the recording compute none */
 	int done_fd; /* an eventfd: written to whenever there is something for the control thread to take or to know */
 	int answer_fd; /* the same whenever a job is answered */
 };

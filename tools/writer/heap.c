@@ -55,7 +55,7 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 {
 	struct heap_site *site = &heap->sites[number];
 
-	torsh_share_change(&site->live, &heap->axis, n, bytes);
+	torsh_share_change(&site->live, &heap->axis, heap->step_name, n, bytes);
 	site->is_changed = 1;
 	if (__builtin_expect(heap->joint != NULL, 0))
 		torsh_joint_note(heap->joint, heap->axis.last_stamp, number, n, bytes);
@@ -67,6 +67,13 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
 	if (!heap->first_step)
 		heap->first_step = heap->step;
 	heap->n_ended = 0;
+}
+
+void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer)
+{
+	heap->step_name = name;
+	if (heap->joint)
+		torsh_joint_name_step(heap->joint, stamp, name, is_by_optimizer);
 }
 
 static void keep_ended(struct heap *heap, const struct live_block *block)

@@ -57,6 +57,7 @@ struct heap {
 	struct live_table live;
 	struct axis axis;
 	struct joint_member *joint; /* told of each change of a site; NULL: nobody is */
+	uint32_t step_name; /* of the step that goes on, see step_marks.h */
 	uint64_t first_step, step; /* since first_stamp: when the first and the latest step began; 0: none did */
 	struct ended_block *ended; /* since then */
 	uint32_t n_ended, ended_capacity;
@@ -77,6 +78,9 @@ void torsh_heap_destroy(struct heap *heap);
 
 /* A step begins: what is alive now is what the steps before it left behind, whatever the program's end frees. */
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);
+
+/* What is allocated from here on is allocated in that step. is_by_optimizer: as torsh_step_marks_final has it. */
+void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer);
 
 /* The number of the site for a stack. */
 uint32_t torsh_heap_add_site(struct heap *heap, struct stack_table *stacks, uint32_t stack);

@@ -49,7 +49,8 @@ struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uin
 {
 	struct joint_member *member = torsh_memory_new(1, sizeof(*member));
 
-	*member = (struct joint_member){.next = joint->members, .joint = joint, .heap = heap, .process = process};
+	*member = (struct joint_member){
+		.next = joint->members, .joint = joint, .heap = heap, .process = process, .step_name = heap->step_name};
 	if (!joint->n_added++)
 		begin_with(joint, member, heap);
 	joint->members = member;
@@ -68,6 +69,11 @@ void torsh_joint_note(struct joint_member *member, uint64_t stamp, uint32_t site
 	member->log = torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
 	member->log[member->n++] = (struct joint_change){.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
 	joint->n_logged++;
+}
+
+void torsh_joint_name_step(struct joint_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer)
+{
+	torsh_joint_note(member, stamp, is_by_optimizer ? JOINT_STEP_BY_OPTIMIZER : JOINT_STEP, (int32_t)name, 0);
 }
 
 void torsh_joint_end(struct joint_member *member, uint64_t stamp)
@@ -94,7 +100,7 @@ static void take_end(struct joint *joint, struct joint_member *member, uint64_t 
 	for (uint32_t i = 0; i < member->n_shares; i++) {
 		struct share *share = &member->shares[i].share;
 
-		torsh_share_change(share, &joint->axis, -(int64_t)share->n, -(int64_t)share->bytes);
+		torsh_share_change(share, &joint->axis, 0, -(int64_t)share->n, -(int64_t)share->bytes);
 	}
 	member->has_ended = 1;
 }
@@ -108,8 +114,14 @@ static void take(struct joint *joint, struct joint_member *member)
 		take_end(joint, member, change->stamp);
 		return;
 	}
+	if (change->site >= JOINT_STEP_BY_OPTIMIZER) {
+		member->step_name = (uint32_t)change->n;
+		member->is_by_optimizer = change->site == JOINT_STEP_BY_OPTIMIZER;
+		return;
+	}
 	torsh_axis_change(&joint->axis, change->stamp, change->n, change->bytes);
-	torsh_share_change(&share_of(member, change->site)->share, &joint->axis, change->n, change->bytes);
+	torsh_share_change(&share_of(member, change->site)->share, &joint->axis, member->step_name, change->n,
+			   change->bytes);
 }
 
 static uint64_t first_stamp(const struct joint_member *member)

@@ -20,7 +20,10 @@
 
 struct heap;
 
-#define JOINT_NO_SITE UINT32_MAX /* a change of this site: the process ended */
+/* Changes of these sites are none: the process ended; a step of it begins whose name is in n, also told by an optimizer. */
+#define JOINT_NO_SITE UINT32_MAX
+#define JOINT_STEP (UINT32_MAX - 1)
+#define JOINT_STEP_BY_OPTIMIZER (UINT32_MAX - 2)
 
 struct joint_change {
 	uint64_t stamp;
@@ -44,6 +47,8 @@ struct joint_member {
 	uint32_t first, n, capacity;
 	struct joint_share *shares; /* by site */
 	uint32_t n_shares, share_capacity;
+	uint32_t step_name; /* as of what was taken */
+	int is_by_optimizer;
 	int has_ended; /* and that was taken */
 	uint32_t kept_for; /* number of the peak that it had a share of when that was last asked, and 1; 0: not asked */
 };
@@ -67,6 +72,9 @@ struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uin
 
 /* A change of the member's heap; stamps never go back. */
 void torsh_joint_note(struct joint_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes);
+
+/* A step of the member's process begins: see torsh_heap_name_step. */
+void torsh_joint_name_step(struct joint_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer);
 
 /* The member's process ended at that time; its heap is not looked at any more. */
 void torsh_joint_end(struct joint_member *member, uint64_t stamp);

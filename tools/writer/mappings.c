@@ -58,7 +58,7 @@ static void cut_site(void *context, uint32_t site, int n, uint64_t bytes)
 {
 	struct mappings *mappings = context;
 
-	torsh_share_change(&mappings->sites[site].live, &mappings->axis, n, -(int64_t)bytes);
+	torsh_share_change(&mappings->sites[site].live, &mappings->axis, 0, n, -(int64_t)bytes);
 }
 
 /* Bytes of either span that are mapped. */
@@ -81,7 +81,7 @@ static void replace_span(struct mappings *mappings, uint64_t stamp, struct span 
 	torsh_ranges_remove(&mappings->ranges, made.start, made.end, cut_site, mappings);
 	if (bytes) {
 		torsh_ranges_add(&mappings->ranges, made.start, made.end, site);
-		torsh_share_change(&mappings->sites[site].live, &mappings->axis, 1, (int64_t)bytes);
+		torsh_share_change(&mappings->sites[site].live, &mappings->axis, 0, 1, (int64_t)bytes);
 	}
 	mappings->axis.n = mappings->ranges.n_ranges;
 }

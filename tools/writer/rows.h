@@ -20,7 +20,7 @@ struct rows_state {
 
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
-	int is_full;
+	int is_full, without_flops;
 	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
 	uint32_t n_paused, n_resumed;
 	const char *recording; /* NULL; in a snapshot the path of the recording that goes on */

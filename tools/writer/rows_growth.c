@@ -25,7 +25,7 @@ struct steps {
 
 static void add_block(struct survivors *of_site, const struct steps *steps, uint64_t size, uint64_t stamp)
 {
-	uint32_t interval = torsh_steps_find(steps->marks, stamp);
+	uint32_t interval = torsh_step_marks_find(steps->marks, stamp);
 
 	if (interval >= steps->n)
 		return;
@@ -77,7 +77,7 @@ int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const 
 	uint32_t n;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, rule, marks->rule);
+	ROWS_SET(row, rule, marks->told_by);
 	ROWS_SET(row, n_steps, marks->n_steps);
 	if (marks->n < MARKS_MIN)
 		return marks->n != 0;

@@ -142,41 +142,16 @@ static void pick_rest(struct needed *needed)
 
 static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct needed *needed)
 {
-	uint32_t n = needed->modules.n;
-
-	ROWS_SET(row, first, 0);
-	ROWS_COLUMN(memory, row, bias, n);
-	ROWS_COLUMN(memory, row, start, n);
-	ROWS_COLUMN(memory, row, end, n);
-	ROWS_COLUMN(memory, row, path, n);
-	ROWS_COLUMN(memory, row, build_id, n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct code_module *module = &needed->tally->code.modules[needed->modules.numbers[i]];
-
-		row->bias[i] = module->bias;
-		row->start[i] = module->start;
-		row->end[i] = module->end;
-		row->path[i] = module->path;
-		row->build_id[i].len = module->n_build_id;
-		row->build_id[i].data = (uint8_t *)(uintptr_t)module->build_id;
-	}
+	torsh_rows_make_modules(row, memory, 0, needed->modules.n);
+	for (uint32_t i = 0; i < needed->modules.n; i++)
+		torsh_rows_set_module(row, i, &needed->tally->code.modules[needed->modules.numbers[i]]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct needed *needed)
 {
-	uint32_t n = needed->functions.n;
-
-	ROWS_SET(row, first, 0);
-	ROWS_COLUMN(memory, row, name, n);
-	ROWS_COLUMN(memory, row, file, n);
-	ROWS_COLUMN(memory, row, first_line, n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct code_function *function = &needed->tally->code.functions[needed->functions.numbers[i]];
-
-		row->name[i] = function->name;
-		row->file[i] = function->file;
-		row->first_line[i] = function->first_line;
-	}
+	torsh_rows_make_functions(row, memory, 0, needed->functions.n);
+	for (uint32_t i = 0; i < needed->functions.n; i++)
+		torsh_rows_set_function(row, i, &needed->tally->code.functions[needed->functions.numbers[i]]);
 }
 
 static uint32_t module_place(const struct needed *needed, const struct view_address *address)

@@ -5,6 +5,7 @@
 #include "tools/writer/heap.h"
 #include "tools/writer/joint.h"
 #include "tools/writer/rows_parts.h"
+#include "tools/writer/step_marks.h"
 
 static int has_share(const struct joint *joint, const struct joint_share *share)
 {
@@ -20,6 +21,8 @@ static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const stru
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
+	ROWS_COLUMN(memory, row, step_of_first, n);
+	ROWS_COLUMN(memory, row, step_of_last, n);
 	for (; *site < member->n_shares && i < n; (*site)++) {
 		const struct joint_share *share = &member->shares[*site];
 
@@ -27,9 +30,13 @@ static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const stru
 			continue;
 		row->stack[i] = member->heap ? member->heap->sites[*site].stack : share->stack;
 		row->blocks[i] = torsh_joint_peak_n(joint, share);
-		row->bytes[i++] = torsh_joint_peak_bytes(joint, share);
+		row->bytes[i] = torsh_joint_peak_bytes(joint, share);
+		row->step_of_first[i] = torsh_step_marks_final(torsh_share_peak_first_step(&share->share, &joint->axis),
+							    member->is_by_optimizer);
+		row->step_of_last[i++] = torsh_step_marks_final(torsh_share_peak_last_step(&share->share, &joint->axis),
+							     member->is_by_optimizer);
 	}
-	row->n_stack = row->n_blocks = row->n_bytes = i;
+	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last = i;
 }
 
 static void put_sum(Torsh__Joint *row, const struct joint *joint, const struct ticks_clock *clock)

@@ -35,6 +35,12 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 /* New modules, functions, addresses and stacks. */
 void torsh_rows_append_tables(struct recording_file *file, struct target *target, enum recording_worth worth);
 
+/* Their columns, and one row of them. */
+void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first, uint32_t n);
+void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_module *module);
+void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first, uint32_t n);
+void torsh_rows_set_function(Torsh__Functions *row, uint32_t i, const struct code_function *function);
+
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
 

@@ -9,43 +9,57 @@ static uint32_t batch_of(uint32_t first, uint32_t n)
 	return n - first < ROWS_BATCH ? n - first : ROWS_BATCH;
 }
 
-static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct target *target, uint32_t first,
-			uint32_t n)
+void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first, uint32_t n)
 {
-	const struct code_module *modules = target->tally.code.modules + first;
-
-	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
 	ROWS_COLUMN(memory, row, bias, n);
 	ROWS_COLUMN(memory, row, start, n);
 	ROWS_COLUMN(memory, row, end, n);
 	ROWS_COLUMN(memory, row, path, n);
 	ROWS_COLUMN(memory, row, build_id, n);
-	for (uint32_t i = 0; i < n; i++) {
-		row->bias[i] = modules[i].bias;
-		row->start[i] = modules[i].start;
-		row->end[i] = modules[i].end;
-		row->path[i] = modules[i].path;
-		row->build_id[i].len = modules[i].n_build_id;
-		row->build_id[i].data = (uint8_t *)(uintptr_t)modules[i].build_id;
-	}
+}
+
+void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_module *module)
+{
+	row->bias[i] = module->bias;
+	row->start[i] = module->start;
+	row->end[i] = module->end;
+	row->path[i] = module->path;
+	row->build_id[i].len = module->n_build_id;
+	row->build_id[i].data = (uint8_t *)(uintptr_t)module->build_id;
+}
+
+void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first, uint32_t n)
+{
+	ROWS_SET(row, first, first);
+	ROWS_COLUMN(memory, row, name, n);
+	ROWS_COLUMN(memory, row, file, n);
+	ROWS_COLUMN(memory, row, first_line, n);
+}
+
+void torsh_rows_set_function(Torsh__Functions *row, uint32_t i, const struct code_function *function)
+{
+	row->name[i] = function->name;
+	row->file[i] = function->file;
+	row->first_line[i] = function->first_line;
+}
+
+static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const struct target *target, uint32_t first,
+			uint32_t n)
+{
+	ROWS_SET(row, process, target->number);
+	torsh_rows_make_modules(row, memory, first, n);
+	for (uint32_t i = 0; i < n; i++)
+		torsh_rows_set_module(row, i, &target->tally.code.modules[first + i]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct target *target,
 			  uint32_t first, uint32_t n)
 {
-	const struct code_function *functions = target->tally.code.functions + first;
-
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, first, first);
-	ROWS_COLUMN(memory, row, name, n);
-	ROWS_COLUMN(memory, row, file, n);
-	ROWS_COLUMN(memory, row, first_line, n);
-	for (uint32_t i = 0; i < n; i++) {
-		row->name[i] = functions[i].name;
-		row->file[i] = functions[i].file;
-		row->first_line[i] = functions[i].first_line;
-	}
+	torsh_rows_make_functions(row, memory, first, n);
+	for (uint32_t i = 0; i < n; i++)
+		torsh_rows_set_function(row, i, &target->tally.code.functions[first + i]);
 }
 
 static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, const struct target *target,

@@ -37,10 +37,18 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 	row->base_bytes[i] = site->live.base_bytes;
 	row->delta_blocks[i] = (int64_t)(site->live.n - site->live.base_n);
 	row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
-	if (!row->n_in_operator)
-		return;
-	row->in_operator[i] = site->scope.operator;
-	row->in_module[i] = site->scope.module;
+	if (row->n_in_operator) {
+		row->in_operator[i] = site->scope.operator;
+		row->in_module[i] = site->scope.module;
+	}
+}
+
+static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct share *share, int is_by_optimizer)
+{
+	row->step_of_first[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
+	row->step_of_last[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
+	row->base_step_of_first[i] = torsh_step_marks_final(share->base_first_step, is_by_optimizer);
+	row->base_step_of_last[i] = torsh_step_marks_final(share->base_last_step, is_by_optimizer);
 }
 
 static int has_scope(const struct heap_site *site)
@@ -48,12 +56,19 @@ static int has_scope(const struct heap_site *site)
 	return (site->scope.operator | site->scope.module) != 0;
 }
 
-/* Of the sites from first on that changed, n of them: is any in an operator or a module? */
-static int have_scopes(const struct heap *heap, uint32_t first, uint32_t n)
+static int has_step(const struct heap_site *site)
+{
+	const struct share *share = &site->live;
+
+	return (share->first_step | share->last_step | share->base_first_step | share->base_last_step) != 0;
+}
+
+/* Of the sites from first on that changed, n of them: has any what is asked? */
+static int have(const struct heap *heap, uint32_t first, uint32_t n, int (*has)(const struct heap_site *site))
 {
 	for (uint32_t i = first; i < heap->n_sites && n; i++) {
 		n -= heap->sites[i].is_changed;
-		if (heap->sites[i].is_changed && has_scope(&heap->sites[i]))
+		if (heap->sites[i].is_changed && has(&heap->sites[i]))
 			return 1;
 	}
 	return 0;
@@ -72,17 +87,28 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 				uint32_t *site)
 {
 	const struct heap *heap = &target->tally.heap;
+	int is_by_optimizer = target->tally.steps.told_by == STEP_BY_OPTIMIZER;
 	uint32_t n = count_changed(heap, *site), i = 0;
 
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_totals(row, memory, n);
-	if (have_scopes(heap, *site, n)) {
+	if (have(heap, *site, n, has_scope)) {
 		ROWS_COLUMN(memory, row, in_operator, n);
 		ROWS_COLUMN(memory, row, in_module, n);
 	}
+	if (have(heap, *site, n, has_step)) {
+		ROWS_COLUMN(memory, row, step_of_first, n);
+		ROWS_COLUMN(memory, row, step_of_last, n);
+		ROWS_COLUMN(memory, row, base_step_of_first, n);
+		ROWS_COLUMN(memory, row, base_step_of_last, n);
+	}
 	for (; i < n; (*site)++) {
-		if (heap->sites[*site].is_changed)
-			put_site(row, i++, &heap->sites[*site]);
+		if (!heap->sites[*site].is_changed)
+			continue;
+		put_site(row, i, &heap->sites[*site]);
+		if (row->n_step_of_first)
+			put_steps(row, i, &heap->sites[*site].live, is_by_optimizer);
+		i++;
 	}
 	if (!count_changed(heap, *site))
 		*site = heap->n_sites;
@@ -180,6 +206,7 @@ static uint32_t count_sums(const struct live_sum *sums, uint32_t n)
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target)
 {
 	const struct heap *heap = &target->tally.heap;
+	const struct step_marks *steps = &target->tally.steps;
 	struct live_sum *sums = torsh_rows_memory(memory, heap->n_sites, sizeof(*sums));
 	uint32_t n, i = 0;
 
@@ -194,6 +221,10 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 	ROWS_COLUMN(memory, row, usable_bytes, n);
 	ROWS_COLUMN(memory, row, first_ns, n);
 	ROWS_COLUMN(memory, row, last_ns, n);
+	if (steps->n) {
+		ROWS_COLUMN(memory, row, step_of_first, n);
+		ROWS_COLUMN(memory, row, step_of_last, n);
+	}
 	for (uint32_t site = 0; site < heap->n_sites; site++) {
 		const struct live_sum *sum = &sums[site];
 
@@ -205,6 +236,10 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		row->usable_bytes[i] = sum->usable_bytes;
 		row->first_ns[i] = ns_of(target, heap->first_stamp + sum->first);
 		row->last_ns[i] = ns_of(target, heap->first_stamp + sum->last);
+		if (steps->n) {
+			row->step_of_first[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->first);
+			row->step_of_last[i] = torsh_step_marks_name_at(steps, heap->first_stamp + sum->last);
+		}
 		i++;
 	}
 }

@@ -6,17 +6,21 @@
 
 #include "tools/writer/memory.h"
 
-void torsh_steps_destroy(struct step_marks *marks)
+#define PROFILER_STEP "ProfilerStep#"
+#define OPTIMIZER_STEP "Optimizer.step#"
+#define DATA_LOADER "enumerate(DataLoader)#"
+
+void torsh_step_marks_destroy(struct step_marks *marks)
 {
-	free(marks->stamps);
+	free(marks->items);
 	*marks = (struct step_marks){0};
 }
 
-static void begin_anew(struct step_marks *marks, enum step_rule rule)
+static void begin_anew(struct step_marks *marks, enum step_teller told_by)
 {
-	if (!marks->stamps)
-		marks->stamps = torsh_memory_new(STEP_MARKS_MAX, sizeof(*marks->stamps));
-	marks->rule = rule;
+	if (!marks->items)
+		marks->items = torsh_memory_new(STEP_MARKS_MAX, sizeof(*marks->items));
+	marks->told_by = told_by;
 	marks->n = 0;
 	marks->n_steps = 0;
 	marks->stride = 1;
@@ -25,21 +29,30 @@ static void begin_anew(struct step_marks *marks, enum step_rule rule)
 static void thin_out(struct step_marks *marks)
 {
 	for (uint32_t i = 0; i < STEP_MARKS_MAX / 2; i++)
-		marks->stamps[i] = marks->stamps[2 * i];
+		marks->items[i] = marks->items[2 * i];
 	marks->n = STEP_MARKS_MAX / 2;
 	marks->stride *= 2;
 }
 
-int torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp)
+static step_name name_of(uint64_t number)
 {
-	if (rule < marks->rule)
+	return number < STEP_PERHAPS_FIRST - 1 ? (step_name)number + 1 : 0;
+}
+
+int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number, uint64_t stamp)
+{
+	if (told_by < marks->told_by)
 		return 0;
-	if (rule > marks->rule)
-		begin_anew(marks, rule);
+	if (told_by > marks->told_by)
+		begin_anew(marks, told_by);
+	/* The first call of an optimizer ends step 0. */
+	if (number == UINT64_MAX)
+		number = marks->n_steps + (told_by == STEP_BY_OPTIMIZER);
+	marks->current = name_of(number);
 	if (marks->n == STEP_MARKS_MAX)
 		thin_out(marks);
 	if (marks->n_steps++ % marks->stride == 0)
-		marks->stamps[marks->n++] = stamp;
+		marks->items[marks->n++] = (struct step_mark){.stamp = stamp, .name = marks->current};
 	return 1;
 }
 
@@ -48,28 +61,87 @@ static int begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-int torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp)
+static void start(struct step_marks *marks, uint64_t stamp)
 {
-	if (begins_with(name, "ProfilerStep#"))
-		return torsh_steps_mark(marks, STEPS_BY_PROFILER, stamp);
-	if (!begins_with(name, "Optimizer.step#"))
-		return 0;
-	if (marks->rule == STEPS_NONE)
-		marks->label = label;
-	return marks->label == label && torsh_steps_mark(marks, STEPS_BY_OPTIMIZER, stamp);
+	if (marks->start_stamp)
+		return;
+	marks->start_stamp = stamp;
+	if (marks->told_by == STEP_BY_NOBODY)
+		marks->current = STEP_PERHAPS_FIRST;
 }
 
-uint32_t torsh_steps_find(const struct step_marks *marks, uint64_t stamp)
+static int take_scope(struct step_marks *marks, const struct event_op_begin *call, const char *name, uint64_t stamp)
+{
+	if (begins_with(name, DATA_LOADER))
+		start(marks, stamp);
+	if (marks->is_scheduled)
+		return 0;
+	if (begins_with(name, PROFILER_STEP))
+		return torsh_step_marks_mark(marks, STEP_BY_PROFILER, strtoull(name + strlen(PROFILER_STEP), NULL, 10),
+					     stamp);
+	if (!begins_with(name, OPTIMIZER_STEP))
+		return 0;
+	if (!marks->optimizer)
+		marks->optimizer = call->name;
+	if (marks->optimizer == call->name) {
+		marks->is_optimizing = 1;
+		marks->record = call->record;
+	}
+	return 0;
+}
+
+static int take_end(struct step_marks *marks, uint32_t record, uint64_t stamp)
+{
+	if (!marks->is_optimizing || marks->record != record)
+		return 0;
+	marks->is_optimizing = 0;
+	return torsh_step_marks_mark(marks, STEP_BY_OPTIMIZER, UINT64_MAX, stamp);
+}
+
+int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name, uint64_t stamp)
+{
+	switch (event->id) {
+	case EVENT_SCHEDULE:
+		marks->is_scheduled = 1;
+		return 0;
+	case EVENT_SCHEDULE_STEP:
+		return torsh_step_marks_mark(marks, (enum step_teller)event->schedule_step.told_by,
+					     event->schedule_step.number, stamp);
+	case EVENT_STEP:
+		return !marks->is_scheduled && torsh_step_marks_mark(marks, STEP_BY_MARK, event->step.number, stamp);
+	case EVENT_OP_BEGIN:
+		return event->op_begin.scope == OP_USER && name && take_scope(marks, &event->op_begin, name, stamp);
+	case EVENT_OP_END:
+		return take_end(marks, event->op_end.record, stamp);
+	case EVENT_RANGE_PUSH:
+		if (event->range_push.source == RANGE_BY_MODULE)
+			start(marks, stamp);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+uint32_t torsh_step_marks_find(const struct step_marks *marks, uint64_t stamp)
 {
 	uint32_t low = 0, high = marks->n;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (marks->stamps[middle] <= stamp)
+		if (marks->items[middle].stamp <= stamp)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low - 1;
+}
+
+step_name torsh_step_marks_name_at(const struct step_marks *marks, uint64_t stamp)
+{
+	uint32_t mark = torsh_step_marks_find(marks, stamp);
+
+	if (mark != UINT32_MAX)
+		return marks->items[mark].name;
+	return marks->told_by == STEP_BY_OPTIMIZER && marks->start_stamp && stamp >= marks->start_stamp;
 }

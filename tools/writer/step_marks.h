@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * When the steps of a training began, as far as the process says so. The best rule that it gave cause for counts:
- * steps that the user marks, else those of a profiler's schedule, else the calls of its first optimizer.
+ * The steps of a training, as far as the process says when they begin. The best way to tell that counts: steps that the
+ * program marks, else those of torch.profiler's schedule, else the calls of its first optimizer, of which each ends a
+ * step. Where the process keeps a schedule of its own, that counts the steps.
  *
  * At most STEP_MARKS_MAX are kept: when they are full every second one goes, and from then on only each so many
  * steps is one.
@@ -11,31 +12,54 @@
 
 #include <stdint.h>
 
+#include "agent/wire/event.h"
+
 #define STEP_MARKS_MAX 8192u
 
-enum step_rule { STEPS_NONE, STEPS_BY_OPTIMIZER, STEPS_BY_PROFILER, STEPS_BY_USER };
+/* What a step is called where blocks are: its number and 1. 0: none, or the number has more than 32 bits. */
+typedef uint32_t step_name;
+
+/* A module or a DataLoader was called, and no step was told yet: if an optimizer will, it is the first one, 0. */
+#define STEP_PERHAPS_FIRST UINT32_MAX
 
 struct step_marks {
-	enum step_rule rule;
-	uint32_t label; /* of the optimizer */
-	uint64_t *stamps; /* n of them, room for STEP_MARKS_MAX */
+	enum step_teller told_by;
+	int is_scheduled;
+	uint32_t optimizer; /* the label of the first one */
+	uint32_t record; /* of its call, while is_optimizing */
+	int is_optimizing;
+	step_name current; /* the step that goes on */
+	uint64_t start_stamp; /* of the first call of a module or a DataLoader; 0: there was none */
+	struct step_mark {
+		uint64_t stamp;
+		step_name name;
+	} * items; /* n of them, room for STEP_MARKS_MAX */
 	uint32_t n;
 	uint32_t stride; /* steps from one mark to the next */
-	uint64_t n_steps; /* by the rule */
+	uint64_t n_steps; /* that were told */
 };
 
-void torsh_steps_destroy(struct step_marks *marks);
+void torsh_step_marks_destroy(struct step_marks *marks);
 
 /*
- * A step begins. Marks by a rule that is worse than one seen before are passed over; a better one begins anew. Returns
- * whether the mark counts.
+ * A step begins; number UINT64_MAX: it has none and is counted. Marks by a worse way than one seen before are passed
+ * over; a better one begins anew. Returns whether the mark counts.
  */
-int torsh_steps_mark(struct step_marks *marks, enum step_rule rule, uint64_t stamp);
+int torsh_step_marks_mark(struct step_marks *marks, enum step_teller told_by, uint64_t number, uint64_t stamp);
 
-/* The same for a scope that begins, by its name; label tells two optimizers apart. */
-int torsh_steps_scope(struct step_marks *marks, uint32_t label, const char *name, uint64_t stamp);
+/* An event of the timeline; name is that of its call. Returns whether a step begins with it. */
+int torsh_step_marks_take(struct step_marks *marks, const struct event *event, const char *name, uint64_t stamp);
 
 /* The number of the last mark at or before the stamp; UINT32_MAX: the stamp is before the first. */
-uint32_t torsh_steps_find(const struct step_marks *marks, uint64_t stamp);
+uint32_t torsh_step_marks_find(const struct step_marks *marks, uint64_t stamp);
+
+/* The step of that time, or the first one of its stride. */
+step_name torsh_step_marks_name_at(const struct step_marks *marks, uint64_t stamp);
+
+/* The name of a step when all is known that will be. */
+static inline step_name torsh_step_marks_final(step_name name, int is_by_optimizer)
+{
+	return name == STEP_PERHAPS_FIRST ? (step_name)is_by_optimizer : name;
+}
 
 #endif

@@ -32,7 +32,7 @@ void torsh_tally_destroy(struct tally *tally)
 	torsh_mappings_destroy(&tally->mappings);
 	torsh_columns_destroy(tally->columns);
 	torsh_timeline_destroy(tally->timeline);
-	torsh_steps_destroy(&tally->steps);
+	torsh_step_marks_destroy(&tally->steps);
 	torsh_scopes_destroy(&tally->scopes);
 	for (uint32_t i = 0; i < tally->n_notes; i++)
 		free(tally->notes[i]);
@@ -231,24 +231,13 @@ static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
 /* What the totals take from an event of the timeline; its labels are numbers already. */
 static void learn(struct tally *tally, struct heap_flow *flow, const struct event *event, uint64_t stamp)
 {
-	uint32_t label;
-	int is_step = 0;
+	const char *name = NULL;
+	int is_step;
 
 	flow->scope = torsh_scopes_take(&tally->scopes, flow->number, event);
-	switch (event->id) {
-	case EVENT_STEP:
-		is_step = torsh_steps_mark(&tally->steps, STEPS_BY_USER, stamp);
-		break;
-	case EVENT_OP_BEGIN:
-		label = event->op_begin.name;
-		if (event->op_begin.scope == OP_USER && label)
-			is_step = torsh_steps_scope(&tally->steps, label, tally->code.functions[label - 1].name,
-						    stamp);
-		break;
-	case EVENT_TENSOR:
+	if (event->id == EVENT_TENSOR)
 		mark_tensor(tally, &event->tensor);
-		break;
-	case EVENT_OUT_OF_MEMORY:
+	if (event->id == EVENT_OUT_OF_MEMORY) {
 		tally->is_out_of_memory = 1;
 		tally->out_of_memory = (struct tally_out_of_memory){
 			.stamp = stamp,
@@ -256,8 +245,13 @@ static void learn(struct tally *tally, struct heap_flow *flow, const struct even
 			.module = flow->scope->module,
 			.event = event->out_of_memory,
 		};
-		break;
 	}
+	if (event->id == EVENT_OP_BEGIN && event->op_begin.scope == OP_USER && event->op_begin.name)
+		name = tally->code.functions[event->op_begin.name - 1].name;
+	is_step = torsh_step_marks_take(&tally->steps, event, name, stamp);
+	if (tally->steps.current != tally->heap.step_name)
+		torsh_heap_name_step(&tally->heap, stamp, tally->steps.current,
+				     tally->steps.told_by == STEP_BY_OPTIMIZER);
 	if (is_step)
 		torsh_heap_mark_step(&tally->heap, stamp);
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The schedule that TORSH_PROFILER_SCHEDULE asks for, as this process goes through its steps: whether a call that begins
+ * now is sent. What tells steps are the program's own marks, else torch.profiler's, else the calls of its first
+ * optimizer; the best of them counts, and begins with step 0. Until one was heard everything is sent.
+ *
+ * Calls that were sent have their ends sent, whatever step it is then, and no others: each thread remembers which of
+ * its open calls were.
+ */
+#ifndef TORSH_AGENT_SCHEDULE_H
+#define TORSH_AGENT_SCHEDULE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "agent/config.h"
+#include "agent/wire/event.h"
+
+struct flow;
+
+/* Of a process; zeros at its start. */
+struct schedule_state {
+	_Atomic uint32_t is_told; /* the schedule was sent */
+	_Atomic uint32_t rests; /* calls that begin are not sent */
+	_Atomic uint32_t optimizer; /* label of the one whose calls count, 0: none was heard */
+	_Atomic uint64_t step; /* enum step_teller << 56 | number of the step that goes on */
+};
+
+enum open_kind { OPEN_OPERATORS, OPEN_RANGES, N_OPEN_KINDS };
+
+/* What a thread has open: flow->open. */
+struct open_calls;
+
+static inline int torsh_schedule_is_kept(void)
+{
+	return __builtin_expect(torsh_config.schedule.active != 0, 0);
+}
+
+/* What a call is to its end: of equal ones the innermost ends first. Even. */
+typedef uint64_t open_key;
+
+int torsh_schedule_opens(struct flow *flow, enum open_kind kind, open_key key);
+int torsh_schedule_closes(struct flow *flow, enum open_kind kind, open_key key);
+
+/* Is a call of the flow's thread to be sent that begins now? */
+static inline int torsh_schedule_begin(struct flow *flow, enum open_kind kind, open_key key)
+{
+	return !torsh_schedule_is_kept() || torsh_schedule_opens(flow, kind, key);
+}
+
+/* Is its end? Also that of a call which began on another thread. */
+static inline int torsh_schedule_end(struct flow *flow, enum open_kind kind, open_key key)
+{
+	return !torsh_schedule_is_kept() || torsh_schedule_closes(flow, kind, key);
+}
+
+/* Is a moment to be sent that is marked now? */
+int torsh_schedule_is_on(struct flow *flow);
+
+/*
+ * A step begins, by the program's mark or torch.profiler's (number: as it is said; UINT64_MAX: it isn't), or one ends
+ * with the optimizer of that label. What begins it is sent after this.
+ */
+void torsh_schedule_step(struct flow *flow, enum step_teller by, uint64_t number);
+void torsh_schedule_optimizer(struct flow *flow, uint32_t label);
+
+/* The label of the optimizer whose calls count, 0: none was heard. */
+uint32_t torsh_schedule_optimizer_label(void);
+
+/* The flow is another thread's from here on. */
+void torsh_schedule_forget(struct open_calls *open);
+
+#endif

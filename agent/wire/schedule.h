@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * In which steps of a training operators are recorded: as torch.profiler.schedule has it. The target and the readers
+ * decide by the same function.
+ */
+#ifndef TORSH_WIRE_SCHEDULE_H
+#define TORSH_WIRE_SCHEDULE_H
+
+#include <stdint.h>
+
+/* Numbers of steps. active is at least 1, 0 says that there is no schedule. repeat 0: again and again. */
+struct schedule {
+	uint32_t skip, wait, warmup, active, repeat;
+};
+
+enum schedule_action {
+	SCHEDULE_REST, /* nothing is recorded but what is exact all the while */
+	SCHEDULE_WARM_UP, /* as when active, but reports leave it out */
+	SCHEDULE_ACTIVE,
+};
+
+/* What is done in a step, the first of them being 0. */
+static inline enum schedule_action torsh_schedule_action(const struct schedule *schedule, uint64_t step)
+{
+	uint64_t n_cycle = (uint64_t)schedule->wait + schedule->warmup + schedule->active;
+
+	if (step < schedule->skip)
+		return SCHEDULE_REST;
+	step -= schedule->skip;
+	if (schedule->repeat && step / n_cycle >= schedule->repeat)
+		return SCHEDULE_REST;
+	step %= n_cycle;
+	if (step < schedule->wait)
+		return SCHEDULE_REST;
+	return step < (uint64_t)schedule->wait + schedule->warmup ? SCHEDULE_WARM_UP : SCHEDULE_ACTIVE;
+}
+
+#endif

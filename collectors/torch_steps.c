@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/torch_steps.h"
+
+#include <string.h>
+
+#include "agent/label.h"
+#include "agent/schedule.h"
+
+#define PROFILER_STEP "ProfilerStep#"
+#define OPTIMIZER_STEP "Optimizer.step#"
+
+/* What follows the prefix, or NULL. */
+static const char *behind(const char *name, const char *prefix, size_t n_prefix)
+{
+	return strncmp(name, prefix, n_prefix) ? NULL : name + n_prefix;
+}
+
+static uint64_t number_at(const char *digits)
+{
+	uint64_t number = 0;
+
+	if (!*digits)
+		return UINT64_MAX;
+	for (; *digits >= '0' && *digits <= '9'; digits++)
+		number = number * 10 + (uint64_t)(*digits - '0');
+	return *digits ? UINT64_MAX : number;
+}
+
+void torsh_torch_steps_begin(struct torch_steps *steps, struct flow *flow, const char *name, uint64_t record)
+{
+	const char *number = behind(name, PROFILER_STEP, sizeof(PROFILER_STEP) - 1);
+	uint32_t label, chosen = torsh_schedule_optimizer_label();
+
+	if (number)
+		torsh_schedule_step(flow, STEP_BY_PROFILER, number_at(number));
+	if (!behind(name, OPTIMIZER_STEP, sizeof(OPTIMIZER_STEP) - 1))
+		return;
+	label = torsh_label(name, strlen(name));
+	/* One that calls another is not forgotten because of that. */
+	if (!label || (chosen && chosen != label))
+		return;
+	*steps = (struct torch_steps){.record = record, .optimizer = label};
+}
+
+void torsh_torch_steps_end(struct torch_steps *steps, struct flow *flow, uint64_t record)
+{
+	if (!steps->record || steps->record != record)
+		return;
+	steps->record = 0;
+	torsh_schedule_optimizer(flow, steps->optimizer);
+}

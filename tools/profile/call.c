@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What can be asked of a call. See tools/profile/calls.h. */
+#include "tools/profile/calls.h"
+
+struct call *torsh_call_outer_operator(const struct call *call)
+{
+	struct call *outer = call->outer;
+
+	while (outer && outer->kind != CALL_OPERATOR)
+		outer = outer->outer;
+	return outer;
+}
+
+struct call *torsh_call_outer_module(const struct call *call)
+{
+	struct call *outer = call->outer;
+
+	while (outer && !outer->is_module)
+		outer = outer->outer;
+	return outer;
+}
+
+const char *torsh_call_name(const struct call *call)
+{
+	const char *name = torsh_timeline_label(call->process, call->name);
+
+	return name && *name ? name : "?";
+}
+
+size_t torsh_call_slot(const struct call *call, size_t n_slots)
+{
+	/* Threads count from 0 alike: each has another part of the table. */
+	return (size_t)(call->sequence + call->forward_thread * UINT64_C(0x9e3779b1)) & (n_slots - 1);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What a call is part of, by its name and by what is around it. See tools/profile/call_phase.h. */
+#include "tools/profile/call_phase.h"
+
+#include <string.h>
+
+const char *const torsh_phase_names[N_PHASES] = {
+#define PHASE(NAME, name) #name,
+	CALL_PHASES
+#undef PHASE
+};
+
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+uint8_t torsh_name_traits(const char *name)
+{
+	uint8_t traits = NAME_SEEN;
+
+	if (begins_with(name, "autograd::engine::evaluate_function"))
+		traits |= NAME_BACKWARD;
+	if (begins_with(name, "Optimizer.step#"))
+		traits |= NAME_OPTIMIZER | NAME_OPTIMIZER_STEP;
+	if (begins_with(name, "Optimizer.zero_grad#"))
+		traits |= NAME_OPTIMIZER;
+	if (begins_with(name, "enumerate(DataLoader)#"))
+		traits |= NAME_DATA;
+	if (begins_with(name, "ProfilerStep#"))
+		traits |= NAME_PROFILER_STEP;
+	if (ends_with(name, "Loss"))
+		traits |= NAME_LOSS;
+	return traits;
+}
+
+enum call_phase torsh_call_phase(const struct call *call, const struct call *outer)
+{
+	if (call->traits & NAME_OPTIMIZER)
+		return PHASE_OPTIMIZER;
+	if (call->traits & NAME_DATA)
+		return PHASE_DATA;
+	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
+		return PHASE_BACKWARD;
+	if (outer && outer->phase != PHASE_FORWARD)
+		return outer->phase;
+	return call->is_module && call->traits & NAME_LOSS ? PHASE_LOSS : PHASE_FORWARD;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What names say about calls, and the phase of a training that a call is part of. */
+#ifndef TORSH_PROFILE_CALL_PHASE_H
+#define TORSH_PROFILE_CALL_PHASE_H
+
+#include "tools/profile/calls.h"
+
+/* enum name_trait, NAME_SEEN always. */
+uint8_t torsh_name_traits(const char *name);
+
+/* The phase of a call with its traits set; outer is around it, or NULL. */
+enum call_phase torsh_call_phase(const struct call *call, const struct call *outer);
+
+#endif

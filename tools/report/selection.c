@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/report/selection.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/report/parts.h"
+
+#define RANGES_SHOWN 8u
+#define RANGES_IN_JSON 1000u
+
+/* The range of consecutive numbers that begins with step i. Returns the step behind it. */
+static size_t end_of_range(const struct steps *steps, size_t i)
+{
+	for (i++; i < steps->n && steps->items[i].number == steps->items[i - 1].number + 1; i++)
+		;
+	return i;
+}
+
+static char *schedule_text(const struct schedule *schedule)
+{
+	return torsh_need_text("skip:%u,wait:%u,warmup:%u,active:%u,repeat:%u", schedule->skip, schedule->wait,
+			       schedule->warmup, schedule->active, schedule->repeat);
+}
+
+static void print_ranges(FILE *out, const struct steps *steps)
+{
+	size_t n = 0, end = 0;
+
+	for (size_t i = 0; i < steps->n && n < RANGES_SHOWN; n++) {
+		end = end_of_range(steps, i);
+		fprintf(out, "%s%" PRIu64, n ? ", " : ": ", steps->items[i].number);
+		if (end - i > 1)
+			fprintf(out, "-%" PRIu64, steps->items[end - 1].number);
+		i = end;
+	}
+	if (end < steps->n)
+		fprintf(out, " and %zu more", steps->n - end);
+}
+
+/* NULL: there is none, or it was kept to. */
+static char *unkept_note(const struct survey_process *of)
+{
+	char *schedule, *note;
+
+	if (!of->steps.schedule.active || of->steps.is_scheduled)
+		return NULL;
+	schedule = schedule_text(&of->steps.schedule);
+	note = torsh_need_text("the schedule %s was not applied in process %" PRIu32
+			       ": neither the program, nor torch.profiler, nor an optimizer told its steps, so all of "
+			       "it was recorded",
+			       schedule, of->process->pid);
+	free(schedule);
+	return note;
+}
+
+void torsh_selection_text(FILE *out, const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n; i++) {
+		const struct survey_process *of = &survey->items[i];
+		char *schedule = schedule_text(&of->steps.schedule), *note = unkept_note(of);
+
+		if (note)
+			fprintf(out, "note: %s\n", note);
+		if (of->steps.is_restricted) {
+			fprintf(out, "%zu of %zu steps of process %" PRIu32 " count here%s%s", of->steps.n,
+				of->steps.n_all, of->process->pid, of->steps.is_scheduled ? ", by the schedule " : "",
+				of->steps.is_scheduled ? schedule : "");
+			print_ranges(out, &of->steps);
+			putc('\n', out);
+		}
+		free(schedule);
+		free(note);
+	}
+}
+
+static cJSON *make_ranges(const struct steps *steps)
+{
+	cJSON *ranges = torsh_json_list();
+	size_t n = 0;
+
+	for (size_t i = 0; i < steps->n && n < RANGES_IN_JSON; n++) {
+		size_t end = end_of_range(steps, i);
+		cJSON *range = torsh_json_list();
+
+		torsh_json_add(range, torsh_json_u64(steps->items[i].number));
+		torsh_json_add(range, torsh_json_u64(steps->items[end - 1].number));
+		torsh_json_add(ranges, range);
+		i = end;
+	}
+	return ranges;
+}
+
+static cJSON *make_schedule(const struct steps *steps)
+{
+	cJSON *schedule;
+
+	if (!steps->is_scheduled)
+		return torsh_json_text(NULL);
+	schedule = torsh_json_object();
+	torsh_json_set(schedule, "skip", torsh_json_u64(steps->schedule.skip));
+	torsh_json_set(schedule, "wait", torsh_json_u64(steps->schedule.wait));
+	torsh_json_set(schedule, "warmup", torsh_json_u64(steps->schedule.warmup));
+	torsh_json_set(schedule, "active", torsh_json_u64(steps->schedule.active));
+	torsh_json_set(schedule, "repeat", torsh_json_u64(steps->schedule.repeat));
+	return schedule;
+}
+
+static cJSON *make_selection(const struct survey *survey)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < survey->n; i++) {
+		const struct survey_process *of = &survey->items[i];
+		cJSON *object;
+
+		if (!of->steps.is_restricted)
+			continue;
+		object = torsh_json_object();
+		torsh_json_set(object, "pid", torsh_json_u64(of->process->pid));
+		torsh_json_set(object, "rule", torsh_json_text(torsh_step_rule_names[of->steps.rule]));
+		torsh_json_set(object, "steps", torsh_json_u64(of->steps.n_all));
+		torsh_json_set(object, "shown", torsh_json_u64(of->steps.n));
+		torsh_json_set(object, "ranges", make_ranges(&of->steps));
+		torsh_json_set(object, "schedule", make_schedule(&of->steps));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
+static cJSON *make_notes(struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
+{
+	cJSON *notes = torsh_parts_notes(processes, n_processes);
+
+	for (size_t i = 0; i < survey->n; i++) {
+		char *note = unkept_note(&survey->items[i]);
+
+		if (note)
+			torsh_json_add(notes, torsh_json_text(note));
+		free(note);
+	}
+	return notes;
+}
+
+void torsh_selection_members(struct json *json, struct profile_process *const *processes, size_t n_processes,
+			     const struct survey *survey)
+{
+	torsh_json_member(json, "selection", make_selection(survey));
+	torsh_json_member(json, "notes", make_notes(processes, n_processes, survey));
+}

@@ -335,6 +335,7 @@ static void export_trace(const struct export_options *own, const struct reading 
 		.processes = reading->processes,
 		.n_processes = reading->n_processes,
 		.survey = &survey,
+		.symbols = reading->symbols,
 		.from_ns = own->from_ns,
 		.to_ns = own->to_ns ? own->to_ns : UINT64_MAX,
 		.path = own->output,

@@ -36,8 +36,8 @@ static enum category category_of(const struct call *call)
 static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, struct event_bytes *event,
 			  const struct call *call)
 {
+	uint64_t stack = torsh_perfetto_stack(perfetto, sequence, call->stack), bits;
 	double payload;
-	uint64_t bits;
 
 	if (call->inputs)
 		torsh_perfetto_annotate(event, ANNOTATION_INPUTS, ANNOTATION_TEXT,
@@ -57,6 +57,8 @@ static void annotate_call(struct perfetto *perfetto, struct sequence *sequence, 
 		memcpy(&bits, &payload, sizeof(bits));
 		torsh_perfetto_annotate(event, ANNOTATION_PAYLOAD, ANNOTATION_DOUBLE, bits);
 	}
+	if (stack)
+		torsh_perfetto_annotate(event, ANNOTATION_STACK, ANNOTATION_TEXT, stack);
 }
 
 /* Any forward operator may have a backward; an arrow that ends nowhere isn't shown. */

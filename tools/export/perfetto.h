@@ -48,14 +48,15 @@ enum tag {
 	CATEGORY(MARK, "mark")            \
 	CATEGORY(STEP, "step")
 
-#define ANNOTATIONS                      \
-	ANNOTATION(INPUTS, "inputs")     \
-	ANNOTATION(SEQUENCE, "sequence") \
-	ANNOTATION(MODULE, "module")     \
-	ANNOTATION(DOMAIN, "domain")     \
-	ANNOTATION(CATEGORY, "category") \
-	ANNOTATION(PAYLOAD, "payload")   \
-	ANNOTATION(CUT, "cut_by_the_end")
+#define ANNOTATIONS                       \
+	ANNOTATION(INPUTS, "inputs")      \
+	ANNOTATION(SEQUENCE, "sequence")  \
+	ANNOTATION(MODULE, "module")      \
+	ANNOTATION(DOMAIN, "domain")      \
+	ANNOTATION(CATEGORY, "category")  \
+	ANNOTATION(PAYLOAD, "payload")    \
+	ANNOTATION(CUT, "cut_by_the_end") \
+	ANNOTATION(STACK, "stack")
 
 enum category {
 	NO_CATEGORY,
@@ -98,6 +99,8 @@ struct sequence {
 	uint64_t *threads; /* tracks by row; 0: none yet */
 	size_t n_threads;
 	uint8_t *named; /* by label: enum named */
+	bool *named_stacks; /* by number */
+	size_t n_stacks;
 	struct counter *counters;
 	size_t n_counters, counters_room;
 	struct async_track *async;
@@ -172,6 +175,9 @@ uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequenc
 
 /* The same among the texts of annotations. */
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
+
+/* The same of a stack, as torsh_trace_stack says it. 0: there is none. */
+uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
 /* ---- tracks: perfetto_tracks.c ------------------------------------------------------------------------------------ */
 

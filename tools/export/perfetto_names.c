@@ -67,24 +67,49 @@ uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequenc
 	return entry.iid;
 }
 
-uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+static void put_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *text)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	Perfetto__InternedBytes entry = PERFETTO__INTERNED_BYTES__INIT, *entries = &entry;
-	const char *text;
 
-	if (label > sequence->process->n_functions)
-		label = 0;
-	if (sequence->named[label] & NAMED_TEXT)
-		return (uint64_t)label + 1;
-	sequence->named[label] |= NAMED_TEXT;
-	text = torsh_timeline_label(sequence->process, label);
 	entry.has_iid = entry.has_str = 1;
-	entry.iid = (uint64_t)label + 1;
-	entry.str.data = (uint8_t *)(uintptr_t)(text ? text : "");
-	entry.str.len = strnlen((const char *)entry.str.data, LABEL_BYTES_MAX);
+	entry.iid = iid;
+	entry.str.data = (uint8_t *)(uintptr_t)text;
+	entry.str.len = strnlen(text, LABEL_BYTES_MAX);
 	data.n_debug_annotation_string_values = 1;
 	data.debug_annotation_string_values = &entries;
 	put_interned(perfetto->sink, sequence, &data);
-	return entry.iid;
+}
+
+uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+{
+	uint64_t iid;
+
+	if (label > sequence->process->n_functions)
+		label = 0;
+	iid = (uint64_t)label + 1;
+	if (!(sequence->named[label] & NAMED_TEXT)) {
+		const char *text = torsh_timeline_label(sequence->process, label);
+
+		sequence->named[label] |= NAMED_TEXT;
+		put_text(perfetto, sequence, iid, text ? text : "");
+	}
+	return iid;
+}
+
+/* Numbers of stacks come behind those of labels. */
+uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack)
+{
+	uint64_t iid = sequence->process->n_functions + 1 + (uint64_t)stack;
+
+	if (!stack || stack >= sequence->n_stacks || !perfetto->trace->symbols)
+		return 0;
+	if (!sequence->named_stacks[stack]) {
+		char *text = torsh_trace_stack(sequence->process, stack, perfetto->trace->symbols);
+
+		sequence->named_stacks[stack] = true;
+		put_text(perfetto, sequence, iid, text);
+		free(text);
+	}
+	return iid;
 }

@@ -140,6 +140,8 @@ void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, 
 	*sequence = (struct sequence){.process = process, .id = id, .flow_base = (uint64_t)id << 40};
 	sequence->n_threads = process->n_threads + 1;
 	sequence->threads = torsh_need_items(NULL, 0, sequence->n_threads, sizeof(*sequence->threads));
+	sequence->n_stacks = process->n_stacks;
+	sequence->named_stacks = torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
 	sequence->named = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
 	put_clocks(perfetto, sequence);
 	torsh_perfetto_put_names(perfetto, sequence);
@@ -152,6 +154,7 @@ void torsh_perfetto_free(struct sequence *sequence)
 {
 	free(sequence->threads);
 	free(sequence->named);
+	free(sequence->named_stacks);
 	free(sequence->counters);
 	free(sequence->async);
 }

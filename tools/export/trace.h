@@ -8,12 +8,14 @@
 
 #include "tools/export/sink.h"
 #include "tools/profile/survey.h"
+#include "tools/symbols/symbols.h"
 
 struct trace {
 	const struct profile *profile;
 	struct profile_process *const *processes;
 	size_t n_processes;
 	const struct survey *survey;
+	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
 	struct sink *sink; /* NULL where the format needs a path */
 	const char *path;
@@ -41,6 +43,12 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, v
 
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);
+
+/*
+ * The frames of a stack as torch.profiler writes them, "file(line): function;...", the innermost first: lines of Python
+ * where the process has any, else native frames. The caller frees it.
+ */
+char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols);
 
 /* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
 char *torsh_trace_escape(const char *text);

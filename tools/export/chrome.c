@@ -360,4 +360,8 @@ static int write_chrome(struct trace *trace)
 	return rc;
 }
 
-const struct trace_format torsh_trace_chrome = {.name = "chrome", .ending = ".json", .write = write_chrome};
+const struct trace_format torsh_trace_chrome = {.name = "chrome",
+						.ending = ".json",
+						.is_of_one_rank = true,
+						.needs = TRACE_NEEDS_EVENTS,
+						.write = write_chrome};

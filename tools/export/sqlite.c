@@ -239,10 +239,7 @@ static void see_tensor(struct sqlite *sqlite, const struct profile_process *proc
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 
-	if (innermost && tensor->is_free)
-		innermost->self_freed_bytes += tensor->bytes;
-	else if (innermost)
-		innermost->self_allocated_bytes += tensor->bytes;
+	torsh_trace_add_tensor(innermost, tensor);
 	if (!torsh_trace_has(sqlite->trace, event->at_ns))
 		return;
 	fill(sqlite, INSERT_TENSOR);

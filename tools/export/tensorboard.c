@@ -205,4 +205,6 @@ const struct trace_format torsh_trace_tensorboard = {.name = "tensorboard",
 						     .ending = ".tensorboard",
 						     .is_binary = true,
 						     .needs_path = true,
+						     .is_directory = true,
+						     .needs = TRACE_NEEDS_EVENTS,
 						     .write = write_tensorboard};

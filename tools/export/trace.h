@@ -21,17 +21,23 @@ struct trace {
 	const char *path;
 };
 
+/* What has to be in a recording for a format to have something to say. */
+enum trace_needs { TRACE_NEEDS_NOTHING, TRACE_NEEDS_EVENTS, TRACE_NEEDS_TENSORS };
+
 struct trace_format {
 	const char *name;
 	const char *ending; /* of files, with a dot */
 	bool is_binary;
-	bool needs_path; /* it writes more than one stream of bytes */
+	bool needs_path; /* it doesn't write a stream of bytes */
+	bool is_directory; /* what it writes */
+	bool is_of_one_rank; /* readers take a file for one rank's */
+	enum trace_needs needs;
 	/* Returns 0 or -errno. */
 	int (*write)(struct trace *trace);
 };
 
-extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_csv, torsh_trace_sqlite,
-	torsh_trace_tensorboard;
+extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json, torsh_trace_csv,
+	torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
@@ -40,6 +46,15 @@ static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 
 /* Go over the calls in the trace's processes. Returns 0 or -errno. */
 int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context);
+
+/* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
+static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)
+{
+	if (innermost && tensor->is_free)
+		innermost->self_freed_bytes += tensor->bytes;
+	else if (innermost)
+		innermost->self_allocated_bytes += tensor->bytes;
+}
 
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);

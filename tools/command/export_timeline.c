@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "tools/die.h"
-#include "tools/export/output.h"
 
 static const struct trace_format *const formats[] = {
 	&torsh_trace_chrome, &torsh_trace_perfetto,    &torsh_trace_json,   &torsh_trace_csv,
@@ -48,20 +47,6 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }
 
-static int write_stream(const struct trace *trace, const struct trace_format *format, FILE *file)
-{
-	struct trace own = *trace;
-	struct sink sink;
-	size_t n = trace->path ? strlen(trace->path) : 0;
-	int rc, closed;
-
-	torsh_sink_open(&sink, file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
-	own.sink = &sink;
-	rc = format->write(&own);
-	closed = torsh_sink_close(&sink);
-	return rc < 0 ? rc : closed;
-}
-
 /* Dies where a file of that format would say nothing. */
 static void check_content(const struct trace *trace, const struct trace_format *format)
 {
@@ -82,7 +67,6 @@ static void check_content(const struct trace *trace, const struct trace_format *
 static void export_one(struct trace *trace, const struct trace_format *format, const struct trace_window *window)
 {
 	struct survey survey;
-	struct output output;
 	int rc;
 
 	torsh_survey_make(&survey, trace->profile, trace->processes, trace->n_processes);
@@ -92,14 +76,9 @@ static void export_one(struct trace *trace, const struct trace_format *format, c
 	check_content(trace, format);
 	if (window->has_steps)
 		choose_steps(trace, window);
-	if (format->needs_path) {
-		rc = format->write(trace);
-		if (rc < 0)
-			torsh_die("can't write %s: %s", trace->path, strerror(-rc));
-	} else {
-		torsh_output_open(&output, trace->path);
-		torsh_output_close(&output, write_stream(trace, format, output.file));
-	}
+	rc = format->needs_path ? format->write(trace) : torsh_trace_to_file(trace, format);
+	if (rc < 0)
+		torsh_die("can't write %s: %s", trace->path, strerror(-rc));
 	torsh_survey_free(&survey);
 }
 

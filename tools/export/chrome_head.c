@@ -118,7 +118,7 @@ void torsh_chrome_put_header(struct trace *trace)
 	char *host = torsh_trace_escape(trace->profile->host);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
-		has_tensors = has_tensors || trace->survey->items[i].n_tensors;
+		has_tensors = has_tensors || torsh_survey_of(trace->survey, trace->processes[i])->n_tensors;
 	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [],\n");
 	put_distributed(trace, trace->sink);
 	torsh_sink_print(

@@ -8,6 +8,7 @@
 
 #include "tools/die.h"
 #include "tools/export/exporter.h"
+#include "tools/export/output.h"
 #include "tools/profile/stack_view.h"
 #include "tools/report/json.h"
 
@@ -28,6 +29,24 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, v
 {
 	return torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
 				visitor, context, NULL);
+}
+
+int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format)
+{
+	struct trace own = *trace;
+	struct output output;
+	struct sink sink;
+	size_t n = trace->path ? strlen(trace->path) : 0;
+	int rc, closed;
+
+	torsh_output_open(&output, trace->path);
+	torsh_sink_open(&sink, output.file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
+	own.sink = &sink;
+	rc = format->write(&own);
+	closed = torsh_sink_close(&sink);
+	rc = rc < 0 ? rc : closed;
+	torsh_output_close(&output, rc);
+	return rc;
 }
 
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)

@@ -12,7 +12,7 @@
 
 struct trace {
 	const struct profile *profile;
-	struct profile_process *const *processes;
+	struct profile_process *const *processes; /* survey->items may be of more */
 	size_t n_processes;
 	const struct survey *survey;
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
@@ -43,6 +43,12 @@ static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
 	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
 }
+
+/*
+ * Write to trace->path, or to standard output where it is NULL, compressed where its name ends in .gz. Dies where that
+ * can't be. Returns 0 or -errno.
+ */
+int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
 
 /* Go over the calls in the trace's processes. Returns 0 or -errno. */
 int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context);

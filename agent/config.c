@@ -154,8 +154,8 @@ static int parse_activities(const char *value, uint32_t *activities)
 
 static int add_format(const char *name, size_t length, uint32_t *set)
 {
-	static const char *const known[] = {"chrome",	  "perfetto", "tensorboard", "json", "profile",
-					    "speedscope", "pprof",    "html",	     "csv",  "sqlite"};
+	static const char *const known[] = {"chrome", "perfetto", "tensorboard", "json",   "profile", "speedscope",
+					    "pprof",  "html",	  "csv",	 "sqlite", "memory",  "folded"};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (is_name(name, length, known[i])) {
@@ -198,7 +198,7 @@ static int parse_every(const char *value, uint32_t *every)
 static int store(const char *name, const char *value)
 {
 #define VARIABLE(NAME, kind, field, accepted, since) \
-	if (!strcmp(name, #NAME))                     \
+	if (!strcmp(name, #NAME))                    \
 		return parse_##kind(value, &torsh_config.field);
 #include "agent/variables.def"
 #undef VARIABLE
@@ -257,8 +257,8 @@ static void read_variable(const char *definition, int may_complain)
 		return;
 	}
 	if (store(name, equals + 1) && may_complain)
-		torsh_say(PREFIX, name, "=", equals + 1, " is not understood and is ignored; accepted: ",
-			  variable->accepted, NULL);
+		torsh_say(PREFIX, name, "=", equals + 1,
+			  " is not understood and is ignored; accepted: ", variable->accepted, NULL);
 	else if (variable->is_later && may_complain)
 		torsh_say(PREFIX, name, " has no effect in this version", NULL);
 }
@@ -276,8 +276,10 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
-			  NULL);
+		torsh_say(
+			PREFIX
+			"ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
+			NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

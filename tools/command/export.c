@@ -17,23 +17,30 @@
 
 static const char doc[] =
 	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "
-	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard (chrome) or https://ui.perfetto.dev (perfetto), tables (csv), a database (sqlite), or a directory of TensorBoard (tensorboard).\v"
+	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard's plugin (chrome), https://ui.perfetto.dev "
+	"(perfetto), programs of one's own (json, csv), a database (sqlite), a directory of TensorBoard (tensorboard), or its "
+	"tensors for https://pytorch.org/memory_viz (memory).\v"
 	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
-	"Of a timeline --from, --to and --steps choose what begins in a window of time. A file whose name ends in .gz is "
-	"compressed.";
+	"Of a timeline --from, --to and --steps choose what begins in a window of time; it is there as a whole, and what "
+	"began before isn't. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
+	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
-enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS };
+enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };
 
 static const struct argp_option own_options[] = {
-	{"format", KEY_FORMAT, "FORMAT", 0, "folded, speedscope, pprof; chrome, perfetto, csv, sqlite or tensorboard",
-	 0},
+	{"format", KEY_FORMAT, "FORMAT", 0,
+	 "folded, speedscope, pprof; chrome, perfetto, json, csv, sqlite, tensorboard or memory", 0},
 	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
-	{"output", 'o', "FILE", 0, "write there instead of to standard output", 0},
+	{"output", 'o', "FILE", 0,
+	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
+	 0},
 	{"from", KEY_FROM, "TIME", 0, "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
 	{"to", KEY_TO, "TIME", 0, "the timeline up to here", 0},
 	{"steps", KEY_STEPS, "A[-B]", 0, "the timeline of these steps", 0},
+	{"by-rank", KEY_BY_RANK, NULL, 0,
+	 "of several ranks, a file for each: FILE's name with .rank-N before its ending", 0},
 	{0},
 };
 
@@ -133,6 +140,9 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 	case KEY_TO:
 		options->window.to_ns = parse_time(state, "to", argument);
 		options->has_window = true;
+		return 0;
+	case KEY_BY_RANK:
+		options->window.is_by_rank = true;
 		return 0;
 	case KEY_STEPS:
 		parse_steps(options, argument, state);

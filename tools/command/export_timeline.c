@@ -125,21 +125,35 @@ static bool is_directory(const char *path)
 	return path[n - (n > 0)] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
+/* Where a name's ending begins: "trace|.json.gz". */
+static size_t find_ending(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot;
+	size_t n = strlen(path);
+
+	if (n > 3 && strcmp(path + n - 3, ".gz") == 0)
+		n -= 3;
+	dot = memrchr(name, '.', n - (size_t)(name - path));
+	return dot ? (size_t)(dot - path) : n;
+}
+
 /* The path of a rank's file, the caller's. A directory is made where it isn't there. */
 static char *path_of_rank(const char *path, const struct trace_format *format, uint32_t rank)
 {
 	const char *place = strstr(path, "%r");
+	size_t n = strlen(path);
 
-	if (!place) {
-		size_t n = strlen(path);
-
-		if (mkdir(path, 0777) < 0 && errno != EEXIST)
-			torsh_die("can't make %s: %s", path, strerror(errno));
-		while (n > 1 && path[n - 1] == '/')
-			n--;
-		return torsh_need_text("%.*s/rank-%" PRIu32 "%s", (int)n, path, rank, format->ending);
+	if (place)
+		return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank, place + 2);
+	if (!is_directory(path)) {
+		n = find_ending(path);
+		return torsh_need_text("%.*s.rank-%" PRIu32 "%s", (int)n, path, rank, path + n);
 	}
-	return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank, place + 2);
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		torsh_die("can't make %s: %s", path, strerror(errno));
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return torsh_need_text("%.*s/rank-%" PRIu32 "%s", (int)n, path, rank, format->ending);
 }
 
 static void export_rank(const struct trace *whole, const struct trace_format *format, const struct trace_window *window,
@@ -162,6 +176,24 @@ static void export_rank(const struct trace *whole, const struct trace_format *fo
 	free(processes);
 }
 
+/* A file for each rank; without a launcher there is one, and it is 0. */
+static void export_ranks(struct trace *trace, const struct trace_format *format, const struct trace_window *window,
+			 const struct reading *reading, const struct ranks *ranks)
+{
+	char *path;
+
+	if (ranks->n && ranks->n_without)
+		torsh_warn("%zu processes have no rank and are in no file; --pid N exports one", ranks->n_without);
+	for (size_t i = 0; i < ranks->n; i++)
+		export_rank(trace, format, window, reading, ranks->numbers[i]);
+	if (ranks->n)
+		return;
+	path = path_of_rank(trace->path, format, 0);
+	trace->path = path;
+	export_one(trace, format, window);
+	free(path);
+}
+
 void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window, const char *path,
 			   const struct reading *reading)
 {
@@ -172,30 +204,18 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		.symbols = reading->symbols,
 		.path = path,
 	};
-	bool is_for_ranks = path && (strstr(path, "%r") || (!format->is_directory && is_directory(path)));
+	bool is_pattern = path && (strstr(path, "%r") || (!format->is_directory && is_directory(path)));
 	struct ranks ranks;
 
 	find_ranks(&ranks, reading);
-	if (!is_for_ranks) {
-		if (ranks.n > 1 && format->is_of_one_rank)
-			torsh_warn(
-				"%zu ranks go into one file, which readers take for one: -o DIR, or a name with %%r, "
-				"writes one for each",
-				ranks.n);
-		export_one(&trace, format, window);
-	} else if (ranks.n) {
-		if (ranks.n_without)
-			torsh_warn("%zu processes have no rank and are in no file; --pid N exports one",
-				   ranks.n_without);
-		for (size_t i = 0; i < ranks.n; i++)
-			export_rank(&trace, format, window, reading, ranks.numbers[i]);
+	if (is_pattern || (path && window->is_by_rank && ranks.n > 1)) {
+		export_ranks(&trace, format, window, reading, &ranks);
 	} else {
-		/* Without a launcher there is one rank, and it is 0. */
-		char *own = path_of_rank(path, format, 0);
-
-		trace.path = own;
+		if (ranks.n > 1 && format->is_of_one_rank)
+			torsh_warn("%zu ranks go into one file, which readers take for one: --by-rank writes one for "
+				   "each",
+				   ranks.n);
 		export_one(&trace, format, window);
-		free(own);
 	}
 	free(ranks.numbers);
 }

@@ -11,6 +11,7 @@ struct trace_window {
 	uint64_t from_ns, to_ns; /* since the recording began */
 	bool has_steps;
 	uint64_t first_step, last_step; /* numbers, where has_steps */
+	bool is_by_rank; /* where there are several ranks each gets a file */
 };
 
 /* The format of that name, or NULL. */
@@ -18,7 +19,7 @@ const struct trace_format *torsh_trace_format(const char *name);
 
 /*
  * Write the timeline of what was read to a path; NULL: to standard output. A directory, and a path with %r, gets a file
- * for each rank. Dies with a sentence where that can't be done, or where there is nothing that the format could hold.
+ * for each rank; is_by_rank gives the path one for each where there are several. Dies with a sentence where that can't be done, or where there is nothing that the format could hold.
  */
 void torsh_timeline_export(const struct trace_format *format, const struct trace_window *window, const char *path,
 			   const struct reading *reading);

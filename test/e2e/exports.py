@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Exports of a timeline, read by the programs that users open them with: counts and times are those of the recording."""
 
-import csv
 import gzip
 import pathlib
-import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -59,34 +57,6 @@ def chrome_traces_are_what_the_recording_says():
     packed = exported(recording, "t.json.gz", "--format", "chrome")
     unpacked = gzip.decompress(packed.read_bytes()).decode()
     expect_equal(json.loads(unpacked)["traceEvents"], trace["traceEvents"], "events of the compressed file")
-
-
-@case
-def databases_hold_every_call():
-    recording, numbers = made()
-    database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
-    rows = {name: rest for name, *rest in database.execute(
-        "select name_text, count(*), sum(self_ns), sum(flops), sum(allocated_bytes) from op_calls group by 1")}
-    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
-        expect_equal(rows[entry["name"]], [entry["calls"], entry["self_cpu_ns"], entry["self_flops"],
-                                           entry["self_allocated_bytes"]], f"row of {entry['name']}")
-    for table, n in (("ranges", numbers["modules"]), ("tensors", numbers["tensors"]), ("steps", numbers["steps"])):
-        expect_equal(database.execute(f"select count(*) from {table}").fetchone(), (n,), table)
-    # Every operator but the outermost is inside of one that is there.
-    lost = database.execute("select count(*) from ops a left join ops b on a.outer = b.id and a.process = b.process "
-                            "where a.outer is not null and not (b.start_ns <= a.start_ns and b.end_ns >= a.end_ns)")
-    expect_equal(lost.fetchone(), (0,), "operators outside of what is around them")
-    expect_equal(database.execute("pragma integrity_check").fetchone(), ("ok",), "integrity")
-
-
-@case
-def tables_are_quoted_as_they_should_be():
-    recording, numbers = made()
-    with open(exported(recording, "t.csv", "--format", "csv"), newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    expect_equal(len(rows), numbers["operators"] + numbers["modules"], "rows")
-    expect_equal(sum(int(row["flops"] or 0) for row in rows), read_report("ops", recording)["flops_all"], "FLOPs")
-    assert {"float32[256];float32[64,128];float32[128,256](1,128);1;1"} <= {row["inputs"] for row in rows}
 
 
 @case

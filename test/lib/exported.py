@@ -10,10 +10,10 @@ LAYERS = 10
 TENSOR_BYTES = 65536
 
 
-def made(ranks=None):
+def made(ranks=None, operators=OPERATORS):
     """A recording, and how many of each kind a process has. With ranks: also values, marks and stacks."""
     path = scratch("recording") / "training.torsh"
-    result = run([SYNTHETIC, path, str(OPERATORS), *([str(ranks)] if ranks else [])])
+    result = run([SYNTHETIC, path, str(operators), *([str(ranks)] if ranks else [])])
     expect_equal(result.returncode, 0, "status of synthetic")
     return path, json.loads(result.stdout)
 

@@ -57,11 +57,12 @@ static void check_content(const struct trace *trace, const struct trace_format *
 		n_tensors += survey->items[i].n_tensors;
 	if (format->needs >= TRACE_NEEDS_EVENTS && !survey->counts.n_events)
 		torsh_die(
-			"there is no timeline in %s, which %s is made of: no operator, no range, no mark was recorded",
-			trace->profile->path, format->name);
+			"there is no timeline to export, which %s is made of: no operator, range or mark was recorded",
+			format->name);
 	if (format->needs == TRACE_NEEDS_TENSORS && !n_tensors)
-		torsh_die("%s is made of tensors, and %s has none: PyTorch allocated nothing, or PROFILE_MEMORY was 0",
-			  format->name, trace->profile->path);
+		torsh_die("there are no tensors to export, which %s is made of: PyTorch allocated nothing, or "
+			  "TORSH_PROFILER_PROFILE_MEMORY was 0",
+			  format->name);
 }
 
 static void export_one(struct trace *trace, const struct trace_format *format, const struct trace_window *window)
@@ -204,11 +205,11 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 		.symbols = reading->symbols,
 		.path = path,
 	};
-	bool is_pattern = path && (strstr(path, "%r") || (!format->is_directory && is_directory(path)));
+	bool is_of_ranks = path && !format->is_directory && !window->is_by_rank && is_directory(path);
 	struct ranks ranks;
 
 	find_ranks(&ranks, reading);
-	if (is_pattern || (path && window->is_by_rank && ranks.n > 1)) {
+	if (is_of_ranks || (path && (strstr(path, "%r") || (window->is_by_rank && ranks.n > 1)))) {
 		export_ranks(&trace, format, window, reading, &ranks);
 	} else {
 		if (ranks.n > 1 && format->is_of_one_rank)

@@ -160,8 +160,8 @@ static int parse_activities(const char *value, uint32_t *activities)
 
 static int add_format(const char *name, size_t length, uint32_t *set)
 {
-	static const char *const known[] = {"chrome",	  "perfetto", "tensorboard", "json", "profile",
-					    "speedscope", "pprof",    "html",	     "csv",  "sqlite"};
+	static const char *const known[] = {"chrome", "perfetto", "tensorboard", "json",   "profile", "speedscope",
+					    "pprof",  "html",	  "csv",	 "sqlite", "memory",  "folded"};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
 		if (is_name(name, length, known[i])) {
@@ -310,8 +310,10 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
-			  NULL);
+		torsh_say(
+			PREFIX
+			"ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
+			NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

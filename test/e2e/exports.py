@@ -2,33 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Exports of a timeline, read by the programs that users open them with: counts and times are those of the recording."""
 
-import csv
 import gzip
 import pathlib
-import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import ask_trace_processor, need_consumer, run_python  # noqa: E402
-
-SYNTHETIC = BUILD / "test/synthetic"
-OPERATORS = 2000
-
-
-def made():
-    """A recording with a known number of everything, and these numbers."""
-    path = scratch("recording") / "training.torsh"
-    result = run([SYNTHETIC, path, str(OPERATORS)])
-    expect_equal(result.returncode, 0, "status of synthetic")
-    return path, json.loads(result.stdout)
-
-
-def exported(recording, name, *arguments):
-    path = scratch("exported") / name
-    torsh("export", recording, "-o", path, *arguments)
-    return path
-
+from exported import OPERATORS_OF_STEP, exported, made, refused  # noqa: E402
 
 SLICES = """select s.name name, count(*) n, sum(s.dur) ns from slice s join thread_track t on s.track_id = t.id where s.name != '[memory]'
             and s.name not glob 'ProfilerStep#*' group by 1"""
@@ -79,34 +60,6 @@ def chrome_traces_are_what_the_recording_says():
 
 
 @case
-def databases_hold_every_call():
-    recording, numbers = made()
-    database = sqlite3.connect(exported(recording, "t.sqlite", "--format", "sqlite"))
-    rows = {name: rest for name, *rest in database.execute(
-        "select name_text, count(*), sum(self_ns), sum(flops), sum(allocated_bytes) from op_calls group by 1")}
-    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
-        expect_equal(rows[entry["name"]], [entry["calls"], entry["self_cpu_ns"], entry["self_flops"],
-                                           entry["self_allocated_bytes"]], f"row of {entry['name']}")
-    for table, n in (("ranges", numbers["modules"]), ("tensors", numbers["tensors"]), ("steps", numbers["steps"])):
-        expect_equal(database.execute(f"select count(*) from {table}").fetchone(), (n,), table)
-    # Every operator but the outermost is inside of one that is there.
-    lost = database.execute("select count(*) from ops a left join ops b on a.outer = b.id and a.process = b.process "
-                            "where a.outer is not null and not (b.start_ns <= a.start_ns and b.end_ns >= a.end_ns)")
-    expect_equal(lost.fetchone(), (0,), "operators outside of what is around them")
-    expect_equal(database.execute("pragma integrity_check").fetchone(), ("ok",), "integrity")
-
-
-@case
-def tables_are_quoted_as_they_should_be():
-    recording, numbers = made()
-    with open(exported(recording, "t.csv", "--format", "csv"), newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    expect_equal(len(rows), numbers["operators"] + numbers["modules"], "rows")
-    expect_equal(sum(int(row["flops"] or 0) for row in rows), read_report("ops", recording)["flops_all"], "FLOPs")
-    assert {"float32[256];float32[64,128];float32[128,256](1,128);1;1"} <= {row["inputs"] for row in rows}
-
-
-@case
 def windows_hold_what_begins_in_them():
     recording, numbers = made()
     for number in ("1", "3-4"):
@@ -114,7 +67,7 @@ def windows_hold_what_begins_in_them():
         slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
         first, _, last = number.partition("-")
         n_steps = int(last or first) - int(first) + 1
-        expect_equal(sum(event["cat"] in ("cpu_op", "user_annotation") for event in slices), n_steps * 101 + 1,
+        expect_equal(sum(event["cat"] in ("cpu_op", "user_annotation") for event in slices), n_steps * OPERATORS_OF_STEP + 1,
                      f"operators in steps {number}, and the end")
     start, end = 1.5e-3, 2.5e-3
     trace = json.loads(exported(recording, "t.json", "--format", "chrome", "--from", "1.5ms", "--to", f"{end}s").read_text())
@@ -126,75 +79,95 @@ def windows_hold_what_begins_in_them():
         expect_equal(run([TORSH, "export", recording, "--format", "chrome", *wrong]).returncode, 2, f"status of {wrong}")
 
 
-TENSORBOARD = """
-import json, sys
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
-events.Reload()
-print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}))
-"""
-
-
 @case
-def tensorboard_reads_a_scalar_for_each_step():
-    need_consumer("tensorboard")
-    recording, numbers = made()
-    folder = exported(recording, "board", "--format", "tensorboard")
-    found = run_python(TENSORBOARD, folder)
-    steps = read_report("steps", recording, "--limit", "0")["steps"]
-    expect_equal([step for step, _ in found["step/ms"]], [step["index"] for step in steps], "steps")
-    for (_, value), step in zip(found["step/ms"], steps):
-        assert abs(value - step["duration_ns"] / 1e6) < 1e-6, (value, step)
-    assert all(abs(value - step["peak_bytes"] / 1e6) < 1e-6 for (_, value), step in zip(found["step/peak_MB"], steps))
-    names = [path.name for path in folder.glob("*.pt.trace.json.gz")]
-    expect_equal(len(names), 1, f"traces for the plugin: {names}")
-
-
-PLUGIN = """
-import json, sys
-from torch_tb_profiler.io import cache
-from torch_tb_profiler.profiler.loader import RunLoader
-with cache.Cache() as files:
-    run = RunLoader("run", sys.argv[1], files).load()
-(profile,) = run.profiles.values()
-print(json.dumps({"views": [view.display_name for view in profile.views],
-                  "calls": {row["name"]: row["calls"] for row in profile.operation_table_by_name["data"]}}))
-"""
-
-
-@case
-def the_profiler_plugin_of_tensorboard_reads_operators_and_modules():
-    need_consumer("torch_tb_profiler")
-    recording, numbers = made()
-    found = run_python(PLUGIN, exported(recording, "board", "--format", "tensorboard"))
-    assert {"Overview", "Operator", "Memory", "Module"} <= set(found["views"]), found
-    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
-        if not entry["name"].startswith("Optimizer"):  # which the plugin doesn't take for an operator
-            expect_equal(found["calls"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")
+def each_rank_has_a_trace_of_its_own_at_the_end_of_a_run():
+    output = scratch()
+    program = shell_words(PROGRAMS / "regions")
+    script = f"RANK=0 {program} & RANK=1 {program}; wait"
+    result = run(["sh", "-c", script], agent_environment(output / "trace.json"))
+    expect_equal(result.returncode, 0, "status")
+    for rank in range(2):
+        path = output / f"trace.rank-{rank}.json"
+        wait_until(path.exists, path.name)
+        expect_equal(json.loads(path.read_text())["distributedInfo"]["rank"], rank, "rank")
 
 
 HTA = """
 import json, sys
 from hta.trace_analysis import TraceAnalysis
-analysis = TraceAnalysis(trace_dir=sys.argv[1])
-trace = analysis.t
-frame, names = trace.get_trace(3), trace.symbol_table.get_sym_table()
-counts = frame["name"].map(lambda i: names[i]).value_counts()
-print(json.dumps({"ranks": list(trace.get_ranks()), "counts": {name: int(n) for name, n in counts.items()}}))
+trace = TraceAnalysis(trace_dir=sys.argv[1]).t
+names = trace.symbol_table.get_sym_table()
+counts = {rank: trace.get_trace(rank)["name"].map(lambda i: names[i]).value_counts() for rank in trace.get_ranks()}
+print(json.dumps({rank: {name: int(n) for name, n in of.items()} for rank, of in counts.items()}))
 """
 
 
 @case
-def holistic_trace_analysis_counts_the_same_operators():
+def holistic_trace_analysis_counts_the_operators_of_each_rank():
     need_consumer("hta")
-    recording, numbers = made()
-    path = exported(recording, "rank3.json.gz", "--format", "chrome")
-    text = gzip.decompress(path.read_bytes()).decode().replace('"rank": 0', '"rank": 3')
-    path.write_bytes(gzip.compress(text.encode()))
-    found = run_python(HTA, path.parent)
-    expect_equal(found["ranks"], [3], "ranks")
-    for entry in read_report("ops", recording, "--limit", "0")["ops"]:
-        expect_equal(found["counts"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")
+    recording, numbers = made(ranks=2)
+    folder = scratch("ranks")
+    torsh("export", recording, "--format", "chrome", "-o", folder)
+    expect_equal(sorted(path.name for path in folder.iterdir()), ["rank-0.json", "rank-1.json"], "files")
+    found = run_python(HTA, folder)
+    expect_equal(sorted(found), ["0", "1"], "ranks")
+    for rank, counts in found.items():
+        for entry in read_report("ops", recording, "--limit", "0", "--rank", rank)["ops"]:
+            expect_equal(counts.get(entry["name"]), entry["calls"], f"calls of {entry['name']} on rank {rank}")
+
+
+@case
+def each_rank_gets_a_file_of_its_own():
+    recording, numbers = made(ranks=3)
+    for path, names in (("trace-%r.json", "trace-{}.json"), ("new/", "new/rank-{}.json")):
+        folder = scratch("ranks")
+        torsh("export", recording, "--format", "chrome", "-o", f"{folder}/{path}")
+        for rank in range(3):
+            trace = json.loads((folder / names.format(rank)).read_text())
+            expect_equal(trace["distributedInfo"]["rank"], rank, "rank")
+            expect_equal({event["pid"] for event in trace["traceEvents"] if event["ph"] == "X"}, {1000 * (rank + 1)}, "pids")
+    folder = scratch("ranks")
+    torsh("export", recording, "--format", "chrome", "-o", folder / "trace.json.gz", "--by-rank")
+    expect_equal(sorted(path.name for path in folder.iterdir()), [f"trace.rank-{rank}.json.gz" for rank in range(3)], "files")
+    one = exported(recording, "one.json", "--format", "chrome", "--rank", "1")
+    expect_equal(json.loads(one.read_text())["distributedInfo"], {"rank": 1}, "the rank that was asked for")
+    alone, _ = made()
+    path = exported(alone, "alone.json", "--format", "chrome", "--by-rank")
+    expect_equal(json.loads(path.read_text())["distributedInfo"]["rank"], 0, "rank of a program without a launcher")
+
+
+STACKS = """select s.name name, extract_arg(s.arg_set_id, 'debug.stack') stack, count(*) n from slice s
+            where extract_arg(s.arg_set_id, 'debug.stack') is not null group by 1, 2"""
+STACK = "/src/train.py(3): Net.forward;/src/train.py(7): train"
+
+
+@case
+def operators_have_their_call_stacks():
+    recording, numbers = made(ranks=1)
+    n = numbers["operators"] // 10
+    stacks, = ask_trace_processor(exported(recording, "t.pftrace", "--format", "perfetto"), STACKS)
+    expect_equal(stacks, [{"name": "aten::addmm", "stack": STACK, "n": n}], "stacks in Perfetto")
+    path = exported(recording, "t.json", "--format", "chrome")
+    trace = json.loads(path.read_text())
+    found = [(event["name"], event["args"]["Call stack"]) for event in trace["traceEvents"]
+             if "Call stack" in event.get("args", {})]
+    expect_equal(found, [("aten::addmm", STACK)] * n, "stacks in Chrome's JSON")
+    expect_equal(trace["with_stack"], 1, "with_stack")
+    slices, flows = ask_trace_processor(path, SLICES, FLOWS)
+    expect_equal([(row["out"], row["n"]) for row in flows], [("aten::addmm", n)], "arrows beside them")
+
+
+@case
+def what_would_be_empty_is_refused_with_a_reason():
+    _, output = record([PROGRAMS / "entries"])
+    recording = recordings(output)[0]
+    for name in ("chrome", "csv", "json", "tensorboard"):
+        assert "there is no timeline to export" in refused(recording, "--format", name)
+    assert "there is no timeline to export" in refused(recording, "--format", "memory")
+    _, output = record([PROGRAMS / "regions"], scratch("regions"))
+    assert "there are no tensors to export" in refused(recordings(output)[0], "--format", "memory")
+    for name in ("perfetto", "sqlite"):  # which have the memory of the process
+        assert exported(recording, name, "--format", name).stat().st_size
 
 
 main()

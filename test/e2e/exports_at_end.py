@@ -76,9 +76,9 @@ def the_file_is_there_when_the_program_has_ended():
 
 @case
 def so_are_the_formats_beside_the_recording():
-    result, output = record([PROGRAMS / "entries"], env={"TORSH_PROFILER_EXPORT_FORMAT": "chrome,speedscope"})
+    result, output = record([PROGRAMS / "regions"], env={"TORSH_PROFILER_EXPORT_FORMAT": "chrome,json,speedscope"})
     expect_done(result)
-    for ending in (".json", ".speedscope.json"):
+    for ending in (".json", ".events.json", ".speedscope.json"):
         json.loads(recordings(output)[0].with_suffix(ending).read_text())
 
 
@@ -197,7 +197,7 @@ def what_cannot_be_written_is_said_and_harms_nobody():
 @case
 def nobody_else_is_kept_waiting():
     trace = scratch() / "trace.json"
-    says = script("import sys; print('.', flush=True); sys.stdin.read()")
+    says = script("import sys; work('work'); print('.', flush=True); sys.stdin.read()")
     process = subprocess.Popen([str(part) for part in python(says)], env=environment(trace), stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     expect_equal(process.stdout.read(1), b".", "answer")

@@ -6,12 +6,12 @@ import re
 
 from harness import ROOT
 
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int}
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
 SILENT = {"$schema", "$defs", "title", "description"}
 
 
 def is_type(name, value):
-    return isinstance(value, TYPES[name]) and not (name == "integer" and isinstance(value, bool))
+    return isinstance(value, TYPES[name]) and not (name in ("integer", "number") and isinstance(value, bool))
 
 
 def check(schema, value, root, where):

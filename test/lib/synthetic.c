@@ -2,10 +2,12 @@
 /*
  * Writes a recording of a training that never was, of any length, for tests and benchmarks of the readers:
  *
- *	synthetic FILE OPERATORS
+ *	synthetic FILE OPERATORS [RANKS]
  *
  * A step has 100 operators, forward in two modules on the main thread and backward on another one, with inputs,
- * sequence numbers and tensors; the optimizer ends it. Prints how many there are of each kind, as JSON.
+ * sequence numbers and tensors; the optimizer ends it. With RANKS there are so many processes of as many operators, of
+ * ranks 0, 1 and so on, which also say values and marks and have stacks: of addmm and of the tensors, which it
+ * allocates. Prints how many there are of each kind in a process, as JSON.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,12 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/wire/channel.h"
 #include "tools/store/recording_write.h"
 #include "tools/store/timeline_columns.h"
 
 #define MESSAGE_EVENTS 65536u
-#define MAIN_TID 1000u
 #define PID 1000u
+#define START_DELAY_NS 1000000u
 #define START_NS UINT64_C(1700000000000000000)
 
 enum label {
@@ -42,8 +45,20 @@ enum label {
 	RELU_INPUTS,
 	MM_INPUTS,
 	ADD_INPUTS,
+	LOSS,
+	LENGTH,
+	HERE,
+	TRAIN, /* functions of Python */
+	FORWARD,
 	N_LABELS
 };
+
+/* Numbers of stacks: lines of Python, the outermost first. */
+enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
+
+#define TRAIN_LINE 7
+#define FORWARD_LINE 3
+#define SAMPLES_OF_STEP 10
 
 static char *const labels[N_LABELS] = {
 	[LINEAR] = "aten::linear",
@@ -63,13 +78,19 @@ static char *const labels[N_LABELS] = {
 	[RELU_INPUTS] = "float32[64,256]",
 	[MM_INPUTS] = "float32[256,64](1,256);float32[64,128]",
 	[ADD_INPUTS] = "float32[256,128];float32[256,128];-0.01",
+	[LOSS] = "loss",
+	[LENGTH] = "length",
+	[HERE] = "end of a step",
+	[TRAIN] = "train",
+	[FORWARD] = "Net.forward",
 };
 
 struct synthetic {
 	struct recording_file *file;
 	struct timeline_writer *writer;
 	uint64_t now_ns, n_operators, n_modules, n_tensors, n_steps;
-	uint32_t record;
+	uint32_t record, process, n_ranks;
+	enum stack stack; /* of events that come */
 	uint64_t sequence, random;
 };
 
@@ -85,7 +106,7 @@ static void flush_events(struct synthetic *made)
 	Torsh__Timeline message = TORSH__TIMELINE__INIT, *one = &message;
 
 	message.has_process = message.has_n_events = message.has_columns = 1;
-	message.process = 1;
+	message.process = made->process;
 	if (torsh_timeline_take(made->writer, &message.n_events, &message.columns.data, &message.columns.len))
 		abort();
 	chunk.n_timeline = 1;
@@ -96,7 +117,7 @@ static void flush_events(struct synthetic *made)
 
 static void put(struct synthetic *made, uint32_t thread, const struct event *event)
 {
-	struct timeline_event added = {.thread = thread, .event = *event};
+	struct timeline_event added = {.thread = thread, .event = *event, .stack = made->stack};
 
 	made->random = made->random * 6364136223846793005u + 1442695040888963407u;
 	made->now_ns += 200 + (made->random >> 54);
@@ -173,8 +194,10 @@ static void put_forward(struct synthetic *made, uint64_t place)
 	linear = begin(made, 0, LINEAR, LINEAR_INPUTS, OP_FUNCTION, made->sequence);
 	inner = begin(made, 0, T, T_INPUTS, OP_FUNCTION, made->sequence);
 	end(made, 0, inner);
+	made->stack = made->n_ranks ? FORWARD_STACK : NO_STACK;
 	inner = begin(made, 0, ADDMM, ADDMM_INPUTS, OP_FUNCTION, made->sequence + 1);
 	tensor(made, 0, 0x100000 + place * 65536, false);
+	made->stack = NO_STACK;
 	end(made, 0, inner);
 	end(made, 0, linear);
 	module(made, NO_LABEL);
@@ -202,6 +225,29 @@ static void put_backward(struct synthetic *made, uint64_t place, uint64_t sequen
 	end(made, 1, node);
 }
 
+static void value(struct synthetic *made, enum label name, uint32_t kind, double number)
+{
+	struct event event = {.id = EVENT_VALUE};
+
+	event.value.name = name;
+	event.value.kind = kind;
+	event.value.payload_type = PAYLOAD_F64;
+	memcpy(&event.value.payload, &number, sizeof(number));
+	put(made, 0, &event);
+}
+
+/* What a program says of itself: a loss that is the step's number, samples from 0 on, a mark. */
+static void say(struct synthetic *made)
+{
+	struct event event = {.id = EVENT_MARK};
+
+	value(made, LOSS, VALUE_SCALAR, (double)made->n_steps);
+	for (int i = 0; i < SAMPLES_OF_STEP; i++)
+		value(made, LENGTH, VALUE_SAMPLE, i);
+	event.mark.name = HERE;
+	put(made, 0, &event);
+}
+
 /* 10 layers forward, backward, and 10 operators of the optimizer */
 static void put_step(struct synthetic *made)
 {
@@ -218,6 +264,8 @@ static void put_step(struct synthetic *made)
 
 		end(made, 0, add);
 	}
+	if (made->n_ranks)
+		say(made);
 	end(made, 0, step);
 	made->n_steps++;
 }
@@ -237,33 +285,83 @@ static void put_session(struct synthetic *made)
 	append(made, &chunk);
 }
 
+/* Two lines of Python, and the heap that they held at its peak. */
+static void put_stacks(struct synthetic *made)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Addresses addresses = TORSH__ADDRESSES__INIT, *all_addresses = &addresses;
+	Torsh__Stacks stacks = TORSH__STACKS__INIT, *all_stacks = &stacks;
+	Torsh__StackTotals totals = TORSH__STACK_TOTALS__INIT, *all_totals = &totals;
+	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
+	uint64_t lines[] = {TRAIN_LINE, FORWARD_LINE}, blocks[] = {1, 2}, bytes[] = {100, 3000}, zeros[2] = {0};
+	uint32_t flags[] = {ADDRESS_PYTHON, ADDRESS_PYTHON}, functions[] = {TRAIN - 1, FORWARD - 1};
+	uint32_t parents[] = {NO_STACK, TRAIN_STACK}, tops[] = {0, 1}, numbers[] = {TRAIN_STACK, FORWARD_STACK},
+		 seen[] = {1, 1};
+	int64_t none[2] = {0};
+
+	addresses.has_process = stacks.has_process = totals.has_process = heap.has_process = 1;
+	addresses.process = stacks.process = totals.process = heap.process = made->process;
+	addresses.n_ip = addresses.n_flags = addresses.n_module = 2;
+	addresses.ip = lines;
+	addresses.flags = flags;
+	addresses.module = functions;
+	stacks.has_first = stacks.first = 1;
+	stacks.n_parent = stacks.n_address = 2;
+	stacks.parent = parents;
+	stacks.address = tops;
+	totals.n_stack = totals.n_seen = totals.n_allocs = totals.n_alloc_bytes = 2;
+	totals.n_temporary = totals.n_temporary_bytes = totals.n_base_blocks = totals.n_base_bytes = 2;
+	totals.n_delta_blocks = totals.n_delta_bytes = 2;
+	totals.stack = numbers;
+	totals.seen = seen;
+	totals.allocs = totals.base_blocks = blocks;
+	totals.alloc_bytes = totals.base_bytes = bytes;
+	totals.temporary = totals.temporary_bytes = zeros;
+	totals.delta_blocks = totals.delta_bytes = none;
+	heap.has_peak_number = heap.has_peak_bytes = heap.has_peak_blocks = heap.has_peak_ns = 1;
+	heap.peak_number = 1;
+	heap.peak_bytes = bytes[0] + bytes[1];
+	heap.peak_blocks = blocks[0] + blocks[1];
+	heap.peak_ns = made->now_ns / 2;
+	chunk.n_addresses = chunk.n_stacks = chunk.n_stack_totals = chunk.n_heap = 1;
+	chunk.addresses = &all_addresses;
+	chunk.stacks = &all_stacks;
+	chunk.stack_totals = &all_totals;
+	chunk.heap = &heaps;
+	append(made, &chunk);
+}
+
 static void put_tables(struct synthetic *made)
 {
-	static char empty[] = "", main_name[] = "python", backward_name[] = "pt_autograd_0";
+	static char empty[] = "", file[] = "/src/train.py", main_name[] = "python", backward_name[] = "pt_autograd_0";
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
 	Torsh__Functions functions = TORSH__FUNCTIONS__INIT, *all_functions = &functions;
 	Torsh__Threads threads = TORSH__THREADS__INIT, *all_threads = &threads;
 	char *files[N_LABELS], *names[] = {main_name, backward_name};
-	uint32_t lines[N_LABELS] = {0}, tids[] = {MAIN_TID, MAIN_TID + 1};
+	uint32_t lines[N_LABELS] = {0}, pid = PID * made->process, tids[] = {pid, pid + 1};
+	char rank[16];
 	uint64_t zeros[2] = {0};
 
 	for (size_t i = 0; i < N_LABELS; i++)
-		files[i] = empty;
+		files[i] = i + 1 < TRAIN ? empty : file;
 	process.has_process = process.has_pid = process.has_end = process.has_end_code = process.has_end_ns = 1;
-	process.process = 1;
-	process.pid = PID;
+	process.process = made->process;
+	process.pid = pid;
+	snprintf(rank, sizeof(rank), "%" PRIu32, made->process - 1);
+	if (made->n_ranks)
+		process.rank = rank;
 	process.program = "/usr/bin/python3";
 	process.end = TORSH__PROCESS__END_KIND__EXITED;
 	process.end_ns = made->now_ns;
 	functions.has_process = 1;
-	functions.process = 1;
+	functions.process = made->process;
 	functions.n_name = functions.n_file = functions.n_first_line = N_LABELS - 1;
 	functions.name = (char **)(uintptr_t)(labels + 1);
 	functions.file = files;
 	functions.first_line = lines;
 	threads.has_process = 1;
-	threads.process = 1;
+	threads.process = made->process;
 	threads.n_tid = threads.n_name = threads.n_start_ns = threads.n_end_ns = 2;
 	threads.n_allocs = threads.n_alloc_bytes = threads.n_frees = threads.n_dropped = 2;
 	threads.tid = tids;
@@ -288,27 +386,40 @@ static void put_end(struct synthetic *made)
 	append(made, &chunk);
 }
 
+static void put_process(struct synthetic *made, uint64_t n_operators)
+{
+	made->process++;
+	made->now_ns = START_DELAY_NS;
+	made->n_operators = made->n_modules = made->n_tensors = made->n_steps = 0;
+	number_main_thread(made);
+	while (made->n_operators < n_operators)
+		put_step(made);
+	flush_events(made);
+	put_tables(made);
+	if (made->n_ranks)
+		put_stacks(made);
+}
+
 int main(int argc, char **argv)
 {
 	const struct recording_limits limits = {0};
-	struct synthetic made = {.now_ns = 1000000};
+	struct synthetic made = {0};
 	uint64_t n_operators;
 	int fd;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	n_operators = strtoull(argv[2], NULL, 10);
+	made.n_ranks = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	made.file = torsh_recording_create(fd, &limits, START_NS);
 	made.writer = torsh_timeline_create();
 	if (fd < 0 || !made.file || !made.writer)
 		return 2;
 	put_session(&made);
-	number_main_thread(&made);
-	while (made.n_operators < n_operators)
-		put_step(&made);
-	flush_events(&made);
-	put_tables(&made);
+	do
+		put_process(&made, n_operators);
+	while (made.process < made.n_ranks);
 	put_end(&made);
 	torsh_timeline_destroy(made.writer);
 	torsh_recording_finish(made.file);

@@ -36,6 +36,7 @@ struct fixture {
 	Torsh__Threads threads;
 	Torsh__Timeline timeline;
 	struct timeline_writer *writer; /* NULL: no events of the timeline */
+	uint32_t event_stack; /* of events that are put; 0: none */
 	uint32_t tid[FIXTURE_MAX];
 	char *thread_name[FIXTURE_MAX];
 	uint64_t zeros[FIXTURE_MAX];
@@ -141,7 +142,8 @@ static inline uint32_t fixture_label(struct fixture *fixture, const char *text)
 
 static inline void fixture_event(struct fixture *fixture, uint64_t at_ns, uint32_t thread, const struct event *event)
 {
-	const struct timeline_event added = {.at_ns = at_ns, .thread = thread, .event = *event};
+	const struct timeline_event added = {
+		.at_ns = at_ns, .thread = thread, .stack = fixture->event_stack, .event = *event};
 
 	if (!fixture->writer)
 		fixture->writer = torsh_timeline_create();

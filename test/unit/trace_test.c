@@ -12,6 +12,7 @@
 
 #include "perfetto.pb-c.h"
 #include "recording_fixture.h"
+#include "tools/export/pickle.h"
 #include "tools/export/trace.h"
 
 #define NONE OP_NO_SEQUENCE
@@ -20,6 +21,7 @@ static char path[] = "/tmp/torsh-trace-XXXXXX";
 static struct fixture fixture;
 static struct profile *profile;
 static struct survey survey;
+static struct symbols *symbols;
 
 static void put_value(uint64_t at_ns, double number)
 {
@@ -43,7 +45,9 @@ static int make(void **state)
 	fixture_start(&fixture, 1, 100);
 	fixture_thread(&fixture, 100, "main");
 	fixture_thread(&fixture, 101, "other \"thread\"");
+	fixture.event_stack = fixture_stack(&fixture, "%inner:3 %outer:7");
 	fixture_op(&fixture, 1000, 0, 1, "aten::mm", "float32[2,3];float32[3,4](1,3);{1,2};true;-", 0, 9);
+	fixture.event_stack = 0;
 	fixture_op(&fixture, 1010, 0, 2, "gloo:all_reduce", NULL, OP_USER, NONE);
 	fixture_op(&fixture, 1020, 0, 3, "odd \"\xff\n\\", NULL, 0, NONE);
 	fixture_op_end(&fixture, 1030, 0, 3);
@@ -67,6 +71,7 @@ static int make(void **state)
 	if (fixture_give_session(fixture_take_profile, profile, 5000) ||
 	    fixture_give(&fixture, fixture_take_profile, profile))
 		return -1;
+	symbols = torsh_symbols_create(false);
 	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
 	return 0;
 }
@@ -75,6 +80,7 @@ static int let_go(void **state)
 {
 	(void)state;
 	torsh_survey_free(&survey);
+	torsh_symbols_destroy(symbols);
 	torsh_profile_destroy(profile);
 	fixture_free(&fixture);
 	return unlink(path);
@@ -91,6 +97,7 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 		.processes = profile->processes,
 		.n_processes = 1,
 		.survey = &survey,
+		.symbols = symbols,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
 		.sink = &sink,
@@ -151,7 +158,8 @@ static void chrome_has_inputs_as_kineto_says_them(void **state)
 				  "\"Fwd thread id\":0,\"Input Dims\":[[2,3],[3,4],[],[],[]],"
 				  "\"Input type\":[\"float\",\"float\",\"ScalarList\",\"Scalar\",\"\"],"
 				  "\"Input Strides\":[[3,1],[1,3],[],[],[]],"
-				  "\"Concrete Inputs\":[\"\",\"\",\"[1, 2]\",\"True\",\"\"]}");
+				  "\"Concrete Inputs\":[\"\",\"\",\"[1, 2]\",\"True\",\"\"],"
+				  "\"Call stack\":\"inner.py(3): inner;outer.py(7): outer\"}");
 	cJSON_free(args);
 	assert_number(json, "baseTimeNanoseconds", 5000);
 	need_event(json, "X", "odd \"\xef\xbf\xbd\n\\");
@@ -178,6 +186,50 @@ static void chrome_has_what_does_not_nest_as_pairs(void **state)
 	assert_number(need_event(json, "i", "here"), "tid", 101);
 	cJSON_Delete(json);
 	free(text);
+}
+
+/* How many events of that phase there are in a window. */
+static size_t count_events(uint64_t from_ns, uint64_t to_ns, const char *phase, const char *name)
+{
+	size_t n_bytes, n = 0;
+	char *text = write_trace(&torsh_trace_chrome, from_ns, to_ns, &n_bytes);
+	cJSON *json = cJSON_Parse(text);
+	const cJSON *event;
+
+	assert_non_null(json);
+	cJSON_ArrayForEach(event, cJSON_GetObjectItem(json, "traceEvents")) n +=
+		strcmp(cJSON_GetObjectItem(event, "ph")->valuestring, phase) == 0 &&
+		strcmp(cJSON_GetObjectItem(event, "name")->valuestring, name) == 0;
+	cJSON_Delete(json);
+	free(text);
+	return n;
+}
+
+static void what_begins_at_the_border_is_in_the_later_window(void **state)
+{
+	(void)state;
+	assert_int_equal(count_events(0, 1000, "X", "aten::mm"), 0);
+	assert_int_equal(count_events(1000, 1001, "X", "aten::mm"), 1);
+	assert_int_equal(count_events(1001, 1100, "X", "aten::mm"), 0);
+	/* Open all the while, as is what outlives the window. */
+	assert_int_equal(count_events(1020, 1100, "b", "gloo:all_reduce"), 0);
+	assert_int_equal(count_events(1005, 1020, "e", "gloo:all_reduce"), 1);
+	assert_int_equal(count_events(1150, 1155, "e", "crossing"), 1);
+	assert_int_equal(count_events(1270, UINT64_MAX, "X", "open"), 1);
+}
+
+static void arrows_have_both_their_ends_in_the_window(void **state)
+{
+	static const struct {
+		uint64_t from_ns, to_ns;
+		size_t n;
+	} windows[] = {{0, UINT64_MAX, 1}, {1000, 1161, 1}, {1000, 1160, 0}, {1001, UINT64_MAX, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "s", "fwdbwd"), windows[i].n);
+		assert_int_equal(count_events(windows[i].from_ns, windows[i].to_ns, "f", "fwdbwd"), windows[i].n);
+	}
 }
 
 static void chrome_has_only_numbers(void **state)
@@ -280,7 +332,7 @@ static void perfetto_is_what_protobuf_reads(void **state)
 			assert_string_equal(name_of(trace, event->name_iid), "aten::mm");
 			assert_int_equal(last_ns, 1000);
 			flow = event->flow_ids[0];
-			assert_int_equal(event->n_debug_annotations, 2);
+			assert_int_equal(event->n_debug_annotations, 3);
 			assert_int_equal(event->debug_annotations[1]->uint_value, 9);
 		}
 		if (event->n_terminating_flow_ids)
@@ -300,7 +352,86 @@ static void a_window_cuts_nothing_in_two(void **state)
 
 	(void)state;
 	assert_int_equal(check_nesting(trace), 4);
+	/* A flow that ends and has not begun is a fault to readers. */
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		if (trace->packet[i]->track_event)
+			assert_int_equal(trace->packet[i]->track_event->n_terminating_flow_ids, 0);
+	}
 	perfetto__trace__free_unpacked(trace, NULL);
+}
+
+/* The interned text of a number. */
+static const ProtobufCBinaryData *text_of(const Perfetto__Trace *trace, uint64_t iid)
+{
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		const Perfetto__InternedData *data = trace->packet[i]->interned_data;
+
+		for (size_t k = 0; data && k < data->n_debug_annotation_string_values; k++) {
+			if (data->debug_annotation_string_values[k]->iid == iid)
+				return &data->debug_annotation_string_values[k]->str;
+		}
+	}
+	fail_msg("a text has no bytes");
+	return NULL;
+}
+
+static void perfetto_tells_a_stack_once(void **state)
+{
+	static const char stack[] = "inner.py(3): inner;outer.py(7): outer";
+	Perfetto__Trace *trace = read_perfetto(0, UINT64_MAX);
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		const Perfetto__TrackEvent *event = trace->packet[i]->track_event;
+		const ProtobufCBinaryData *text;
+
+		if (!event || event->n_debug_annotations != 3)
+			continue;
+		text = text_of(trace, event->debug_annotations[2]->string_value_iid);
+		assert_int_equal(text->len, sizeof(stack) - 1);
+		assert_memory_equal(text->data, stack, text->len);
+		n++;
+	}
+	assert_int_equal(n, 1);
+	perfetto__trace__free_unpacked(trace, NULL);
+}
+
+/* As Python's pickletools.dis reads them. */
+static void pickles_have_numbers_of_any_size(void **state)
+{
+	static const struct {
+		uint64_t number;
+		const char bytes[16];
+		size_t n;
+	} cases[] = {
+		{0, "K\x00", 2},
+		{255, "K\xff", 2},
+		{256, "M\x00\x01", 3},
+		{65535, "M\xff\xff", 3},
+		{65536, "\x8a\x03\x00\x00\x01", 5},
+		{0x800000, "\x8a\x04\x00\x00\x80\x00", 6},
+		{UINT64_MAX, "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00", 11},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *bytes = NULL;
+		size_t n;
+		FILE *file = open_memstream(&bytes, &n);
+		struct pickle pickle;
+		struct sink sink;
+
+		torsh_sink_open(&sink, file, false);
+		torsh_pickle_begin(&pickle, &sink);
+		torsh_pickle_number(&pickle, cases[i].number);
+		torsh_pickle_end(&pickle);
+		assert_int_equal(torsh_sink_close(&sink), 0);
+		assert_int_equal(fclose(file), 0);
+		assert_int_equal(n, 2 + cases[i].n + 1);
+		assert_memory_equal(bytes + 2, cases[i].bytes, cases[i].n);
+		free(bytes);
+	}
 }
 
 int main(void)
@@ -308,9 +439,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chrome_has_inputs_as_kineto_says_them),
 		cmocka_unit_test(chrome_has_what_does_not_nest_as_pairs),
+		cmocka_unit_test(what_begins_at_the_border_is_in_the_later_window),
+		cmocka_unit_test(arrows_have_both_their_ends_in_the_window),
 		cmocka_unit_test(chrome_has_only_numbers),
 		cmocka_unit_test(perfetto_is_what_protobuf_reads),
 		cmocka_unit_test(a_window_cuts_nothing_in_two),
+		cmocka_unit_test(perfetto_tells_a_stack_once),
+		cmocka_unit_test(pickles_have_numbers_of_any_size),
 	};
 
 	return cmocka_run_group_tests(tests, make, let_go);

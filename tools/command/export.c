@@ -3,37 +3,44 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/export/exporter.h"
-#include "tools/export/trace.h"
+#include "tools/command/export_timeline.h"
+#include "tools/export/output.h"
 #include "tools/profile/leaks.h"
 #include "tools/profile/peak.h"
 #include "tools/profile/progress.h"
 
 static const char doc[] =
 	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "
-	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard (chrome) or https://ui.perfetto.dev (perfetto), tables (csv), a database (sqlite), or a directory of TensorBoard (tensorboard).\v"
+	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard's plugin (chrome), https://ui.perfetto.dev "
+	"(perfetto), programs of one's own (json, csv), a database (sqlite), a directory of TensorBoard (tensorboard), or its "
+	"tensors for https://pytorch.org/memory_viz (memory).\v"
 	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
-	"Of a timeline --from, --to and --steps choose what begins in a window of time. A file whose name ends in .gz is "
-	"compressed.";
+	"Of a timeline --from, --to and --steps choose what begins in a window of time; it is there as a whole, and what "
+	"began before isn't. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
+	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
-enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS };
+enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };
 
 static const struct argp_option own_options[] = {
-	{"format", KEY_FORMAT, "FORMAT", 0, "folded, speedscope, pprof; chrome, perfetto, csv, sqlite or tensorboard",
-	 0},
+	{"format", KEY_FORMAT, "FORMAT", 0,
+	 "folded, speedscope, pprof; chrome, perfetto, json, csv, sqlite, tensorboard or memory", 0},
 	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
-	{"output", 'o', "FILE", 0, "write there instead of to standard output", 0},
+	{"output", 'o', "FILE", 0,
+	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
+	 0},
 	{"from", KEY_FROM, "TIME", 0, "the timeline from here on: 1.5s, 200ms, 30us since the recording began", 0},
 	{"to", KEY_TO, "TIME", 0, "the timeline up to here", 0},
 	{"steps", KEY_STEPS, "A[-B]", 0, "the timeline of these steps", 0},
+	{"by-rank", KEY_BY_RANK, NULL, 0,
+	 "of several ranks, a file for each: FILE's name with .rank-N before its ending", 0},
 	{0},
 };
 
@@ -43,21 +50,17 @@ static const struct exporter *const exporters[] = {
 	&torsh_export_pprof,
 };
 
-static const struct trace_format *const traces[] = {
-	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_csv, &torsh_trace_sqlite, &torsh_trace_tensorboard,
-};
-
 struct export_options {
 	const struct exporter *exporter; /* of stacks */
 	const struct trace_format *trace; /* of the timeline */
-	const char *output;
+	const char *output; /* NULL: standard output */
 	bool has_what;
 	unsigned what;
-	bool has_window, has_steps;
-	uint64_t from_ns, to_ns, first_step, last_step;
+	bool has_window;
+	struct trace_window window;
 };
 
-static const char formats[] = "folded, speedscope, pprof, chrome, perfetto, csv, sqlite or tensorboard";
+static const char formats[] = "folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard or memory";
 
 static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
 {
@@ -65,10 +68,7 @@ static void parse_format(struct export_options *options, const char *argument, s
 		if (strcmp(exporters[i]->name, argument) == 0)
 			options->exporter = exporters[i];
 	}
-	for (size_t i = 0; i < sizeof(traces) / sizeof(*traces); i++) {
-		if (strcmp(traces[i]->name, argument) == 0)
-			options->trace = traces[i];
-	}
+	options->trace = torsh_trace_format(argument);
 	if (!options->exporter && !options->trace)
 		argp_error(state, "--format takes %s, not \"%s\"", formats, argument);
 }
@@ -116,26 +116,31 @@ static error_t parse_export(int key, char *argument, struct argp_state *state)
 		parse_what(options, argument, state);
 		return 0;
 	case 'o':
-		options->output = argument;
+		options->output = strcmp(argument, "-") == 0 ? NULL : argument;
 		return 0;
 	case KEY_FROM:
-		options->from_ns = parse_time(state, "from", argument);
+		options->window.from_ns = parse_time(state, "from", argument);
 		options->has_window = true;
 		return 0;
 	case KEY_TO:
-		options->to_ns = parse_time(state, "to", argument);
+		options->window.to_ns = parse_time(state, "to", argument);
 		options->has_window = true;
 		return 0;
+	case KEY_BY_RANK:
+		options->window.is_by_rank = true;
+		return 0;
 	case KEY_STEPS:
-		torsh_options_steps(state, argument, &options->first_step, &options->last_step);
-		options->has_steps = true;
+		torsh_options_steps(state, argument, &options->window.first_step, &options->window.last_step);
+		options->window.has_steps = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->exporter && !options->trace)
 			argp_error(state, "--format is missing: %s", formats);
-		if (options->exporter && (options->has_window || options->has_steps))
+		if (options->exporter && (options->has_window || options->window.has_steps))
 			argp_error(state, "--from, --to and --steps choose of the timeline, which %s doesn't hold",
 				   options->exporter->name);
+		if (options->window.from_ns >= options->window.to_ns)
+			argp_error(state, "--from has to be before --to");
 		return ARGP_ERR_UNKNOWN;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -238,112 +243,6 @@ static int write_all(struct export *export, const struct reading *reading, struc
 	return export->exporter->end(export);
 }
 
-/* The window narrowed down to the steps that were asked for, of all processes. */
-static void choose_steps(struct trace *trace, const struct export_options *own)
-{
-	uint64_t from_ns = UINT64_MAX, to_ns = 0;
-
-	for (size_t i = 0; i < trace->survey->n; i++) {
-		const struct steps *steps = &trace->survey->items[i].steps;
-
-		for (size_t k = 0; k < steps->n; k++) {
-			const struct step *step = &steps->items[k];
-
-			if (step->number < own->first_step || step->number > own->last_step)
-				continue;
-			from_ns = step->start_ns < from_ns ? step->start_ns : from_ns;
-			to_ns = step->end_ns > to_ns ? step->end_ns : to_ns;
-		}
-	}
-	if (from_ns >= to_ns)
-		torsh_die("no step in %s has such a number; torsh steps lists them", trace->profile->path);
-	trace->from_ns = from_ns > trace->from_ns ? from_ns : trace->from_ns;
-	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
-}
-
-/* Where an export goes: standard output, a file under another name until it is whole, or something that is no file. */
-struct output {
-	const char *path; /* NULL: standard output */
-	char *temporary; /* NULL: it is written in its place */
-	FILE *file;
-};
-
-static void open_output(struct output *output, const char *path)
-{
-	struct stat status;
-
-	*output = (struct output){.path = path, .file = stdout};
-	if (!path)
-		return;
-	/* A device or a pipe can't be replaced. */
-	if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
-		output->temporary = torsh_need_text("%s.tmp", path);
-	output->file = fopen(output->temporary ? output->temporary : path, "wbe");
-	if (!output->file)
-		torsh_die("can't write %s: %s", path, strerror(errno));
-}
-
-/* rc: of writing; dies where the file isn't whole. */
-static void close_output(struct output *output, int rc)
-{
-	if (rc == 0 && (fflush(output->file) || ferror(output->file)))
-		rc = errno ? -errno : -EIO;
-	if (output->path && fclose(output->file) != 0 && rc == 0)
-		rc = -errno;
-	if (output->temporary && rc == 0 && rename(output->temporary, output->path) < 0)
-		rc = -errno;
-	if (output->temporary && rc < 0)
-		unlink(output->temporary);
-	free(output->temporary);
-	if (rc < 0)
-		torsh_die("can't write %s: %s", output->path ? output->path : "standard output", strerror(-rc));
-}
-
-static int write_stream(const struct trace *trace, const struct trace_format *format, FILE *file)
-{
-	struct trace own = *trace;
-	struct sink sink;
-	size_t n = trace->path ? strlen(trace->path) : 0;
-	int rc, closed;
-
-	torsh_sink_open(&sink, file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
-	own.sink = &sink;
-	rc = format->write(&own);
-	closed = torsh_sink_close(&sink);
-	return rc < 0 ? rc : closed;
-}
-
-static void export_trace(const struct export_options *own, const struct reading *reading)
-{
-	struct survey survey;
-	struct trace trace = {
-		.profile = reading->profile,
-		.processes = reading->processes,
-		.n_processes = reading->n_processes,
-		.survey = &survey,
-		.from_ns = own->from_ns,
-		.to_ns = own->to_ns ? own->to_ns : UINT64_MAX,
-		.path = own->output,
-	};
-	struct output output;
-
-	torsh_survey_make(&survey, reading->profile, reading->processes, reading->n_processes);
-	if (!survey.counts.n_events)
-		torsh_warn("there is no timeline to export: nothing said what it does");
-	if (own->has_steps)
-		choose_steps(&trace, own);
-	if (own->trace->needs_path) {
-		int rc = own->trace->write(&trace);
-
-		if (rc < 0)
-			torsh_die("can't write %s: %s", own->output, strerror(-rc));
-	} else {
-		open_output(&output, own->output);
-		close_output(&output, write_stream(&trace, own->trace, output.file));
-	}
-	torsh_survey_free(&survey);
-}
-
 static void export_stacks(const struct export_options *own, const struct reading *reading, struct read_options *options)
 {
 	struct export export = {
@@ -355,15 +254,15 @@ static void export_stacks(const struct export_options *own, const struct reading
 	};
 	struct output output;
 
-	open_output(&output, own->output);
+	torsh_output_open(&output, own->output);
 	export.file = output.file;
-	close_output(&output, write_all(&export, reading, options));
+	torsh_output_close(&output, write_all(&export, reading, options));
 }
 
 int torsh_command_export(int argc, char **argv)
 {
 	struct read_options options = {0};
-	struct export_options own = {0};
+	struct export_options own = {.window.to_ns = UINT64_MAX};
 	struct reading reading;
 	const char *name;
 	bool is_binary;
@@ -377,7 +276,7 @@ int torsh_command_export(int argc, char **argv)
 		torsh_die("%s is no text: give it a file with -o", name);
 	torsh_reading_open(&reading, &options);
 	if (own.trace)
-		export_trace(&own, &reading);
+		torsh_timeline_export(own.trace, &own.window, own.output, &reading);
 	else
 		export_stacks(&own, &reading, &options);
 	torsh_reading_close(&reading, &options);

@@ -96,8 +96,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 {
 	(void)context;
 	(void)process;
-	if (event->event.id == EVENT_TENSOR && innermost && !event->event.tensor.is_free)
-		innermost->self_allocated_bytes += event->event.tensor.bytes;
+	if (event->event.id == EVENT_TENSOR)
+		torsh_trace_add_tensor(innermost, &event->event.tensor);
 }
 
 static int write_csv(struct trace *trace)
@@ -114,4 +114,5 @@ static int write_csv(struct trace *trace)
 	return rc;
 }
 
-const struct trace_format torsh_trace_csv = {.name = "csv", .ending = ".csv", .write = write_csv};
+const struct trace_format torsh_trace_csv = {
+	.name = "csv", .ending = ".csv", .needs = TRACE_NEEDS_EVENTS, .write = write_csv};

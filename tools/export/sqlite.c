@@ -1,159 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * The timeline as an SQLite database. The statements below that make its tables say what is in them; SQLite keeps them,
- * comments included. The library is opened when it is needed: nothing else depends on it.
- */
-#include <dlfcn.h>
+/* The timeline as an SQLite database, and who held memory at its peaks; tools/export/sqlite_tables.h says what is in it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tools/device.h"
 #include "tools/die.h"
+#include "tools/export/exporter.h"
+#include "tools/export/sqlite_database.h"
 #include "tools/export/trace.h"
 #include "tools/profile/operators.h"
+#include "tools/profile/peak.h"
+#include "tools/profile/stack_view.h"
+#include "tools/profile/tensors.h"
 
-static const char tables[] =
-	"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-	"CREATE TABLE meta (key TEXT PRIMARY KEY, value);\n"
-	"CREATE TABLE processes (id INTEGER PRIMARY KEY, pid INTEGER, parent_pid INTEGER, program TEXT, rank TEXT,\n"
-	"  start_ns INTEGER, end_ns INTEGER -- all times: since meta.start_realtime_ns\n);\n"
-	"CREATE TABLE threads (process INTEGER, id INTEGER, tid INTEGER, name TEXT, PRIMARY KEY (process, id));\n"
-	"CREATE TABLE strings (process INTEGER, id INTEGER, text TEXT, PRIMARY KEY (process, id));\n"
-	"CREATE TABLE steps (process INTEGER, number INTEGER, start_ns INTEGER, end_ns INTEGER, rule TEXT);\n"
-	"CREATE TABLE ops (id INTEGER, process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER, self_ns INTEGER,\n"
-	"  name INTEGER, inputs INTEGER, module INTEGER, -- of strings\n"
-	"  outer INTEGER, -- id of the operator around it\n"
-	"  scope INTEGER, -- 0 operator, 1 backward, 7 a scope of the program\n"
-	"  sequence INTEGER, phase TEXT, step INTEGER, -- number\n"
-	"  flops INTEGER, -- as FlopCounterMode counts, of itself; NULL: no formula\n"
-	"  flops_all INTEGER, allocated_bytes INTEGER, freed_bytes INTEGER, -- of itself\n"
-	"  is_async INTEGER, is_cut INTEGER, PRIMARY KEY (process, id));\n"
-	"CREATE TABLE ranges (id INTEGER, process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"
-	"  name INTEGER, domain INTEGER, category INTEGER, -- of strings\n"
-	"  source TEXT, -- torsh, nvtx, itt or module\n"
-	"  payload REAL, is_async INTEGER, is_cut INTEGER, PRIMARY KEY (process, id));\n"
-	"CREATE TABLE tensors (process INTEGER, thread INTEGER, at_ns INTEGER, address INTEGER,\n"
-	"  bytes INTEGER, -- negative: given back\n"
-	"  device INTEGER, -- type * 256 + index, in PyTorch's numbers\n"
-	"  op INTEGER -- id of the innermost operator\n);\n"
-	"CREATE TABLE marks (process INTEGER, thread INTEGER, at_ns INTEGER, name INTEGER);\n"
-	"CREATE TABLE counters (process INTEGER, at_ns INTEGER, name INTEGER, value REAL);\n"
-	"CREATE VIEW op_calls AS SELECT ops.*, n.text AS name_text, i.text AS inputs_text, m.text AS module_text\n"
-	"  FROM ops LEFT JOIN strings n ON n.process = ops.process AND n.id = ops.name\n"
-	"  LEFT JOIN strings i ON i.process = ops.process AND i.id = ops.inputs\n"
-	"  LEFT JOIN strings m ON m.process = ops.process AND m.id = ops.module;\n"
-	"BEGIN;";
+#define DATABASE_FORMAT 2 /* of the tables: one that is renamed or means something else makes it another */
 
-static const char indexes[] = "CREATE INDEX ops_by_name ON ops (process, name);"
-			      "CREATE INDEX ops_by_start ON ops (process, start_ns);"
-			      "CREATE INDEX ranges_by_start ON ranges (process, start_ns);"
-			      "CREATE INDEX tensors_by_time ON tensors (process, at_ns);"
-			      "COMMIT;";
-
-/* STATEMENT(NAME, table and number of its values) */
-#define STATEMENTS                                                                               \
-	STATEMENT(META, "meta VALUES (?, ?)")                                                    \
-	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                             \
-	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                         \
-	STATEMENT(STRING, "strings VALUES (?, ?, ?)")                                            \
-	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                          \
-	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                   \
-	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?)")                                \
-	STATEMENT(MARK, "marks VALUES (?, ?, ?, ?)")                                             \
-	STATEMENT(COUNTER, "counters VALUES (?, ?, ?, ?)")
-
-enum statement {
-#define STATEMENT(NAME, text) INSERT_##NAME,
-	STATEMENTS
-#undef STATEMENT
-		N_STATEMENTS
+/* What of a process has its rows. */
+struct known {
+	struct profile_process *process;
+	bool *stacks, *addresses; /* by number */
+	size_t n_stacks; /* there is room for; views add stacks */
 };
-
-/* FUNCTION(result, name, parameters): of the library, which has had them for twenty years. */
-#define FUNCTIONS                                                                                                \
-	FUNCTION(int, open, (const char *path, void **database))                                                 \
-	FUNCTION(int, close, (void *database))                                                                   \
-	FUNCTION(int, exec, (void *database, const char *sql, void *row, void *of, char **error))                \
-	FUNCTION(int, prepare_v2, (void *database, const char *sql, int n, void **statement, const char **rest)) \
-	FUNCTION(int, bind_int64, (void *statement, int i, int64_t value))                                       \
-	FUNCTION(int, bind_double, (void *statement, int i, double value))                                       \
-	FUNCTION(int, bind_text, (void *statement, int i, const char *text, int n, void (*let_go)(void *)))      \
-	FUNCTION(int, bind_null, (void *statement, int i))                                                       \
-	FUNCTION(int, step, (void *statement))                                                                   \
-	FUNCTION(int, reset, (void *statement))                                                                  \
-	FUNCTION(int, finalize, (void *statement))                                                               \
-	FUNCTION(const char *, errmsg, (void *database))
-
-#define SQLITE_DONE 101
 
 struct sqlite {
 	struct trace *trace;
 	struct flops_book *book;
-	void *library, *database, *statements[N_STATEMENTS];
-#define FUNCTION(result, name, parameters) result(*name) parameters;
-	FUNCTIONS
-#undef FUNCTION
-	void *at; /* the statement that is being filled */
-	int n; /* values of it that are bound */
-	bool has_failed;
+	struct database database;
+	struct known *known; /* in the order of the trace's processes */
 };
 
-static void load_library(struct sqlite *sqlite)
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static void put_label(struct database *database, uint32_t label)
 {
-	sqlite->library = dlopen("libsqlite3.so.0", RTLD_NOW);
-	if (!sqlite->library)
-		torsh_die("SQLite is not on this machine (libsqlite3.so.0): install libsqlite3-0");
-#define FUNCTION(result, name, parameters) \
-	*(void **)(&sqlite->name) = torsh_need(dlsym(sqlite->library, "sqlite3_" #name));
-	FUNCTIONS
-#undef FUNCTION
+	torsh_database_known(database, label, label);
 }
 
-static void fill(struct sqlite *sqlite, enum statement statement)
+static struct known *find_known(struct sqlite *sqlite, const struct profile_process *process)
 {
-	sqlite->at = sqlite->statements[statement];
-	sqlite->n = 0;
+	struct known *known = sqlite->known;
+
+	while (known->process != process)
+		known++;
+	return known;
 }
 
-/* SQLite's numbers are signed: what is larger than they are is a made-up number. */
-static void bind_number(struct sqlite *sqlite, uint64_t number)
+static void insert_frames(struct sqlite *sqlite, struct known *known, uint32_t address)
 {
-	sqlite->bind_int64(sqlite->at, ++sqlite->n, (int64_t)number);
+	const struct frames *frames = torsh_symbols_frames(sqlite->trace->symbols, known->process, address);
+	struct database *database = &sqlite->database;
+	char name[256];
+
+	if (known->addresses[address])
+		return;
+	known->addresses[address] = true;
+	for (size_t i = 0; i < frames->n; i++) {
+		const struct frame *frame = &frames->frames[i];
+
+		torsh_database_fill(database, INSERT_FRAME);
+		torsh_database_number(database, known->process->number);
+		torsh_database_number(database, address);
+		torsh_database_number(database, i);
+		torsh_database_text(database, torsh_export_name(frame, name, sizeof(name)));
+		torsh_database_text(database, frame->file);
+		torsh_database_known(database, frame->line > 0, (uint64_t)frame->line);
+		torsh_database_text(database, frame->module);
+		torsh_database_number(database, frame->is_python);
+		torsh_database_insert(database);
+	}
 }
 
-/* 0: none */
-static void bind_label(struct sqlite *sqlite, uint32_t label)
+static void make_room(struct known *known)
 {
-	if (label)
-		bind_number(sqlite, label);
-	else
-		sqlite->bind_null(sqlite->at, ++sqlite->n);
+	size_t n = known->process->n_stacks;
+
+	if (n <= known->n_stacks)
+		return;
+	n += n / 2;
+	known->stacks = torsh_need_items(known->stacks, known->n_stacks, n, sizeof(*known->stacks));
+	known->n_stacks = n;
 }
 
-static void bind_known(struct sqlite *sqlite, bool is_known, uint64_t number)
+/*
+ * The number of a stack as it is shown, interpreters replaced by lines of Python; 0: none. It gets its rows when it is
+ * first named: to be called before the row that names it is begun.
+ */
+static uint32_t meet_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack)
 {
-	if (is_known)
-		bind_number(sqlite, number);
-	else
-		sqlite->bind_null(sqlite->at, ++sqlite->n);
+	struct known *known = find_known(sqlite, process);
+	struct database *database = &sqlite->database;
+	uint32_t shown, at;
+
+	if (!stack || stack >= process->n_stacks)
+		return 0;
+	shown = torsh_stack_view(known->process, stack, sqlite->trace->symbols, STACK_VIEW_MERGED);
+	make_room(known);
+	for (at = shown; at && !known->stacks[at]; at = process->stacks[at].parent) {
+		known->stacks[at] = true;
+		insert_frames(sqlite, known, process->stacks[at].address);
+		torsh_database_fill(database, INSERT_STACK);
+		torsh_database_number(database, process->number);
+		torsh_database_number(database, at);
+		torsh_database_known(database, process->stacks[at].parent, process->stacks[at].parent);
+		torsh_database_number(database, process->stacks[at].address);
+		torsh_database_insert(database);
+	}
+	return shown;
 }
 
-/* The text outlives the row's insertion. */
-static void bind_text(struct sqlite *sqlite, const char *text)
-{
-	if (text)
-		sqlite->bind_text(sqlite->at, ++sqlite->n, text, -1, NULL);
-	else
-		sqlite->bind_null(sqlite->at, ++sqlite->n);
-}
+/* ---- calls and events -------------------------------------------------------------------------------------------- */
 
-static void insert(struct sqlite *sqlite)
+/* A row of what happened at a moment: whose, and when. */
+static void begin_moment(struct database *database, enum statement statement, const struct profile_process *process,
+			 const struct timeline_event *event)
 {
-	if (sqlite->step(sqlite->at) != SQLITE_DONE)
-		sqlite->has_failed = true;
-	sqlite->reset(sqlite->at);
+	torsh_database_fill(database, statement);
+	torsh_database_number(database, process->number);
+	torsh_database_number(database, event->thread);
+	torsh_database_number(database, event->at_ns);
 }
 
 static void see_begin(void *context, struct call *call)
@@ -166,57 +132,63 @@ static void see_begin(void *context, struct call *call)
 
 static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
 {
+	struct database *database = &sqlite->database;
 	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, call->process)->steps;
 	const struct call *outer = torsh_call_outer_operator(call);
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 	size_t step = torsh_steps_at(steps, call->start_ns);
+	uint32_t stack;
 
-	fill(sqlite, INSERT_OP);
-	bind_number(sqlite, call->ordinal);
-	bind_number(sqlite, call->process->number);
-	bind_number(sqlite, call->thread);
-	bind_number(sqlite, call->start_ns);
-	bind_number(sqlite, call->end_ns);
-	bind_number(sqlite, duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
-	bind_label(sqlite, call->name);
-	bind_label(sqlite, call->inputs);
-	bind_label(sqlite, call->module);
-	bind_known(sqlite, outer, outer ? outer->ordinal : 0);
-	bind_number(sqlite, call->scope);
-	bind_known(sqlite, call->sequence != OP_NO_SEQUENCE, call->sequence);
-	bind_text(sqlite, torsh_phase_names[call->phase]);
-	bind_known(sqlite, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
-	bind_known(sqlite, own->status != FLOPS_NO_FORMULA, own->counter);
-	bind_known(sqlite, own->status != FLOPS_NO_FORMULA, own->all);
-	bind_number(sqlite, call->self_allocated_bytes);
-	bind_number(sqlite, call->self_freed_bytes);
-	bind_number(sqlite, call->is_async);
-	bind_number(sqlite, call->is_cut);
-	insert(sqlite);
+	stack = meet_stack(sqlite, call->process, call->stack);
+	torsh_database_fill(database, INSERT_OP);
+	torsh_database_number(database, call->ordinal);
+	torsh_database_number(database, call->process->number);
+	torsh_database_number(database, call->thread);
+	torsh_database_number(database, call->start_ns);
+	torsh_database_number(database, call->end_ns);
+	torsh_database_number(database, duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
+	put_label(database, call->name);
+	put_label(database, call->inputs);
+	put_label(database, call->module);
+	torsh_database_known(database, outer, outer ? outer->ordinal : 0);
+	torsh_database_number(database, call->scope);
+	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE, call->sequence);
+	torsh_database_word(database, torsh_phase_names[call->phase]);
+	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->counter);
+	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->all);
+	torsh_database_number(database, call->self_allocated_bytes);
+	torsh_database_number(database, call->self_freed_bytes);
+	torsh_database_number(database, call->is_async);
+	torsh_database_number(database, call->is_cut);
+	torsh_database_known(database, stack, stack);
+	torsh_database_insert(database);
 }
 
 static void insert_range(struct sqlite *sqlite, const struct call *call)
 {
 	static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
-	double payload;
+	struct database *database = &sqlite->database;
+	double payload = 0;
+	uint32_t stack;
+	bool has_payload = torsh_trace_payload(call->payload_type, call->payload, &payload);
 
-	fill(sqlite, INSERT_RANGE);
-	bind_number(sqlite, call->ordinal);
-	bind_number(sqlite, call->process->number);
-	bind_number(sqlite, call->thread);
-	bind_number(sqlite, call->start_ns);
-	bind_number(sqlite, call->end_ns);
-	bind_label(sqlite, call->name);
-	bind_label(sqlite, call->domain);
-	bind_label(sqlite, call->category);
-	bind_text(sqlite, call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : NULL);
-	if (torsh_trace_payload(call->payload_type, call->payload, &payload))
-		sqlite->bind_double(sqlite->at, ++sqlite->n, payload);
-	else
-		sqlite->bind_null(sqlite->at, ++sqlite->n);
-	bind_number(sqlite, call->is_async);
-	bind_number(sqlite, call->is_cut);
-	insert(sqlite);
+	stack = meet_stack(sqlite, call->process, call->stack);
+	torsh_database_fill(database, INSERT_RANGE);
+	torsh_database_number(database, call->ordinal);
+	torsh_database_number(database, call->process->number);
+	torsh_database_number(database, call->thread);
+	torsh_database_number(database, call->start_ns);
+	torsh_database_number(database, call->end_ns);
+	put_label(database, call->name);
+	put_label(database, call->domain);
+	put_label(database, call->category);
+	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : NULL);
+	torsh_database_real(database, has_payload, payload);
+	torsh_database_number(database, call->is_async);
+	torsh_database_number(database, call->is_cut);
+	torsh_database_known(database, stack, stack);
+	torsh_database_insert(database);
 }
 
 static void see_end(void *context, struct call *call)
@@ -238,161 +210,285 @@ static void see_tensor(struct sqlite *sqlite, const struct profile_process *proc
 		       struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
+	struct database *database = &sqlite->database;
+	char device[32];
+	uint32_t stack;
 
-	if (innermost && tensor->is_free)
-		innermost->self_freed_bytes += tensor->bytes;
-	else if (innermost)
-		innermost->self_allocated_bytes += tensor->bytes;
+	torsh_trace_add_tensor(innermost, tensor);
 	if (!torsh_trace_has(sqlite->trace, event->at_ns))
 		return;
-	fill(sqlite, INSERT_TENSOR);
-	bind_number(sqlite, process->number);
-	bind_number(sqlite, event->thread);
-	bind_number(sqlite, event->at_ns);
-	bind_number(sqlite, tensor->address);
-	bind_number(sqlite, tensor->is_free ? -tensor->bytes : tensor->bytes);
-	bind_number(sqlite, tensor->device);
-	bind_known(sqlite, innermost, innermost ? innermost->ordinal : 0);
-	insert(sqlite);
+	stack = meet_stack(sqlite, process, event->stack);
+	begin_moment(database, INSERT_TENSOR, process, event);
+	torsh_database_number(database, tensor->address);
+	torsh_database_number(database, tensor->is_free ? -tensor->bytes : tensor->bytes);
+	torsh_database_text(database, torsh_device_name(tensor->device, device));
+	torsh_database_known(database, innermost, innermost ? innermost->ordinal : 0);
+	torsh_database_known(database, stack, stack);
+	torsh_database_insert(database);
+}
+
+static void insert_out_of_memory(struct database *database, const struct profile_process *process,
+				 const struct timeline_event *event)
+{
+	const struct event_out_of_memory *failed = &event->event.out_of_memory;
+	char device[32];
+
+	begin_moment(database, INSERT_OUT_OF_MEMORY, process, event);
+	torsh_database_text(database, torsh_device_name(failed->device, device));
+	torsh_database_number(database, failed->bytes);
+	torsh_database_known(database, failed->allocated, failed->allocated);
+	torsh_database_known(database, failed->reserved, failed->reserved);
+	torsh_database_insert(database);
+}
+
+static void insert_mark(struct database *database, const struct profile_process *process,
+			const struct timeline_event *event)
+{
+	begin_moment(database, INSERT_MARK, process, event);
+	put_label(database, event->event.mark.name);
+	torsh_database_insert(database);
+}
+
+static void insert_value(struct database *database, const struct profile_process *process,
+			 const struct timeline_event *event)
+{
+	static const char *const kinds[] = {"scalar", "counter", "sample"};
+	const struct event_value *value = &event->event.value;
+	double number = 0;
+	bool has_number = torsh_trace_payload(value->payload_type, value->payload, &number);
+
+	begin_moment(database, INSERT_VALUE, process, event);
+	put_label(database, value->name);
+	torsh_database_word(database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
+	torsh_database_real(database, has_number, number);
+	torsh_database_insert(database);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct sqlite *sqlite = context;
-	const struct event_value *value = &event->event.value;
-	double number;
 
-	if (event->event.id == EVENT_TENSOR) {
+	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
-	} else if (!torsh_trace_has(sqlite->trace, event->at_ns)) {
+	else if (!torsh_trace_has(sqlite->trace, event->at_ns))
 		return;
-	} else if (event->event.id == EVENT_MARK) {
-		fill(sqlite, INSERT_MARK);
-		bind_number(sqlite, process->number);
-		bind_number(sqlite, event->thread);
-		bind_number(sqlite, event->at_ns);
-		bind_label(sqlite, event->event.mark.name);
-		insert(sqlite);
-	} else if (event->event.id == EVENT_VALUE &&
-		   torsh_trace_payload(value->payload_type, value->payload, &number)) {
-		fill(sqlite, INSERT_COUNTER);
-		bind_number(sqlite, process->number);
-		bind_number(sqlite, event->at_ns);
-		bind_label(sqlite, value->name);
-		sqlite->bind_double(sqlite->at, ++sqlite->n, number);
-		insert(sqlite);
+	else if (event->event.id == EVENT_OUT_OF_MEMORY)
+		insert_out_of_memory(&sqlite->database, process, event);
+	else if (event->event.id == EVENT_MARK)
+		insert_mark(&sqlite->database, process, event);
+	else if (event->event.id == EVENT_VALUE)
+		insert_value(&sqlite->database, process, event);
+}
+
+/* ---- who there was ----------------------------------------------------------------------------------------------- */
+
+static void insert_threads(struct database *database, const struct profile_process *process)
+{
+	for (size_t i = 0; i < process->n_threads; i++) {
+		torsh_database_fill(database, INSERT_THREAD);
+		torsh_database_number(database, process->number);
+		torsh_database_number(database, i);
+		torsh_database_number(database, process->threads[i].tid);
+		torsh_database_text(database, process->threads[i].name);
+		torsh_database_insert(database);
+	}
+}
+
+static void insert_labels(struct database *database, const struct profile_process *process)
+{
+	for (uint32_t label = 1; label <= process->n_functions; label++) {
+		torsh_database_fill(database, INSERT_LABEL);
+		torsh_database_number(database, process->number);
+		torsh_database_number(database, label);
+		torsh_database_text(database, torsh_timeline_label(process, label));
+		torsh_database_insert(database);
+	}
+}
+
+static void insert_steps(struct sqlite *sqlite, const struct profile_process *process)
+{
+	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, process)->steps;
+	struct database *database = &sqlite->database;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		if (!torsh_trace_has(sqlite->trace, steps->items[i].start_ns))
+			continue;
+		torsh_database_fill(database, INSERT_STEP);
+		torsh_database_number(database, process->number);
+		torsh_database_number(database, steps->items[i].number);
+		torsh_database_number(database, steps->items[i].start_ns);
+		torsh_database_number(database, steps->items[i].end_ns);
+		torsh_database_word(database, torsh_step_rule_names[steps->rule]);
+		torsh_database_insert(database);
 	}
 }
 
 static void insert_process(struct sqlite *sqlite, const struct profile_process *process)
 {
-	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, process)->steps;
+	struct database *database = &sqlite->database;
 
-	fill(sqlite, INSERT_PROCESS);
-	bind_number(sqlite, process->number);
-	bind_number(sqlite, process->pid);
-	bind_number(sqlite, process->parent_pid);
-	bind_text(sqlite, process->program);
-	bind_text(sqlite, process->rank);
-	bind_number(sqlite, process->start_ns);
-	bind_number(sqlite, process->end_ns);
-	insert(sqlite);
-	for (size_t i = 0; i < process->n_threads; i++) {
-		fill(sqlite, INSERT_THREAD);
-		bind_number(sqlite, process->number);
-		bind_number(sqlite, i);
-		bind_number(sqlite, process->threads[i].tid);
-		bind_text(sqlite, process->threads[i].name);
-		insert(sqlite);
-	}
-	for (uint32_t label = 1; label <= process->n_functions; label++) {
-		fill(sqlite, INSERT_STRING);
-		bind_number(sqlite, process->number);
-		bind_number(sqlite, label);
-		bind_text(sqlite, torsh_timeline_label(process, label));
-		insert(sqlite);
-	}
-	for (size_t i = 0; i < steps->n; i++) {
-		fill(sqlite, INSERT_STEP);
-		bind_number(sqlite, process->number);
-		bind_number(sqlite, steps->items[i].number);
-		bind_number(sqlite, steps->items[i].start_ns);
-		bind_number(sqlite, steps->items[i].end_ns);
-		bind_text(sqlite, torsh_step_rule_names[steps->rule]);
-		insert(sqlite);
+	torsh_database_fill(database, INSERT_PROCESS);
+	torsh_database_number(database, process->number);
+	torsh_database_number(database, process->pid);
+	torsh_database_number(database, process->parent_pid);
+	torsh_database_text(database, process->program);
+	torsh_database_text(database, process->rank);
+	torsh_database_number(database, process->start_ns);
+	torsh_database_known(database, process->has_end_ns, process->end_ns);
+	torsh_database_insert(database);
+	insert_threads(database, process);
+	insert_labels(database, process);
+	insert_steps(sqlite, process);
+}
+
+/* ---- who held memory when it was most ---------------------------------------------------------------------------- */
+
+static void insert_holder(struct sqlite *sqlite, const struct holder *holder)
+{
+	struct database *database = &sqlite->database;
+	uint32_t stack = meet_stack(sqlite, holder->process, holder->stack);
+
+	torsh_database_fill(database, INSERT_PEAK_ALLOCATION);
+	torsh_database_number(database, holder->process->number);
+	torsh_database_known(database, stack, stack);
+	torsh_database_number(database, holder->blocks);
+	torsh_database_number(database, holder->bytes);
+	torsh_database_text(database, torsh_holder_operator(holder));
+	torsh_database_text(database, torsh_holder_module(holder));
+	torsh_database_insert(database);
+}
+
+static void insert_peak(struct sqlite *sqlite)
+{
+	const struct trace *trace = sqlite->trace;
+	struct peak peak = torsh_peak_choose(trace->profile, trace->processes, trace->n_processes);
+	struct holders holders = {.view = STACK_VIEW_MERGED};
+	struct database *database = &sqlite->database;
+
+	if (!peak.is_known)
+		return;
+	torsh_database_fill(database, INSERT_PEAK);
+	torsh_database_known(database, peak.process, peak.process ? peak.process->number : 0);
+	torsh_database_number(database, peak.at_ns);
+	torsh_database_number(database, peak.bytes);
+	torsh_database_number(database, peak.blocks);
+	torsh_database_insert(database);
+	torsh_peak_collect(&holders, &peak, trace->profile);
+	torsh_holders_merge_stacks(&holders, trace->symbols);
+	for (size_t i = 0; i < holders.n; i++)
+		insert_holder(sqlite, &holders.items[i]);
+	torsh_holders_free(&holders);
+}
+
+static void insert_peak_of_device(struct database *database, const struct tensor_device *device)
+{
+	char name[32];
+
+	for (size_t i = 0; i < device->n_holders; i++) {
+		const struct tensor_holder *holder = &device->holders[i];
+
+		if (!holder->blocks)
+			continue;
+		torsh_database_fill(database, INSERT_PEAK_TENSOR);
+		torsh_database_number(database, device->process->number);
+		torsh_database_text(database, torsh_device_name(device->device, name));
+		torsh_database_text(database, holder->operator_name);
+		torsh_database_text(database, holder->module);
+		torsh_database_word(database, torsh_phase_names[holder->phase]);
+		torsh_database_number(database, holder->blocks);
+		torsh_database_number(database, holder->bytes);
+		torsh_database_insert(database);
 	}
 }
+
+static void insert_peak_tensors(struct sqlite *sqlite)
+{
+	const struct trace *trace = sqlite->trace;
+	struct tensors tensors;
+
+	torsh_tensors_collect(&tensors, TENSORS_BY_OPERATOR, trace->profile, trace->processes, trace->n_processes,
+			      trace->survey);
+	for (size_t i = 0; i < tensors.n; i++)
+		insert_peak_of_device(&sqlite->database, &tensors.items[i]);
+	torsh_tensors_free(&tensors);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static void insert_meta(struct sqlite *sqlite)
 {
-	fill(sqlite, INSERT_META);
-	bind_text(sqlite, "start_realtime_ns");
-	bind_number(sqlite, sqlite->trace->profile->start_realtime_ns);
-	insert(sqlite);
-	fill(sqlite, INSERT_META);
-	bind_text(sqlite, "host");
-	bind_text(sqlite, sqlite->trace->profile->host);
-	insert(sqlite);
+	struct database *database = &sqlite->database;
+
+	torsh_database_fill(database, INSERT_META);
+	torsh_database_word(database, "format");
+	torsh_database_number(database, DATABASE_FORMAT);
+	torsh_database_insert(database);
+	torsh_database_fill(database, INSERT_META);
+	torsh_database_word(database, "start_realtime_ns");
+	torsh_database_number(database, sqlite->trace->profile->start_realtime_ns);
+	torsh_database_insert(database);
+	torsh_database_fill(database, INSERT_META);
+	torsh_database_word(database, "host");
+	torsh_database_text(database, sqlite->trace->profile->host);
+	torsh_database_insert(database);
 }
 
-/* Dies with SQLite's own words. */
-static void execute(struct sqlite *sqlite, const char *sql)
+static int insert_all(struct sqlite *sqlite)
 {
-	if (sqlite->exec(sqlite->database, sql, NULL, NULL, NULL))
-		torsh_die("SQLite: %s", sqlite->errmsg(sqlite->database));
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct trace *trace = sqlite->trace;
+
+	insert_meta(sqlite);
+	for (size_t i = 0; i < trace->n_processes; i++)
+		insert_process(sqlite, trace->processes[i]);
+	insert_peak(sqlite);
+	insert_peak_tensors(sqlite);
+	return torsh_trace_walk(trace, &visitor, sqlite);
 }
 
-static void open_database(struct sqlite *sqlite, const char *path)
+static void know_processes(struct sqlite *sqlite)
 {
-	static const char *const inserts[] = {
-#define STATEMENT(NAME, text) "INSERT INTO " text,
-		STATEMENTS
-#undef STATEMENT
-	};
+	const struct trace *trace = sqlite->trace;
 
-	if (sqlite->open(path, &sqlite->database))
-		torsh_die("can't write %s: %s", path, sqlite->errmsg(sqlite->database));
-	execute(sqlite, tables);
-	for (size_t i = 0; i < N_STATEMENTS; i++) {
-		if (sqlite->prepare_v2(sqlite->database, inserts[i], -1, &sqlite->statements[i], NULL))
-			torsh_die("SQLite: %s", sqlite->errmsg(sqlite->database));
+	sqlite->known = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*sqlite->known));
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		struct known *known = &sqlite->known[i];
+
+		known->process = trace->processes[i];
+		known->addresses =
+			torsh_need_items(NULL, 0, known->process->n_addresses + 1, sizeof(*known->addresses));
+		make_room(known);
 	}
 }
 
-static int close_database(struct sqlite *sqlite)
+static void forget_processes(struct sqlite *sqlite)
 {
-	for (size_t i = 0; i < N_STATEMENTS; i++)
-		sqlite->finalize(sqlite->statements[i]);
-	if (!sqlite->has_failed)
-		execute(sqlite, indexes);
-	sqlite->close(sqlite->database);
-	return sqlite->has_failed ? -EIO : 0;
+	for (size_t i = 0; i < sqlite->trace->n_processes; i++) {
+		free(sqlite->known[i].stacks);
+		free(sqlite->known[i].addresses);
+	}
+	free(sqlite->known);
 }
 
 static int write_sqlite(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct sqlite sqlite = {.trace = trace};
+	struct sqlite sqlite = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
 	char *temporary = torsh_need_text("%s.tmp", trace->path);
 	int rc, closed;
 
-	load_library(&sqlite);
 	unlink(temporary);
-	open_database(&sqlite, temporary);
-	sqlite.book = torsh_flops_book_create(trace->profile);
-	insert_meta(&sqlite);
-	for (size_t i = 0; i < trace->n_processes; i++)
-		insert_process(&sqlite, trace->processes[i]);
-	rc = torsh_trace_walk(trace, &visitor, &sqlite);
-	closed = close_database(&sqlite);
+	torsh_database_open(&sqlite.database, temporary);
+	know_processes(&sqlite);
+	rc = insert_all(&sqlite);
+	closed = torsh_database_close(&sqlite.database);
 	rc = rc < 0 ? rc : closed;
 	if (rc == 0 && rename(temporary, trace->path) < 0)
 		rc = -errno;
 	if (rc < 0)
 		unlink(temporary);
+	forget_processes(&sqlite);
 	torsh_flops_book_destroy(sqlite.book);
-	dlclose(sqlite.library);
 	free(temporary);
 	return rc;
 }

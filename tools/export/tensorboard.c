@@ -1,208 +1,390 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A directory for TensorBoard: an event file with scalars for each step (time, phases, FLOP/s, peak of tensors) and the
- * program's own values, and beside it the trace that its profiler plugin reads.
+ * A directory for TensorBoard: an event file with scalars for each step (time, phases, FLOP/s, memory of each device),
+ * the program's own values, histograms and the graph of a step; and beside it the trace that its profiler plugin reads.
+ * Of several processes each is a run, in a directory of its own; their traces are workers of one run of the plugin.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "tensorboard.pb-c.h"
+#include "tools/device.h"
 #include "tools/die.h"
-#include "tools/export/trace.h"
+#include "tools/export/board_graph.h"
+#include "tools/export/board_histogram.h"
+#include "tools/export/output.h"
 #include "tools/profile/step_totals.h"
+#include "tools/profile/tensors.h"
 
 #define MEGABYTE 1e6 /* a float has seven digits: bytes would lose theirs */
-#define CRC_POLYNOMIAL 0x82f63b78u /* Castagnoli's, reflected */
-#define CRC_MASK 0xa282ead8u
+#define DEVICES_MAX 64u /* of a process; beyond are made up */
+#define TAG_BYTES_MAX 96
+
+/* HISTOGRAM(NAME, tag): of what the recording itself has. */
+#define HISTOGRAMS                                     \
+	HISTOGRAM(OPERATORS, "durations/operators_us") \
+	HISTOGRAM(TENSORS, "sizes/tensors_bytes")
+
+enum histogram_of {
+#define HISTOGRAM(NAME, tag) HISTOGRAM_##NAME,
+	HISTOGRAMS
+#undef HISTOGRAM
+		N_HISTOGRAMS
+};
+
+struct device_memory {
+	uint32_t device;
+	int64_t sum; /* of its events */
+	uint64_t live_bytes, peak_bytes; /* peak: in the step so far */
+};
+
+/* Samples of the program, by their label. */
+struct samples {
+	uint32_t label;
+	struct board_histogram histogram;
+};
 
 struct board {
 	struct trace *trace;
-	FILE *file;
-	uint32_t crc_table[256];
-	uint64_t n_values; /* of the program, so far */
+	const struct profile_process *process;
+	const struct survey_process *of;
+	struct board_file file;
+	struct board_graph *graph;
+	struct board_histogram histograms[N_HISTOGRAMS];
+	struct samples *samples;
+	size_t n_samples, samples_room;
+	struct device_memory devices[DEVICES_MAX];
+	size_t n_devices;
+	size_t n_entered; /* steps that have begun */
+	uint64_t n_values; /* of the program, outside of steps, so far */
 };
 
-static void make_crc_table(uint32_t *table)
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t crc = i;
+/* ---- what each step is told of ----------------------------------------------------------------------------------- */
 
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ CRC_POLYNOMIAL : crc >> 1;
-		table[i] = crc;
+static void put_memory(struct board *board, const struct step *step)
+{
+	char tag[TAG_BYTES_MAX], name[32];
+
+	for (size_t i = 0; i < board->n_devices; i++) {
+		struct device_memory *device = &board->devices[i];
+
+		torsh_device_name(device->device, name);
+		snprintf(tag, sizeof(tag), "memory/%s/live_MB", name);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+				   (double)device->live_bytes / MEGABYTE);
+		snprintf(tag, sizeof(tag), "memory/%s/peak_MB", name);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+				   (double)device->peak_bytes / MEGABYTE);
 	}
 }
 
-/* CRC-32C, turned and moved as TensorFlow's records want it. */
-static uint32_t masked_crc(const struct board *board, const void *bytes, size_t n)
+static void put_histograms(struct board *board, uint64_t number, uint64_t at_ns)
 {
-	const uint8_t *at = bytes;
-	uint32_t crc = UINT32_MAX;
+	static const char *const tags[] = {
+#define HISTOGRAM(NAME, tag) tag,
+		HISTOGRAMS
+#undef HISTOGRAM
+	};
 
-	while (n--)
-		crc = board->crc_table[(crc ^ *at++) & 0xff] ^ crc >> 8;
-	crc = ~crc;
-	return (crc >> 15 | crc << 17) + CRC_MASK;
-}
+	for (size_t i = 0; i < N_HISTOGRAMS; i++)
+		torsh_board_histogram_flush(&board->histograms[i], &board->file, tags[i], number, at_ns);
+	for (size_t i = 0; i < board->n_samples; i++) {
+		const char *name = torsh_timeline_label(board->process, board->samples[i].label);
 
-/* Length, its checksum, the message, its checksum. */
-static void put_record(struct board *board, const Tensorboard__Event *event)
-{
-	uint64_t n = tensorboard__event__get_packed_size(event);
-	uint8_t *bytes = torsh_need(malloc(n));
-	uint32_t crc = masked_crc(board, &n, sizeof(n));
-
-	tensorboard__event__pack(event, bytes);
-	fwrite(&n, sizeof(n), 1, board->file);
-	fwrite(&crc, sizeof(crc), 1, board->file);
-	fwrite(bytes, 1, n, board->file);
-	crc = masked_crc(board, bytes, n);
-	fwrite(&crc, sizeof(crc), 1, board->file);
-	free(bytes);
-}
-
-static double wall_time(const struct board *board, uint64_t at_ns)
-{
-	return (double)(board->trace->profile->start_realtime_ns + at_ns) / 1e9;
-}
-
-static void put_scalar(struct board *board, const char *tag, uint64_t step, uint64_t at_ns, double number)
-{
-	Tensorboard__Event event = TENSORBOARD__EVENT__INIT;
-	Tensorboard__Summary summary = TENSORBOARD__SUMMARY__INIT;
-	Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT, *values = &value;
-
-	value.tag = (char *)(uintptr_t)tag;
-	value.has_simple_value = 1;
-	value.simple_value = (float)number;
-	summary.n_value = 1;
-	summary.value = &values;
-	event.has_wall_time = event.has_step = 1;
-	event.wall_time = wall_time(board, at_ns);
-	event.step = (int64_t)step;
-	event.summary = &summary;
-	put_record(board, &event);
-}
-
-static void put_version(struct board *board)
-{
-	static char version[] = "brain.Event:2";
-	Tensorboard__Event event = TENSORBOARD__EVENT__INIT;
-
-	event.has_wall_time = 1;
-	event.wall_time = wall_time(board, 0);
-	event.file_version = version;
-	put_record(board, &event);
-}
-
-static void put_step(struct board *board, const struct survey_process *of, const struct step *step,
-		     const struct step_total *total)
-{
-	double seconds = (double)(step->end_ns - step->start_ns) / 1e9;
-	char tag[32];
-
-	put_scalar(board, "step/ms", step->number, step->end_ns, seconds * 1e3);
-	if (seconds > 0 && !board->trace->profile->without_flops)
-		put_scalar(board, "step/GFLOPs_per_second", step->number, step->end_ns,
-			   (double)total->flops_all / 1e9 / seconds);
-	if (of->n_tensors)
-		put_scalar(board, "step/peak_MB", step->number, step->end_ns, (double)total->peak_bytes / MEGABYTE);
-	for (size_t i = 0; i < N_PHASES; i++) {
-		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
-		put_scalar(board, tag, step->number, step->end_ns, (double)total->phase_ns[i] / 1e6);
+		torsh_board_histogram_flush(&board->samples[i].histogram, &board->file, name ? name : "?", number,
+					    at_ns);
 	}
 }
 
-static void put_steps(struct board *board, size_t i)
+/* What is before the first step counts for it, and what is between two steps for the one before. */
+static void leave_step(struct board *board)
 {
-	const struct survey_process *of = &board->trace->survey->items[i];
-	struct step_total *totals;
+	const struct step *step;
 
-	if (!of->steps.n)
+	if (!board->n_entered)
 		return;
-	totals = torsh_step_totals(board->trace->profile, board->trace->processes[i], board->trace->survey);
-	for (size_t k = 0; k < of->steps.n; k++) {
-		if (torsh_trace_has(board->trace, of->steps.items[k].start_ns))
-			put_step(board, of, &of->steps.items[k], &totals[k]);
-	}
-	free(totals);
+	step = &board->of->steps.items[board->n_entered - 1];
+	if (torsh_trace_has(board->trace, step->start_ns))
+		put_memory(board, step);
+	put_histograms(board, step->number, step->end_ns);
+	for (size_t i = 0; i < board->n_devices; i++)
+		board->devices[i].peak_bytes = board->devices[i].live_bytes;
 }
 
-/* The program's own values, at the step in which they are; where there are none they are counted. */
+/* To be called before what happens at this time is counted. */
+static void enter_steps(struct board *board, uint64_t at_ns)
+{
+	const struct steps *steps = &board->of->steps;
+
+	while (board->n_entered < steps->n && steps->items[board->n_entered].start_ns <= at_ns) {
+		leave_step(board);
+		board->n_entered++;
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+static void see_begin(void *context, struct call *call)
+{
+	struct board *board = context;
+
+	enter_steps(board, call->start_ns);
+	torsh_board_graph_begin(board->graph, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct board *board = context;
+	uint64_t duration_ns = call->end_ns - call->start_ns;
+
+	enter_steps(board, call->end_ns);
+	if (call->kind == CALL_OPERATOR && call->scope != OP_USER && torsh_trace_has(board->trace, call->start_ns))
+		torsh_board_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
+}
+
+static struct device_memory *find_device(struct board *board, uint32_t device)
+{
+	for (size_t i = 0; i < board->n_devices; i++) {
+		if (board->devices[i].device == device)
+			return &board->devices[i];
+	}
+	if (board->n_devices == DEVICES_MAX)
+		return NULL;
+	board->devices[board->n_devices].device = device;
+	return &board->devices[board->n_devices++];
+}
+
+static void see_tensor(struct board *board, const struct timeline_event *event)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+	struct device_memory *device = find_device(board, tensor->device);
+
+	if (!tensor->is_free && torsh_trace_has(board->trace, event->at_ns))
+		torsh_board_histogram_add(&board->histograms[HISTOGRAM_TENSORS], (double)tensor->bytes);
+	if (!device)
+		return;
+	device->sum += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
+	/* What was given out before the recording began is freed in it. */
+	device->live_bytes = device->sum > 0 ? (uint64_t)device->sum : 0;
+	if (device->live_bytes > device->peak_bytes)
+		device->peak_bytes = device->live_bytes;
+}
+
+static struct board_histogram *find_samples(struct board *board, uint32_t label)
+{
+	for (size_t i = 0; i < board->n_samples; i++) {
+		if (board->samples[i].label == label)
+			return &board->samples[i].histogram;
+	}
+	board->samples =
+		torsh_need_room(board->samples, board->n_samples, &board->samples_room, sizeof(*board->samples));
+	board->samples[board->n_samples] = (struct samples){.label = label};
+	return &board->samples[board->n_samples++].histogram;
+}
+
+/* The program's own, at the step in which they are; where there are none they are counted. */
+static void see_value(struct board *board, const struct timeline_event *event)
+{
+	const struct event_value *value = &event->event.value;
+	const char *name = torsh_timeline_label(board->process, value->name);
+	size_t step = torsh_steps_at(&board->of->steps, event->at_ns);
+	double number;
+
+	if (!torsh_trace_has(board->trace, event->at_ns) ||
+	    !torsh_trace_payload(value->payload_type, value->payload, &number))
+		return;
+	if (value->kind == VALUE_SAMPLE)
+		torsh_board_histogram_add(find_samples(board, value->name), number);
+	else
+		torsh_board_scalar(&board->file, name ? name : "?",
+				   step != STEP_NONE ? board->of->steps.items[step].number : board->n_values++,
+				   event->at_ns, number);
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	const struct event_value *value = &event->event.value;
 	struct board *board = context;
-	const struct steps *steps;
-	const char *name;
-	double number;
-	size_t step;
 
+	(void)process;
 	(void)innermost;
-	if (event->event.id != EVENT_VALUE || !torsh_trace_has(board->trace, event->at_ns) ||
-	    !torsh_trace_payload(value->payload_type, value->payload, &number))
-		return;
-	steps = &torsh_survey_of(board->trace->survey, process)->steps;
-	step = torsh_steps_at(steps, event->at_ns);
-	name = torsh_timeline_label(process, value->name);
-	put_scalar(board, name ? name : "?", step != STEP_NONE ? steps->items[step].number : board->n_values++,
-		   event->at_ns, number);
+	enter_steps(board, event->at_ns);
+	if (event->event.id == EVENT_TENSOR)
+		see_tensor(board, event);
+	else if (event->event.id == EVENT_VALUE)
+		see_value(board, event);
 }
 
-/* DIR/HOST_PID.pt.trace.json.gz, as the profiler's plugin looks for it. */
-static int write_plugin_trace(struct trace *trace, const char *host)
-{
-	char *path = torsh_need_text("%s/%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json.gz", trace->path, host,
-				     trace->n_processes ? trace->processes[0]->pid : 0,
-				     trace->profile->start_realtime_ns / 1000000);
-	FILE *file = fopen(path, "wbe");
-	struct trace own = *trace;
-	struct sink sink;
-	int rc, closed;
+/* ---- scalars of steps -------------------------------------------------------------------------------------------- */
 
-	free(path);
-	if (!file)
-		return -errno;
-	torsh_sink_open(&sink, file, true);
-	own.sink = &sink;
-	rc = torsh_trace_chrome.write(&own);
-	closed = torsh_sink_close(&sink);
-	if (fclose(file) != 0 && closed == 0)
-		closed = -errno;
+static void put_step(struct board *board, const struct step *step, const struct step_total *total)
+{
+	double seconds = (double)(step->end_ns - step->start_ns) / 1e9;
+	char tag[TAG_BYTES_MAX];
+
+	torsh_board_scalar(&board->file, "step/ms", step->number, step->end_ns, seconds * 1e3);
+	if (seconds > 0 && !board->trace->profile->without_flops)
+		torsh_board_scalar(&board->file, "step/GFLOPs_per_second", step->number, step->end_ns,
+				   (double)total->flops_all / 1e9 / seconds);
+	if (board->of->n_tensors)
+		torsh_board_scalar(&board->file, "step/peak_MB", step->number, step->end_ns,
+				   (double)total->peak_bytes / MEGABYTE);
+	for (size_t i = 0; i < N_PHASES; i++) {
+		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns, (double)total->phase_ns[i] / 1e6);
+	}
+}
+
+/* Scalars of each, and the distribution of their durations. */
+static void put_steps(struct board *board, struct profile_process *process)
+{
+	const struct steps *steps = &board->of->steps;
+	struct board_histogram durations = {0};
+	struct step_total *totals;
+	const struct step *last = NULL;
+
+	if (!steps->n)
+		return;
+	totals = torsh_step_totals(board->trace->profile, process, board->trace->survey);
+	for (size_t i = 0; i < steps->n; i++) {
+		if (!torsh_trace_has(board->trace, steps->items[i].start_ns))
+			continue;
+		last = &steps->items[i];
+		put_step(board, last, &totals[i]);
+		torsh_board_histogram_add(&durations, (double)(last->end_ns - last->start_ns) / 1e6);
+	}
+	if (last)
+		torsh_board_histogram_flush(&durations, &board->file, "durations/steps_ms", last->number, last->end_ns);
+	torsh_board_histogram_free(&durations);
+	free(totals);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+/* The graph's: the second step of the window, as the first one may be warming up; without steps all of it. */
+static struct board_graph *make_graph(const struct board *board)
+{
+	const struct steps *steps = &board->of->steps;
+	const struct step *chosen = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < steps->n && n < 2; i++) {
+		if (torsh_trace_has(board->trace, steps->items[i].start_ns)) {
+			chosen = &steps->items[i];
+			n++;
+		}
+	}
+	return chosen ? torsh_board_graph_create(chosen->start_ns, chosen->end_ns)
+		      : torsh_board_graph_create(board->trace->from_ns, board->trace->to_ns);
+}
+
+static void free_board(struct board *board)
+{
+	for (size_t i = 0; i < N_HISTOGRAMS; i++)
+		torsh_board_histogram_free(&board->histograms[i]);
+	for (size_t i = 0; i < board->n_samples; i++)
+		torsh_board_histogram_free(&board->samples[i].histogram);
+	free(board->samples);
+	torsh_board_graph_destroy(board->graph);
+}
+
+static int make_directory(const char *path)
+{
+	return mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int write_run(struct trace *trace, struct profile_process *process, const char *directory, const char *host)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct board board = {.trace = trace, .process = process, .of = torsh_survey_of(trace->survey, process)};
+	struct trace own = *trace;
+	int rc = make_directory(directory), closed;
+
+	if (rc == 0)
+		rc = torsh_board_open(&board.file, directory, trace->profile->start_realtime_ns, host);
+	if (rc < 0)
+		return rc;
+	board.graph = make_graph(&board);
+	put_steps(&board, process);
+	own.processes = &process;
+	own.n_processes = 1;
+	rc = torsh_trace_walk(&own, &visitor, &board);
+	enter_steps(&board, UINT64_MAX);
+	if (board.of->steps.n)
+		leave_step(&board);
+	else
+		put_histograms(&board, 0, board.of->last_ns);
+	torsh_board_graph_write(board.graph, &board.file);
+	free_board(&board);
+	closed = torsh_board_close(&board.file);
 	return rc < 0 ? rc : closed;
+}
+
+/* DIR/HOST_PID.TIME.pt.trace.json.gz, as the profiler's plugin looks for it. */
+static int write_plugin_trace(const struct trace *trace, struct profile_process *process, const char *host)
+{
+	char *path = torsh_need_text("%s/%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json.gz", trace->path, host, process->pid,
+				     trace->profile->start_realtime_ns / 1000000);
+	struct trace own = *trace;
+	int rc;
+
+	own.processes = &process;
+	own.n_processes = 1;
+	own.path = path;
+	rc = torsh_trace_to_file(&own, &torsh_trace_chrome);
+	free(path);
+	return rc;
+}
+
+/* A run's directory below the trace's, the caller's: named by its rank where no other run has it. */
+static char *run_directory(const struct trace *trace, const struct profile_process *process)
+{
+	uint32_t rank, other;
+	bool has_rank = torsh_profile_rank(process->rank, &rank);
+
+	for (size_t i = 0; i < trace->n_processes && has_rank; i++) {
+		const struct profile_process *one = trace->processes[i];
+
+		if (one != process && trace->survey->items[i].has_events && torsh_profile_rank(one->rank, &other))
+			has_rank = other != rank;
+	}
+	return has_rank ? torsh_need_text("%s/rank-%" PRIu32, trace->path, rank)
+			: torsh_need_text("%s/pid-%" PRIu32, trace->path, process->pid);
+}
+
+static int write_process(struct trace *trace, size_t i, bool is_only)
+{
+	const char *host = trace->profile->host && *trace->profile->host ? trace->profile->host : "host";
+	struct profile_process *process = trace->processes[i];
+	char *directory = is_only ? torsh_need_text("%s", trace->path) : run_directory(trace, process);
+	int rc = write_run(trace, process, directory, host);
+
+	free(directory);
+	/* A trace without operators breaks the plugin's page. */
+	if (rc == 0 && trace->survey->items[i].n_operators)
+		rc = write_plugin_trace(trace, process, host);
+	return rc;
 }
 
 static int write_tensorboard(struct trace *trace)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
-	const char *host = trace->profile->host && *trace->profile->host ? trace->profile->host : "host";
-	struct board board = {.trace = trace};
-	char *path;
-	int rc;
+	size_t n_runs = 0;
+	int rc = make_directory(trace->path);
 
-	if (mkdir(trace->path, 0777) < 0 && errno != EEXIST)
-		return -errno;
-	path = torsh_need_text("%s/events.out.tfevents.%" PRIu64 ".%s", trace->path,
-			       trace->profile->start_realtime_ns / 1000000000, host);
-	board.file = fopen(path, "wbe");
-	free(path);
-	if (!board.file)
-		return -errno;
-	make_crc_table(board.crc_table);
-	put_version(&board);
 	for (size_t i = 0; i < trace->n_processes; i++)
-		put_steps(&board, i);
-	rc = torsh_trace_walk(trace, &visitor, &board);
-	if (fclose(board.file) != 0 && rc == 0)
-		rc = -errno;
-	return rc < 0 ? rc : write_plugin_trace(trace, host);
+		n_runs += trace->survey->items[i].has_events;
+	for (size_t i = 0; i < trace->n_processes && rc == 0; i++) {
+		if (trace->survey->items[i].has_events)
+			rc = write_process(trace, i, n_runs == 1);
+	}
+	return rc;
 }
 
 const struct trace_format torsh_trace_tensorboard = {.name = "tensorboard",
 						     .ending = ".tensorboard",
 						     .is_binary = true,
 						     .needs_path = true,
+						     .is_directory = true,
+						     .needs = TRACE_NEEDS_EVENTS,
 						     .write = write_tensorboard};

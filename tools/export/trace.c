@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/export/exporter.h"
+#include "tools/export/output.h"
+#include "tools/profile/stack_view.h"
 #include "tools/report/json.h"
 
 /* Forward calls are looked for among the latest of each process: a power of two. */
@@ -68,10 +71,57 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, v
 				is_restricted ? &own : visitor, is_restricted ? &restricted : context, NULL);
 }
 
+int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format)
+{
+	struct trace own = *trace;
+	struct output output;
+	struct sink sink;
+	size_t n = trace->path ? strlen(trace->path) : 0;
+	int rc, closed;
+
+	torsh_output_open(&output, trace->path);
+	torsh_sink_open(&sink, output.file, n > 3 && strcmp(trace->path + n - 3, ".gz") == 0);
+	own.sink = &sink;
+	rc = format->write(&own);
+	closed = torsh_sink_close(&sink);
+	rc = rc < 0 ? rc : closed;
+	torsh_output_close(&output, rc);
+	return rc;
+}
+
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)
 {
 	return thread < process->n_threads && process->threads[thread].tid ? process->threads[thread].tid
 									   : process->pid;
+}
+
+static void print_frame(FILE *out, const struct frame *frame)
+{
+	char name[256];
+
+	if (frame->file && frame->line > 0)
+		fprintf(out, "%s(%d): ", frame->file, frame->line);
+	else if (frame->file)
+		fprintf(out, "%s: ", frame->file);
+	fputs(torsh_export_name(frame, name, sizeof(name)), out);
+}
+
+char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
+{
+	enum stack_view view = process->has_python ? STACK_VIEW_PYTHON : STACK_VIEW_NATIVE;
+	size_t n, n_text;
+	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
+	char *text = NULL;
+	FILE *out = torsh_need(open_memstream(&text, &n_text));
+
+	for (size_t i = 0; i < n; i++) {
+		fputs(i ? ";" : "", out);
+		print_frame(out, frames[i]);
+	}
+	if (fclose(out))
+		torsh_die("out of memory");
+	free(frames);
+	return torsh_need(text);
 }
 
 char *torsh_trace_escape(const char *text)

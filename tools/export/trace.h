@@ -8,39 +8,68 @@
 
 #include "tools/export/sink.h"
 #include "tools/profile/survey.h"
+#include "tools/symbols/symbols.h"
 
 struct trace {
 	const struct profile *profile;
-	struct profile_process *const *processes;
+	struct profile_process *const *processes; /* survey->items may be of more */
 	size_t n_processes;
 	const struct survey *survey;
+	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
 	struct sink *sink; /* NULL where the format needs a path */
 	const char *path;
 };
 
+/* What has to be in a recording for a format to have something to say. */
+enum trace_needs { TRACE_NEEDS_NOTHING, TRACE_NEEDS_EVENTS, TRACE_NEEDS_TENSORS };
+
 struct trace_format {
 	const char *name;
 	const char *ending; /* of files, with a dot */
 	bool is_binary;
-	bool needs_path; /* it writes more than one stream of bytes */
+	bool needs_path; /* it doesn't write a stream of bytes */
+	bool is_directory; /* what it writes */
+	bool is_of_one_rank; /* readers take a file for one rank's */
+	enum trace_needs needs;
 	/* Returns 0 or -errno. */
 	int (*write)(struct trace *trace);
 };
 
-extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_csv, torsh_trace_sqlite,
-	torsh_trace_tensorboard;
+extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json, torsh_trace_csv,
+	torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
 	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
 }
 
+/*
+ * Write to trace->path, or to standard output where it is NULL, compressed where its name ends in .gz. Dies where that
+ * can't be. Returns 0 or -errno.
+ */
+int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
+
 /* Go over the calls in the trace's processes. Returns 0 or -errno. */
 int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context);
 
+/* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
+static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)
+{
+	if (innermost && tensor->is_free)
+		innermost->self_freed_bytes += tensor->bytes;
+	else if (innermost)
+		innermost->self_allocated_bytes += tensor->bytes;
+}
+
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);
+
+/*
+ * The frames of a stack as torch.profiler writes them, "file(line): function;...", the innermost first: lines of Python
+ * where the process has any, else native frames. The caller frees it.
+ */
+char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols);
 
 /* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
 char *torsh_trace_escape(const char *text);

@@ -37,6 +37,7 @@ static void see_begin(void *context, struct call *call)
 	of->n_modules += call->is_module;
 	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
 	survey->has_inputs = survey->has_inputs || call->inputs;
+	survey->has_stacks = survey->has_stacks || call->stack;
 	torsh_step_finder_begin(of->finder, call);
 }
 

@@ -22,7 +22,7 @@ struct survey {
 	size_t n;
 	struct crossings *crossings;
 	struct calls_counts counts;
-	bool has_inputs; /* of some operator */
+	bool has_inputs, has_stacks; /* of some operator */
 };
 
 /* Look over these processes. Dies where the recording can't be read. */

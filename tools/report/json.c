@@ -125,15 +125,11 @@ cJSON *torsh_json_double(double number)
 	return torsh_need(isfinite(number) ? cJSON_CreateNumber(number) : cJSON_CreateNull());
 }
 
-cJSON *torsh_json_text(const char *text)
+char *torsh_json_utf8(const char *text)
 {
 	const unsigned char *from = (const unsigned char *)text;
-	char *clean, *to;
-	cJSON *value;
+	char *clean = torsh_need(malloc(strlen(text) * 3 + 1)), *to = clean;
 
-	if (!text)
-		return torsh_need(cJSON_CreateNull());
-	clean = to = torsh_need(malloc(strlen(text) * 3 + 1));
 	while (*from) {
 		size_t n = character_bytes(from);
 
@@ -147,6 +143,17 @@ cJSON *torsh_json_text(const char *text)
 		}
 	}
 	*to = '\0';
+	return clean;
+}
+
+cJSON *torsh_json_text(const char *text)
+{
+	char *clean;
+	cJSON *value;
+
+	if (!text)
+		return torsh_need(cJSON_CreateNull());
+	clean = torsh_json_utf8(text);
 	value = torsh_need(cJSON_CreateString(clean));
 	free(clean);
 	return value;

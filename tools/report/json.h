@@ -38,6 +38,9 @@ cJSON *torsh_json_double(double number); /* null where it is not finite */
 cJSON *torsh_json_text(const char *text);
 cJSON *torsh_json_bool(bool is_true);
 
+/* The text as UTF-8, with U+FFFD for each byte that is none; the caller's. */
+char *torsh_json_utf8(const char *text);
+
 /* Add a member to an object, or an item to an array; takes value. */
 void torsh_json_set(cJSON *object, const char *name, cJSON *value);
 void torsh_json_add(cJSON *array, cJSON *value);

@@ -19,17 +19,23 @@ static const struct {
 	const char *format, *ending;
 } endings[] = {
 	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},	{"tensorboard", ".tensorboard"},
-	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"},
+	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"}, {"json", ".events.json"},
+	{"folded", ".folded"}, {"memory", ".memory.pickle"},
 };
 
 /* In a child: it may end itself, and what it takes is given back. Returns 0, or 1 where that failed. */
 static int export_as(const char *recording, const char *format, const char *path, int is_said)
 {
-	char *arguments[] = {"torsh export", (char *)recording, "--format", (char *)format, "-o", (char *)path, NULL};
+	char *arguments[] = {"torsh export", (char *)recording, "--format", (char *)format,
+			     "-o",	     (char *)path,	NULL,	    NULL};
+	int n = 6;
 	sigset_t term;
 	pid_t child;
 	int status = 0;
 
+	/* HTA and TensorBoard's plugin want each rank by itself. */
+	if (strcmp(format, "chrome") == 0)
+		arguments[n++] = "--by-rank";
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
@@ -38,7 +44,7 @@ static int export_as(const char *recording, const char *format, const char *path
 		sigprocmask(SIG_UNBLOCK, &term, NULL);
 		if (!is_said && !freopen("/dev/null", "w", stderr))
 			_exit(TORSH_EXIT_UNREADABLE);
-		_exit(torsh_command_export((int)(sizeof(arguments) / sizeof(*arguments)) - 1, arguments));
+		_exit(torsh_command_export(n, arguments));
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;

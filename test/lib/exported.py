@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Recordings of a training that never was, with a known number of everything, and exports of them."""
+
+from harness import BUILD, expect_equal, json, run, scratch, torsh
+
+SYNTHETIC = BUILD / "test/synthetic"
+OPERATORS = 2000
+OPERATORS_OF_STEP = 101  # and what test/lib/synthetic.c says of them
+LAYERS = 10
+TENSOR_BYTES = 65536
+
+
+def made(ranks=None, operators=OPERATORS):
+    """A recording, and how many of each kind a process has. With ranks: also values, marks and stacks."""
+    path = scratch("recording") / "training.torsh"
+    result = run([SYNTHETIC, path, str(operators), *([str(ranks)] if ranks else [])])
+    expect_equal(result.returncode, 0, "status of synthetic")
+    return path, json.loads(result.stdout)
+
+
+def exported(recording, name, *arguments):
+    path = scratch("exported") / name
+    torsh("export", recording, "-o", path, *arguments)
+    return path
+
+
+def refused(recording, *arguments):
+    """The sentence with which an export is refused."""
+    path = scratch("exported") / "refused"
+    result = run([BUILD / "torsh", "export", recording, "-o", path, *arguments])
+    expect_equal(result.returncode, 2, f"status of {arguments}")
+    assert not path.exists() and not path.with_suffix(".tmp").exists(), f"{arguments} left something behind"
+    return result.stderr.decode()

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* TensorBoard's event files: records of protobuf messages, each with its length and checksums. */
+#ifndef TORSH_EXPORT_BOARD_FILE_H
+#define TORSH_EXPORT_BOARD_FILE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tensorboard.pb-c.h"
+
+struct board_file {
+	FILE *file;
+	uint64_t start_realtime_ns; /* times of events are since then */
+	uint32_t crc_table[256];
+};
+
+/*
+ * Make DIRECTORY/events.out.tfevents.SECONDS.HOST, replacing what is there, with the version that it begins with.
+ * Returns 0 or -errno.
+ */
+int torsh_board_open(struct board_file *board, const char *directory, uint64_t start_realtime_ns, const char *host);
+/* Returns 0 or -errno, also of what was written. */
+int torsh_board_close(struct board_file *board);
+
+/* A tag that is no UTF-8 gets U+FFFD for each byte that is none. */
+void torsh_board_scalar(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number);
+void torsh_board_histogram(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns,
+			   Tensorboard__HistogramProto *histogram);
+void torsh_board_graph(struct board_file *board, const Tensorboard__GraphDef *graph);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/board_graph.h. */
+#include "tools/export/board_graph.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/report/json.h"
+#include "tools/writer/key_index.h"
+
+#define NODES_MAX 10000u /* more than the graph's page can lay out */
+#define PRODUCER 22 /* version of graphs, as PyTorch's own writer says */
+#define N_ATTRIBUTES 2
+#define INPUTS_MAX 2
+
+struct node {
+	Tensorboard__NodeDef message;
+	char *inputs[INPUTS_MAX];
+	Tensorboard__AttrEntry attributes[N_ATTRIBUTES], *all_attributes[N_ATTRIBUTES];
+	Tensorboard__AttrValue values[N_ATTRIBUTES];
+	uint32_t thread;
+};
+
+struct board_graph {
+	uint64_t from_ns, to_ns;
+	struct node **nodes;
+	size_t n, n_room;
+	struct key_index ordinals; /* numbers of nodes, from 1, of calls inside too */
+	struct forward_calls *forward;
+};
+
+struct board_graph *torsh_board_graph_create(uint64_t from_ns, uint64_t to_ns)
+{
+	struct board_graph *graph = torsh_need(calloc(1, sizeof(*graph)));
+
+	graph->from_ns = from_ns;
+	graph->to_ns = to_ns;
+	graph->forward = torsh_forward_create();
+	torsh_key_index_create(&graph->ordinals);
+	return graph;
+}
+
+static void free_node(struct node *node)
+{
+	for (size_t i = 0; i < node->message.n_input; i++)
+		free(node->inputs[i]);
+	for (size_t i = 0; i < node->message.n_attr; i++)
+		free(node->values[i].s.data);
+	free(node->message.name);
+	free(node->message.op);
+	free(node);
+}
+
+void torsh_board_graph_destroy(struct board_graph *graph)
+{
+	for (size_t i = 0; i < graph->n; i++)
+		free_node(graph->nodes[i]);
+	free(graph->nodes);
+	torsh_forward_destroy(graph->forward);
+	torsh_key_index_destroy(&graph->ordinals);
+	free(graph);
+}
+
+/* Characters that names of nodes can't have become one '.'; what is a dot becomes `dot`, as slashes part scopes. */
+static void clean_name(char *name, char dot)
+{
+	char *to = name;
+
+	for (const char *from = name; *from; from++) {
+		if (isalnum((unsigned char)*from) || *from == '_')
+			*to++ = *from;
+		else if (*from == '.')
+			*to++ = dot;
+		else if (to == name || to[-1] != '.')
+			*to++ = '.';
+	}
+	*to = '\0';
+}
+
+/* "forward/net/0/aten.addmm_17": the phase, the module's path without its class, the operator, the node's number. */
+static char *make_name(const struct call *call, size_t number)
+{
+	const char *module = torsh_timeline_label(call->process, call->module), *end;
+	char *operator= torsh_need(strdup(torsh_call_name(call))), *path, *name;
+
+	end = module ? strchr(module, ':') : NULL;
+	path = torsh_need(strndup(module ? module : "", end ? (size_t)(end - module) : strlen(module ? module : "")));
+	clean_name(path, '/');
+	clean_name(operator, '.');
+	name = torsh_need_text("%s/%s%s%s_%zu", torsh_phase_names[call->phase], path, *path ? "/" : "", operator,
+			       number);
+	free(operator);
+	free(path);
+	return name;
+}
+
+static void set_attribute(struct node *node, const char *key, const char *text)
+{
+	size_t i = node->message.n_attr;
+
+	if (!text)
+		return;
+	node->message.n_attr++;
+	tensorboard__attr_entry__init(&node->attributes[i]);
+	tensorboard__attr_value__init(&node->values[i]);
+	node->all_attributes[i] = &node->attributes[i];
+	node->attributes[i].key = (char *)(uintptr_t)key;
+	node->attributes[i].value = &node->values[i];
+	node->values[i].has_s = 1;
+	node->values[i].s.data = torsh_need((uint8_t *)strdup(text));
+	node->values[i].s.len = strlen(text);
+}
+
+static struct node *add_node(struct board_graph *graph, const struct call *call)
+{
+	struct node *node = torsh_need(calloc(1, sizeof(*node)));
+
+	tensorboard__node_def__init(&node->message);
+	node->message.name = make_name(call, graph->n);
+	node->message.op = torsh_json_utf8(torsh_call_name(call));
+	node->message.input = node->inputs;
+	node->message.attr = node->all_attributes;
+	node->thread = call->thread;
+	set_attribute(node, "inputs", torsh_timeline_label(call->process, call->inputs));
+	set_attribute(node, "module", torsh_timeline_label(call->process, call->module));
+	graph->nodes = torsh_need_room(graph->nodes, graph->n, &graph->n_room, sizeof(*graph->nodes));
+	return graph->nodes[graph->n++] = node;
+}
+
+static void add_edge(struct node *to, const char *kind, const struct node *from)
+{
+	to->inputs[to->message.n_input++] = torsh_need_text("%s%s", kind, from->message.name);
+}
+
+/* An edge to the node that was just added, from what its thread ran before. */
+static void join_node(struct board_graph *graph, struct node *node)
+{
+	for (size_t i = graph->n - 1; i; i--) {
+		if (graph->nodes[i - 1]->thread == node->thread) {
+			add_edge(node, "", graph->nodes[i - 1]);
+			return;
+		}
+	}
+}
+
+/* The node that a call is, or is inside of; a new one where it is an outermost one. Returns NULL where it is none. */
+static struct node *find_node(struct board_graph *graph, struct call *call)
+{
+	const struct call *outer = torsh_call_outer_operator(call);
+	size_t number = outer ? (size_t)(uintptr_t)outer->own : 0;
+
+	/* Scopes of the program are around operators. */
+	if (call->kind != CALL_OPERATOR || call->scope == OP_USER || call->start_ns < graph->from_ns ||
+	    call->start_ns >= graph->to_ns || graph->n == NODES_MAX)
+		return NULL;
+	if (!number) {
+		join_node(graph, add_node(graph, call));
+		number = graph->n;
+	}
+	call->own = (void *)(uintptr_t)number;
+	return graph->nodes[number - 1];
+}
+
+void torsh_board_graph_begin(struct board_graph *graph, struct call *call)
+{
+	struct node *node = find_node(graph, call);
+	struct forward forward;
+	struct key_slot *slot;
+
+	if (!node)
+		return;
+	slot = torsh_key_index_find(&graph->ordinals, call->ordinal + 1);
+	torsh_key_index_fill(&graph->ordinals, slot, call->ordinal + 1, (uint32_t)(uintptr_t)call->own);
+	torsh_forward_add(graph->forward, call);
+	if (!torsh_forward_take(graph->forward, call, &forward))
+		return;
+	slot = torsh_key_index_find(&graph->ordinals, forward.ordinal + 1);
+	if (slot->key && node->message.n_input < INPUTS_MAX && graph->nodes[slot->number - 1] != node)
+		add_edge(node, "^", graph->nodes[slot->number - 1]);
+}
+
+void torsh_board_graph_write(const struct board_graph *graph, struct board_file *board)
+{
+	Tensorboard__GraphDef message = TENSORBOARD__GRAPH_DEF__INIT;
+	Tensorboard__VersionDef versions = TENSORBOARD__VERSION_DEF__INIT;
+	Tensorboard__NodeDef **nodes = torsh_need_items(NULL, 0, graph->n, sizeof(*nodes));
+
+	for (size_t i = 0; i < graph->n; i++)
+		nodes[i] = &graph->nodes[i]->message;
+	versions.has_producer = 1;
+	versions.producer = PRODUCER;
+	message.n_node = graph->n;
+	message.node = nodes;
+	message.versions = &versions;
+	if (graph->n)
+		torsh_board_graph(board, &message);
+	free(nodes);
+}

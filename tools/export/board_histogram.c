@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/board_histogram.h. */
+#include "tools/export/board_histogram.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+#define SMALLEST 1e-12
+#define LARGEST 1e20
+#define GROWTH 1.1
+#define POSITIVE_MAX 800u /* limits between the smallest and the largest, rounded up */
+#define LIMITS_MAX (2 * (POSITIVE_MAX + 1) + 1)
+
+static struct {
+	double items[LIMITS_MAX]; /* ascending; the last one is above all numbers */
+	size_t n;
+} limits;
+
+static void make_limits(void)
+{
+	double positive[POSITIVE_MAX + 1];
+	size_t n = 0;
+
+	for (double limit = SMALLEST; limit < LARGEST && n < POSITIVE_MAX; limit *= GROWTH)
+		positive[n++] = limit;
+	positive[n++] = DBL_MAX;
+	for (size_t i = n; i; i--)
+		limits.items[limits.n++] = -positive[i - 1];
+	limits.items[limits.n++] = 0;
+	memcpy(limits.items + limits.n, positive, n * sizeof(*positive));
+	limits.n += n;
+}
+
+/* The first bucket whose limit is above the number. */
+static size_t find_bucket(double number)
+{
+	size_t low = 0, high = limits.n - 1;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (limits.items[middle] > number)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+void torsh_board_histogram_add(struct board_histogram *histogram, double number)
+{
+	if (!limits.n)
+		make_limits();
+	if (!histogram->buckets)
+		histogram->buckets = torsh_need_items(NULL, 0, limits.n, sizeof(*histogram->buckets));
+	histogram->min = histogram->n && histogram->min < number ? histogram->min : number;
+	histogram->max = histogram->n && histogram->max > number ? histogram->max : number;
+	histogram->sum += number;
+	histogram->sum_squares += number * number;
+	histogram->buckets[find_bucket(number)]++;
+	histogram->n++;
+}
+
+/* Of neighbouring empty buckets one is told, as TensorFlow does it. Returns how many there are. */
+static size_t fill(const struct board_histogram *histogram, double *ends, double *counts)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < limits.n; i++) {
+		if (n && !histogram->buckets[i] && counts[n - 1] == 0)
+			n--;
+		ends[n] = limits.items[i];
+		counts[n++] = (double)histogram->buckets[i];
+	}
+	return n;
+}
+
+void torsh_board_histogram_flush(struct board_histogram *histogram, struct board_file *board, const char *tag,
+				 uint64_t step, uint64_t at_ns)
+{
+	Tensorboard__HistogramProto message = TENSORBOARD__HISTOGRAM_PROTO__INIT;
+	double ends[LIMITS_MAX], counts[LIMITS_MAX];
+
+	if (!histogram->n)
+		return;
+	message.has_min = message.has_max = message.has_num = message.has_sum = message.has_sum_squares = 1;
+	message.min = histogram->min;
+	message.max = histogram->max;
+	message.num = (double)histogram->n;
+	message.sum = histogram->sum;
+	message.sum_squares = histogram->sum_squares;
+	message.n_bucket = message.n_bucket_limit = fill(histogram, ends, counts);
+	message.bucket_limit = ends;
+	message.bucket = counts;
+	torsh_board_histogram(board, tag, step, at_ns, &message);
+	memset(histogram->buckets, 0, limits.n * sizeof(*histogram->buckets));
+	*histogram = (struct board_histogram){.buckets = histogram->buckets};
+}
+
+void torsh_board_histogram_free(struct board_histogram *histogram)
+{
+	free(histogram->buckets);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See tools/export/chrome.h. */
+#include "tools/export/chrome.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+#define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
+#define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */
+
+static void put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument)
+{
+	torsh_sink_print(sink,
+			 ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
+			 ",\"ts\":0.000,\"args\":{%s}}",
+			 name, pid, tid, argument);
+}
+
+static void put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name)
+{
+	char *escaped = torsh_trace_escape(name), *argument = torsh_need_text("\"name\":\"%s\"", escaped);
+
+	put_metadata(sink, what, pid, tid, argument);
+	free(argument);
+	free(escaped);
+}
+
+static void put_thread(struct sink *sink, const struct profile_process *process, size_t row)
+{
+	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
+	const char *name = process->threads[row].name;
+	char *shown = torsh_need_text("thread %" PRIu32 " (%s)", tid, name ? name : "");
+
+	put_named(sink, "thread_name", process->pid, tid, shown);
+	free(shown);
+}
+
+static void put_names(struct sink *sink, const struct profile_process *process)
+{
+	char order[48];
+
+	put_named(sink, "process_name", process->pid, 0, torsh_profile_program_name(process));
+	put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
+	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
+	put_metadata(sink, "process_sort_index", process->pid, 0, order);
+	for (size_t i = 0; i < process->n_threads; i++)
+		put_thread(sink, process, i);
+}
+
+static void put_step(const struct trace *trace, uint32_t pid, const struct step *step, const char *rule)
+{
+	char start[32], duration[32];
+
+	*torsh_digits_us(start, step->start_ns) = '\0';
+	*torsh_digits_us(duration, step->end_ns - step->start_ns) = '\0';
+	torsh_sink_print(trace->sink,
+			 ",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%" PRIu64
+			 "\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":%s,\"dur\":%s,\"args\":{\"Rule\":\"%s\"}}",
+			 step->number, pid, STEP_TID_BASE + pid, start, duration, rule);
+}
+
+/* Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as they need not nest. */
+static void put_steps(const struct trace *trace, const struct profile_process *process)
+{
+	const struct survey_process *of = torsh_survey_of(trace->survey, process);
+	const struct steps *steps = &of->steps;
+	uint32_t pid = process->pid;
+	struct step last;
+	char *name;
+
+	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
+		return;
+	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
+	put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, name);
+	free(name);
+	for (size_t i = 0; i < steps->n; i++) {
+		struct step step = steps->items[i];
+
+		/* Readers add in floating point: what ends where the next begins would overlap it. */
+		step.end_ns -=
+			i + 1 < steps->n && step.end_ns == steps->items[i + 1].start_ns && step.end_ns > step.start_ns;
+		if (torsh_trace_has(trace, step.start_ns))
+			put_step(trace, pid, &step, torsh_step_rule_names[steps->rule]);
+	}
+	/* HTA leaves out what began with the last step or after it, which torch.profiler leaves unfinished. */
+	last.number = steps->items[steps->n - 1].number + 1;
+	last.start_ns = of->last_ns + 1;
+	if (last.start_ns > trace->to_ns)
+		last.start_ns = trace->to_ns;
+	last.end_ns = last.start_ns + LAST_STEP_NS;
+	put_step(trace, pid, &last, "end of the recording");
+}
+
+void torsh_chrome_put_process(struct trace *trace, const struct profile_process *process)
+{
+	put_names(trace->sink, process);
+	put_steps(trace, process);
+}
+
+/* A process that no launcher gave a rank is the only one of its run. */
+static void put_distributed(const struct trace *trace, struct sink *sink)
+{
+	uint32_t rank = 0;
+	bool has_rank = false;
+
+	for (size_t i = 0; i < trace->n_processes && !has_rank; i++)
+		has_rank = torsh_profile_rank(trace->processes[i]->rank, &rank);
+	/* HTA finds the rank by this text, with its blank, in the first bytes of the file. */
+	torsh_sink_print(sink, "\"distributedInfo\": {\"rank\": %" PRIu32 "%s},\n", rank,
+			 has_rank ? "" : ",\"world_size\":1");
+}
+
+void torsh_chrome_put_header(struct trace *trace)
+{
+	bool has_tensors = false;
+	char *host = torsh_trace_escape(trace->profile->host);
+
+	for (size_t i = 0; i < trace->n_processes; i++)
+		has_tensors = has_tensors || torsh_survey_of(trace->survey, trace->processes[i])->n_tensors;
+	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [],\n");
+	put_distributed(trace, trace->sink);
+	torsh_sink_print(
+		trace->sink,
+		"\"record_shapes\": %d,\n\"profile_memory\": %d,\n\"with_stack\": %d,\n\"host_name\": \"%s\",\n"
+		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64 ",\n\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"name\":\"torsh\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"args\":{}}",
+		trace->survey->has_inputs, has_tensors, trace->survey->has_stacks, host,
+		trace->profile->start_realtime_ns);
+	free(host);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The events of a timeline as JSON, for programs of one's own: one object, in whose "events" each stands on a line of its
+ * own, calls when they end. tools/schema/events.json says what they hold. Streams.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/device.h"
+#include "tools/die.h"
+#include "tools/export/texts.h"
+#include "tools/profile/operators.h"
+#include "tools/profile/tensors.h"
+#include "tools/report/json.h"
+
+static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
+static const char *const kinds[] = {"scalar", "counter", "sample"};
+
+/* The name of a number, or null. */
+#define NAME_OF(names, i) ((i) < sizeof(names) / sizeof(*(names)) ? (names)[i] : "unknown")
+
+struct events {
+	struct trace *trace;
+	struct sink *sink;
+	struct texts *texts, *last;
+	struct flops_book *book;
+	bool has_events;
+};
+
+static struct texts *find_texts(struct events *events, const struct profile_process *process)
+{
+	struct texts *texts = events->last;
+
+	if (texts && texts->process == process)
+		return texts;
+	for (texts = events->texts; texts->process != process; texts++)
+		;
+	return events->last = texts;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+static char *begin_event(struct events *events, const char *type, struct texts *texts, uint32_t thread)
+{
+	char *at = torsh_sink_room(events->sink, SINK_ROOM_MAX);
+
+	at = events->has_events ? PUT(at, ",\n{\"type\":\"") : PUT(at, "\n{\"type\":\"");
+	events->has_events = true;
+	at = torsh_put_text(at, type);
+	at = NUMBER(at, "\",\"process\":", texts->process->number);
+	at = PUT(at, ",");
+	return torsh_put_text(at, torsh_texts_thread(texts, thread));
+}
+
+static void end_event(struct events *events, char *at)
+{
+	at = PUT(at, "}");
+	events->sink->n = (size_t)(at - events->sink->buffer);
+}
+
+/* A member that is a text, or null. */
+static char *put_text_or_null(char *at, const char *name, const char *text)
+{
+	*at++ = ',';
+	at = torsh_put_text(at, name);
+	if (!text || !*text)
+		return PUT(at, ":null");
+	at = PUT(at, ":\"");
+	at = torsh_put_text(at, text);
+	return PUT(at, "\"");
+}
+
+static char *put_label(char *at, const char *name, struct texts *texts, uint32_t label)
+{
+	return put_text_or_null(at, name, label ? torsh_texts_name(texts, label) : NULL);
+}
+
+static char *put_known(char *at, const char *name, bool is_known, uint64_t number)
+{
+	*at++ = ',';
+	at = torsh_put_text(at, name);
+	*at++ = ':';
+	return is_known ? torsh_digits(at, number) : PUT(at, "null");
+}
+
+static char *put_bool(char *at, const char *name, bool is_true)
+{
+	*at++ = ',';
+	at = torsh_put_text(at, name);
+	return is_true ? PUT(at, ":true") : PUT(at, ":false");
+}
+
+static char *put_payload(char *at, const char *name, uint32_t type, uint64_t payload)
+{
+	double number;
+
+	*at++ = ',';
+	at = torsh_put_text(at, name);
+	if (!torsh_trace_payload(type, payload, &number))
+		return PUT(at, ":null");
+	return at + sprintf(at, ":%.17g", number);
+}
+
+static const char *inputs_of(struct texts *texts, uint32_t label)
+{
+	if (!label || label > texts->process->n_functions)
+		return NULL;
+	if (!texts->inputs[label])
+		texts->inputs[label] = torsh_trace_escape(torsh_timeline_label(texts->process, label));
+	return strlen(texts->inputs[label]) <= LABEL_BYTES_MAX ? texts->inputs[label] : NULL;
+}
+
+static char *put_stack(char *at, struct texts *texts, uint32_t stack)
+{
+	const char *text = torsh_texts_stack(texts, stack);
+	size_t n = strlen(text);
+
+	if (!n)
+		return PUT(at, ",\"stack\":null");
+	at = PUT(at, ",\"stack\":\"");
+	memcpy(at, text, n);
+	return PUT(at + n, "\"");
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+/* What operators and ranges have in common. */
+static char *put_call(char *at, struct texts *texts, const struct call *call)
+{
+	at = NUMBER(at, ",\"id\":", call->ordinal);
+	at = put_label(at, "\"name\"", texts, call->name);
+	at = NUMBER(at, ",\"start_ns\":", call->start_ns);
+	at = NUMBER(at, ",\"end_ns\":", call->end_ns);
+	at = put_label(at, "\"module\"", texts, call->module);
+	at = put_bool(at, "\"is_async\"", call->is_async);
+	at = put_bool(at, "\"is_cut\"", call->is_cut);
+	return put_stack(at, texts, call->stack);
+}
+
+static void put_operator(struct events *events, struct texts *texts, const struct call *call, const struct flops *own)
+{
+	const struct steps *steps = &torsh_survey_of(events->trace->survey, call->process)->steps;
+	const struct call *outer = torsh_call_outer_operator(call);
+	uint64_t duration_ns = call->end_ns - call->start_ns;
+	size_t step = torsh_steps_at(steps, call->start_ns);
+	bool has_sequence = call->sequence != OP_NO_SEQUENCE, has_formula = own->status != FLOPS_NO_FORMULA;
+	char *at = begin_event(events, "operator", texts, call->thread);
+
+	at = put_call(at, texts, call);
+	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, call->inputs));
+	at = NUMBER(at, ",\"self_ns\":", duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
+	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
+	at = NUMBER(at, ",\"scope\":", call->scope);
+	at = put_known(at, "\"sequence\"", has_sequence, call->sequence);
+	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[call->phase]);
+	at = put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+	at = put_known(at, "\"flops\"", has_formula, own->counter);
+	at = put_known(at, "\"flops_all\"", has_formula, own->all);
+	at = NUMBER(at, ",\"allocated_bytes\":", call->self_allocated_bytes);
+	end_event(events, NUMBER(at, ",\"freed_bytes\":", call->self_freed_bytes));
+}
+
+static void put_range(struct events *events, struct texts *texts, const struct call *call)
+{
+	char *at = begin_event(events, call->is_module ? "module" : "range", texts, call->thread);
+
+	at = put_call(at, texts, call);
+	at = put_label(at, "\"domain\"", texts, call->domain);
+	at = put_label(at, "\"category\"", texts, call->category);
+	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, call->source));
+	end_event(events, put_payload(at, "\"payload\"", call->payload_type, call->payload));
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct events *events = context;
+
+	if (call->kind == CALL_OPERATOR)
+		torsh_flops_book_begin(events->book, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct events *events = context;
+	struct flops own = {.status = FLOPS_NO_FORMULA};
+
+	if (call->kind == CALL_OPERATOR)
+		own = torsh_flops_book_end(events->book, call);
+	if (!torsh_trace_has(events->trace, call->start_ns))
+		return;
+	if (call->kind == CALL_OPERATOR)
+		put_operator(events, find_texts(events, call->process), call, &own);
+	else
+		put_range(events, find_texts(events, call->process), call);
+}
+
+static char *begin_moment(struct events *events, const char *type, struct texts *texts,
+			  const struct timeline_event *event)
+{
+	return NUMBER(begin_event(events, type, texts, event->thread), ",\"at_ns\":", event->at_ns);
+}
+
+static void put_tensor(struct events *events, struct texts *texts, const struct timeline_event *event,
+		       const struct call *innermost)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+	char device[32], *at = begin_moment(events, "tensor", texts, event);
+
+	at += sprintf(at, ",\"address\":\"0x%" PRIx64 "\"", tensor->address);
+	at = NUMBER(at, ",\"bytes\":", tensor->bytes);
+	at = put_bool(at, "\"is_free\"", tensor->is_free);
+	at = put_text_or_null(at, "\"device\"", torsh_device_name(tensor->device, device));
+	at = put_known(at, "\"allocated_bytes\"", tensor->allocated, tensor->allocated);
+	at = put_known(at, "\"reserved_bytes\"", tensor->reserved, tensor->reserved);
+	at = put_known(at, "\"operator\"", innermost, innermost ? innermost->ordinal : 0);
+	end_event(events, put_stack(at, texts, event->stack));
+}
+
+static void put_out_of_memory(struct events *events, struct texts *texts, const struct timeline_event *event)
+{
+	const struct event_out_of_memory *failed = &event->event.out_of_memory;
+	char device[32], *at = begin_moment(events, "out_of_memory", texts, event);
+
+	at = NUMBER(at, ",\"bytes\":", failed->bytes);
+	at = put_text_or_null(at, "\"device\"", torsh_device_name(failed->device, device));
+	at = put_known(at, "\"allocated_bytes\"", failed->allocated, failed->allocated);
+	end_event(events, put_known(at, "\"reserved_bytes\"", failed->reserved, failed->reserved));
+}
+
+static void put_mark(struct events *events, struct texts *texts, const struct timeline_event *event)
+{
+	const struct event_mark *mark = &event->event.mark;
+	char *at = put_label(begin_moment(events, "mark", texts, event), "\"name\"", texts, mark->name);
+
+	at = put_label(at, "\"domain\"", texts, mark->domain);
+	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, mark->source));
+	end_event(events, put_payload(at, "\"payload\"", mark->payload_type, mark->payload));
+}
+
+static void put_value(struct events *events, struct texts *texts, const struct timeline_event *event)
+{
+	const struct event_value *value = &event->event.value;
+	char *at = put_label(begin_moment(events, "value", texts, event), "\"name\"", texts, value->name);
+
+	at = put_label(at, "\"domain\"", texts, value->domain);
+	at = put_text_or_null(at, "\"source\"", NAME_OF(sources, value->source));
+	at = put_text_or_null(at, "\"kind\"", NAME_OF(kinds, value->kind));
+	end_event(events, put_payload(at, "\"value\"", value->payload_type, value->payload));
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct events *events = context;
+	struct texts *texts = find_texts(events, process);
+
+	if (event->event.id == EVENT_TENSOR)
+		torsh_trace_add_tensor(innermost, &event->event.tensor);
+	if (!torsh_trace_has(events->trace, event->at_ns))
+		return;
+	if (event->event.id == EVENT_TENSOR)
+		put_tensor(events, texts, event, innermost);
+	else if (event->event.id == EVENT_OUT_OF_MEMORY)
+		put_out_of_memory(events, texts, event);
+	else if (event->event.id == EVENT_MARK)
+		put_mark(events, texts, event);
+	else if (event->event.id == EVENT_VALUE)
+		put_value(events, texts, event);
+}
+
+/* ---- what is said once ------------------------------------------------------------------------------------------- */
+
+static void put_item(struct sink *sink, bool is_first, cJSON *item)
+{
+	char *text = torsh_need(cJSON_PrintUnformatted(item));
+
+	torsh_sink_text(sink, is_first ? "\n" : ",\n");
+	torsh_sink_text(sink, text);
+	cJSON_free(text);
+	cJSON_Delete(item);
+}
+
+static void put_processes(const struct trace *trace)
+{
+	torsh_sink_text(trace->sink, "\"processes\":[");
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		const struct profile_process *process = trace->processes[i];
+		cJSON *item = torsh_json_object();
+
+		torsh_json_set(item, "process", torsh_json_u64(process->number));
+		torsh_json_set(item, "pid", torsh_json_u64(process->pid));
+		torsh_json_set(item, "parent_pid", torsh_json_u64(process->parent_pid));
+		torsh_json_set(item, "program", torsh_json_text(process->program));
+		torsh_json_set(item, "rank", torsh_json_text(process->rank));
+		torsh_json_set(item, "start_ns", torsh_json_u64(process->start_ns));
+		put_item(trace->sink, !i, item);
+	}
+	torsh_sink_text(trace->sink, "],\n");
+}
+
+static void put_steps(const struct trace *trace)
+{
+	bool is_first = true;
+
+	torsh_sink_text(trace->sink, "\"steps\":[");
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		const struct steps *steps = &torsh_survey_of(trace->survey, trace->processes[i])->steps;
+
+		for (size_t k = 0; k < steps->n; k++) {
+			cJSON *item;
+
+			if (!torsh_trace_has(trace, steps->items[k].start_ns))
+				continue;
+			item = torsh_json_object();
+			torsh_json_set(item, "process", torsh_json_u64(trace->processes[i]->number));
+			torsh_json_set(item, "number", torsh_json_u64(steps->items[k].number));
+			torsh_json_set(item, "start_ns", torsh_json_u64(steps->items[k].start_ns));
+			torsh_json_set(item, "end_ns", torsh_json_u64(steps->items[k].end_ns));
+			torsh_json_set(item, "rule", torsh_json_text(torsh_step_rule_names[steps->rule]));
+			put_item(trace->sink, is_first, item);
+			is_first = false;
+		}
+	}
+	torsh_sink_text(trace->sink, "],\n");
+}
+
+static int write_json(struct trace *trace)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->profile)};
+	char *host = torsh_trace_escape(trace->profile->host);
+	int rc;
+
+	torsh_sink_print(trace->sink, "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64 ",\n\"host\":\"%s\",\n",
+			 trace->profile->start_realtime_ns, host);
+	free(host);
+	put_processes(trace);
+	put_steps(trace);
+	events.texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*events.texts));
+	for (size_t i = 0; i < trace->n_processes; i++)
+		torsh_texts_create(&events.texts[i], trace, trace->processes[i]);
+	torsh_sink_text(trace->sink, "\"events\":[");
+	rc = torsh_trace_walk(trace, &visitor, &events);
+	torsh_sink_text(trace->sink, "\n]}\n");
+	for (size_t i = 0; i < trace->n_processes; i++)
+		torsh_texts_free(&events.texts[i]);
+	free(events.texts);
+	torsh_flops_book_destroy(events.book);
+	return rc;
+}
+
+const struct trace_format torsh_trace_json = {
+	.name = "json", .ending = ".events.json", .needs = TRACE_NEEDS_EVENTS, .write = write_json};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Names that a trace for Perfetto tells once and then uses by number; see tools/export/perfetto.h. */
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/perfetto.h"
+
+static void put_interned(struct sink *sink, const struct sequence *sequence, Perfetto__InternedData *data)
+{
+	Perfetto__TracePacket packet = torsh_perfetto_make_packet(sequence);
+
+	packet.has_sequence_flags = 1;
+	packet.sequence_flags = STATE_NEEDED;
+	packet.interned_data = data;
+	torsh_perfetto_packet(sink, &packet);
+}
+
+void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *sequence)
+{
+	static const char *const categories[] = {
+#define CATEGORY(NAME, text) text,
+		CATEGORIES
+#undef CATEGORY
+	};
+	static const char *const annotations[] = {
+#define ANNOTATION(NAME, text) text,
+		ANNOTATIONS
+#undef ANNOTATION
+	};
+	Perfetto__InternedString entries[CATEGORIES_END + ANNOTATIONS_END], *all[CATEGORIES_END + ANNOTATIONS_END];
+	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
+	size_t n = CATEGORIES_END - 1, n_all = n + ANNOTATIONS_END - 1;
+
+	for (size_t i = 0; i < n_all; i++) {
+		perfetto__interned_string__init(&entries[i]);
+		entries[i].has_iid = 1;
+		entries[i].iid = i < n ? i + 1 : i - n + 1;
+		entries[i].name = (char *)(uintptr_t)(i < n ? categories[i] : annotations[i - n]);
+		all[i] = &entries[i];
+	}
+	data.n_event_categories = n;
+	data.event_categories = all;
+	data.n_debug_annotation_names = n_all - n;
+	data.debug_annotation_names = all + n;
+	put_interned(perfetto->sink, sequence, &data);
+}
+
+uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+{
+	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
+	Perfetto__InternedString entry = PERFETTO__INTERNED_STRING__INIT, *entries = &entry;
+	const char *name;
+
+	if (label > sequence->process->n_functions)
+		label = 0;
+	if (sequence->named[label] & NAMED_EVENT)
+		return (uint64_t)label + 1;
+	sequence->named[label] |= NAMED_EVENT;
+	name = torsh_timeline_label(sequence->process, label);
+	entry.has_iid = 1;
+	entry.iid = (uint64_t)label + 1;
+	entry.name = torsh_need(strndup(name && *name ? name : "?", LABEL_BYTES_MAX));
+	data.n_event_names = 1;
+	data.event_names = &entries;
+	put_interned(perfetto->sink, sequence, &data);
+	free(entry.name);
+	return entry.iid;
+}
+
+static void put_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *text)
+{
+	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
+	Perfetto__InternedBytes entry = PERFETTO__INTERNED_BYTES__INIT, *entries = &entry;
+
+	entry.has_iid = entry.has_str = 1;
+	entry.iid = iid;
+	entry.str.data = (uint8_t *)(uintptr_t)text;
+	entry.str.len = strnlen(text, LABEL_BYTES_MAX);
+	data.n_debug_annotation_string_values = 1;
+	data.debug_annotation_string_values = &entries;
+	put_interned(perfetto->sink, sequence, &data);
+}
+
+uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+{
+	uint64_t iid;
+
+	if (label > sequence->process->n_functions)
+		label = 0;
+	iid = (uint64_t)label + 1;
+	if (!(sequence->named[label] & NAMED_TEXT)) {
+		const char *text = torsh_timeline_label(sequence->process, label);
+
+		sequence->named[label] |= NAMED_TEXT;
+		put_text(perfetto, sequence, iid, text ? text : "");
+	}
+	return iid;
+}
+
+/* Numbers of stacks come behind those of labels. */
+uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack)
+{
+	uint64_t iid = sequence->process->n_functions + 1 + (uint64_t)stack;
+
+	if (!stack || stack >= sequence->n_stacks || !perfetto->trace->symbols)
+		return 0;
+	if (!sequence->named_stacks[stack]) {
+		char *text = torsh_trace_stack(sequence->process, stack, perfetto->trace->symbols);
+
+		sequence->named_stacks[stack] = true;
+		put_text(perfetto, sequence, iid, text);
+		free(text);
+	}
+	return iid;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Packets of a trace for Perfetto; see tools/export/perfetto.h. */
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/perfetto.h"
+
+void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet)
+{
+	size_t n = perfetto__trace_packet__get_packed_size(packet);
+	uint8_t head[16], *end = head, *bytes = torsh_need(malloc(n));
+
+	*end++ = TRACE_PACKET;
+	end = perfetto_varint(end, n);
+	torsh_sink_put(sink, head, (size_t)(end - head));
+	perfetto__trace_packet__pack(packet, bytes);
+	torsh_sink_put(sink, bytes, n);
+	free(bytes);
+}
+
+Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+
+	packet.has_trusted_packet_sequence_id = 1;
+	packet.trusted_packet_sequence_id = sequence->id;
+	return packet;
+}
+
+void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, enum tag tag, uint64_t value)
+{
+	uint8_t *length;
+
+	event->at = perfetto_varint(event->at, EVENT_ANNOTATION);
+	length = event->at++;
+	perfetto_field(event, ANNOTATION_NAME, name);
+	if (tag == ANNOTATION_DOUBLE)
+		perfetto_eight(event, tag, value);
+	else
+		perfetto_field(event, tag, value);
+	*length = (uint8_t)(event->at - length - 1);
+}
+
+void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
+			  uint64_t at_ns)
+{
+	size_t n_event = (size_t)(event->at - event->bytes);
+	uint8_t packet[64], *at = packet, *out;
+	bool is_late = at_ns < sequence->last_ns;
+
+	at = perfetto_varint(perfetto_varint(at, PACKET_TIMESTAMP), is_late ? at_ns : at_ns - sequence->last_ns);
+	at = perfetto_varint(perfetto_varint(at, PACKET_SEQUENCE), sequence->id);
+	at = perfetto_varint(perfetto_varint(at, PACKET_FLAGS), STATE_NEEDED);
+	if (is_late)
+		at = perfetto_varint(perfetto_varint(at, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
+	else
+		sequence->last_ns = at_ns;
+	at = perfetto_varint(perfetto_varint(at, PACKET_EVENT), n_event);
+	out = (uint8_t *)torsh_sink_room(perfetto->sink, sizeof(packet) + 16 + EVENT_BYTES_MAX);
+	*out++ = TRACE_PACKET;
+	out = perfetto_varint(out, (size_t)(at - packet) + n_event);
+	memcpy(out, packet, (size_t)(at - packet));
+	out += at - packet;
+	memcpy(out, event->bytes, n_event);
+	out += n_event;
+	perfetto->sink->n = (size_t)((char *)out - perfetto->sink->buffer);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js understands as well: dicts and
+ * lists of texts and whole numbers, and values that come again by their number (the memo).
+ */
+#ifndef TORSH_EXPORT_PICKLE_H
+#define TORSH_EXPORT_PICKLE_H
+
+#include "tools/export/sink.h"
+
+#define PICKLE_BATCH 1000u /* items of a list that are added at once, as Python does: readers hold them on a stack */
+
+struct pickle {
+	struct sink *sink;
+	uint32_t n_memo; /* values that were remembered */
+};
+
+/* A list that is written item by item. */
+struct pickle_list {
+	uint32_t n; /* items since the last batch */
+};
+
+void torsh_pickle_begin(struct pickle *pickle, struct sink *sink);
+/* The value that was written is the file's. */
+void torsh_pickle_end(struct pickle *pickle);
+
+void torsh_pickle_number(struct pickle *pickle, uint64_t number);
+/* Bytes that are no UTF-8 become U+FFFD. */
+void torsh_pickle_text(struct pickle *pickle, const char *text);
+
+/* Key and value in turns stand between begin and end. */
+void torsh_pickle_dict_begin(struct pickle *pickle);
+void torsh_pickle_dict_end(struct pickle *pickle);
+
+/* Before each item torsh_pickle_item. */
+void torsh_pickle_list_begin(struct pickle *pickle, struct pickle_list *list);
+void torsh_pickle_item(struct pickle *pickle, struct pickle_list *list);
+void torsh_pickle_list_end(struct pickle *pickle, struct pickle_list *list);
+
+/* Remember the value that was just written. Returns its number, for torsh_pickle_again. */
+uint32_t torsh_pickle_remember(struct pickle *pickle);
+void torsh_pickle_again(struct pickle *pickle, uint32_t memo);
+
+#endif

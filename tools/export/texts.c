@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/texts.h. */
+#include "tools/export/texts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+/* The longest escape stands for one byte. */
+_Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
+
+void torsh_texts_create(struct texts *texts, const struct trace *trace, const struct profile_process *process)
+{
+	*texts = (struct texts){
+		.process = process,
+		.symbols = trace->symbols,
+		.n_threads = process->n_threads + 1,
+		.n_stacks = process->n_stacks,
+	};
+	texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
+	texts->inputs = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->inputs));
+	texts->threads = torsh_need_items(NULL, 0, texts->n_threads, sizeof(*texts->threads));
+	texts->stacks = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->stacks));
+}
+
+static void free_all(char **texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+void torsh_texts_free(struct texts *texts)
+{
+	free_all(texts->names, texts->process->n_functions + 1);
+	free_all(texts->inputs, texts->process->n_functions + 1);
+	free_all(texts->threads, texts->n_threads);
+	free_all(texts->stacks, texts->n_stacks);
+}
+
+const char *torsh_texts_name(struct texts *texts, uint32_t label)
+{
+	if (label > texts->process->n_functions)
+		label = 0;
+	if (!texts->names[label]) {
+		const char *name = torsh_timeline_label(texts->process, label);
+		char *shown = torsh_need(strndup(name && *name ? name : "?", NAME_BYTES_MAX));
+
+		texts->names[label] = torsh_trace_escape(shown);
+		free(shown);
+	}
+	return texts->names[label];
+}
+
+const char *torsh_texts_thread(struct texts *texts, uint32_t thread)
+{
+	if (thread >= texts->n_threads)
+		thread = (uint32_t)texts->n_threads - 1;
+	if (!texts->threads[thread])
+		texts->threads[thread] = torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, texts->process->pid,
+							 torsh_trace_tid(texts->process, thread));
+	return texts->threads[thread];
+}
+
+/* Frames beyond what an event has room for are left out, from the outermost on. */
+static char *escape_stack(const char *stack)
+{
+	char *escaped = torsh_trace_escape(stack), *end;
+
+	if (strlen(escaped) > STACK_BYTES_MAX) {
+		escaped[STACK_BYTES_MAX] = '\0';
+		end = strrchr(escaped, ';');
+		*(end ? end : escaped) = '\0';
+	}
+	return escaped;
+}
+
+const char *torsh_texts_stack(struct texts *texts, uint32_t stack)
+{
+	if (!stack || stack >= texts->n_stacks || !texts->symbols)
+		return "";
+	if (!texts->stacks[stack]) {
+		char *text = torsh_trace_stack(texts->process, stack, texts->symbols);
+
+		texts->stacks[stack] = escape_stack(text);
+		free(text);
+	}
+	return texts->stacks[stack];
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Texts of one process as they stand inside of JSON strings, made when they are first needed: names, threads, call
+ * stacks. What is held is a text for each label and each stack that was asked for.
+ */
+#ifndef TORSH_EXPORT_TEXTS_H
+#define TORSH_EXPORT_TEXTS_H
+
+#include "tools/export/trace.h"
+
+#define NAME_BYTES_MAX 1000 /* of a name that is shown */
+#define LABEL_BYTES_MAX (SINK_ROOM_MAX / 8) /* of a text as it is printed: an event has to fit into the sink's room */
+#define STACK_BYTES_MAX (SINK_ROOM_MAX / 4) /* of a stack likewise */
+
+struct texts {
+	const struct profile_process *process;
+	struct symbols *symbols;
+	char **names, **inputs; /* by label; inputs are the exporter's own */
+	char **threads; /* by row: "pid": ..., "tid": ... */
+	char **stacks; /* by number */
+	size_t n_threads, n_stacks;
+};
+
+void torsh_texts_create(struct texts *texts, const struct trace *trace, const struct profile_process *process);
+void torsh_texts_free(struct texts *texts);
+
+/* A label's name, "?" where it has none; cut at NAME_BYTES_MAX. */
+const char *torsh_texts_name(struct texts *texts, uint32_t label);
+
+/* Members that say which thread. Rows that the recording doesn't have are all the process's first thread. */
+const char *torsh_texts_thread(struct texts *texts, uint32_t thread);
+
+/* "file(line): function;..." of a stack, the innermost first; "": nothing is known. */
+const char *torsh_texts_stack(struct texts *texts, uint32_t stack);
+
+/* Pieces of JSON, put together in the sink's room. Each returns the end. */
+#define PUT(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) + sizeof(literal) - 1)
+#define NUMBER(at, name, number) torsh_put_number(at, name, sizeof(name) - 1, number)
+
+/* At most LABEL_BYTES_MAX of it. */
+static inline char *torsh_put_text(char *at, const char *text)
+{
+	size_t n = strnlen(text, LABEL_BYTES_MAX);
+
+	memcpy(at, text, n);
+	return at + n;
+}
+
+static inline char *torsh_put_number(char *at, const char *name, size_t n_name, uint64_t number)
+{
+	memcpy(at, name, n_name);
+	return torsh_digits(at + n_name, number);
+}
+
+#endif

@@ -42,7 +42,8 @@
 #define TAIL_FRAMES 8u
 #define TAIL_CHECKS 20u
 #define TAIL_FEW_CHECKS 8u
-#define N_TAILS 128u
+#define N_TAIL_BITS 10
+#define N_TAILS (1u << N_TAIL_BITS)
 
 /* Frames by field: the walk compares stack pointers more often than anything else. */
 struct frames {
@@ -339,9 +340,10 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 	return torsh_rule_kind(rule) != RULE_SIGNAL && torsh_rule_kind(rule) != RULE_STOP;
 }
 
-static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key)
+/* outer_key: of the frame outside of it. Much is called from few places in functions like operator new. */
+static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
 {
-	return &s->tails[(sp + key * 5) * UINT64_C(0x9e3779b97f4a7c15) >> 57];
+	return &s->tails[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - N_TAIL_BITS)];
 }
 
 /* The cached frames from n_kept on as a tail. */
@@ -352,7 +354,7 @@ static void keep_tail(struct stack *s, uint32_t n_kept)
 
 	if (n > TAIL_FRAMES || n_checks > TAIL_CHECKS)
 		return;
-	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1]);
+	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
 	tail->generation = s->generation;
 	tail->n_frames = n;
 	tail->n_checks = n_checks;
@@ -441,9 +443,16 @@ static inline void copy_tail(struct stack *s, const struct tail *tail)
 /* The capture by a tail that is still true. Returns false where there is none. */
 static inline bool capture_by_tail(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
 {
-	const struct tail *tail = tail_of(s, at->sp, at->key);
-	uint32_t n_kept = tail->n_kept, depth = n_kept + tail->n_frames, n = 0;
+	struct step_frame outer = *at;
+	uint64_t rule = torsh_rules_find(at->key);
+	const struct tail *tail;
+	uint32_t n_kept, depth, n = 0;
 
+	if (!rule || !step_simply(&outer, rule))
+		return false;
+	tail = tail_of(s, at->sp, at->key, outer.key);
+	n_kept = tail->n_kept;
+	depth = n_kept + tail->n_frames;
 	if (!is_tail_at(s, tail, at) || depth > STACK_MAX_FRAMES - TAIL_FRAMES || s->is_too_deep)
 		return false;
 	if (torsh_checks_compare(tail->list, tail->n_checks) != CHECKS_HOLD ||

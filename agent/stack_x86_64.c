@@ -42,7 +42,18 @@
 #define TAIL_FRAMES 8u
 #define TAIL_CHECKS 20u
 #define TAIL_FEW_CHECKS 8u
-#define N_TAILS 128u
+#define N_TAIL_BITS 10
+#define N_TAILS (1u << N_TAIL_BITS)
+
+/*
+ * Rules that this stack's walks met lately. The table of all has an entry for each return address of the process, far
+ * apart in memory: there a look-up is a cache miss.
+ */
+#define KNOWN_RULE_BITS 11
+
+struct known_rule {
+	uint64_t key, rule; /* 0: none */
+};
 
 /* Frames by field: the walk compares stack pointers more often than anything else. */
 struct frames {
@@ -87,6 +98,7 @@ struct stack {
 	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
 	struct tail tails[N_TAILS];
+	struct known_rule rules[1u << KNOWN_RULE_BITS];
 
 	/* This capture's new ones, innermost first. */
 	struct frames fresh;
@@ -129,7 +141,30 @@ void torsh_stack_reset(struct stack *s)
 	s->is_too_deep = false;
 }
 
+/* From nothing, by the rules of this generation: where some were forgotten, what was found by them is void. */
+static void start_anew(struct stack *s, uint32_t generation)
+{
+	if (generation != s->generation)
+		memset(s->rules, 0, sizeof(s->rules));
+	s->generation = generation;
+	torsh_stack_reset(s);
+}
+
 /* ---- walking ---- */
+
+/* As torsh_rules_find. */
+static inline uint64_t find_rule(struct stack *s, uint64_t key)
+{
+	struct known_rule *known = &s->rules[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_RULE_BITS)];
+	uint64_t rule;
+
+	if (is_likely(known->key == key))
+		return known->rule;
+	rule = torsh_rules_find(key);
+	if (rule)
+		*known = (struct known_rule){.key = key, .rule = rule};
+	return rule;
+}
 
 static inline struct step_frame frame_at(const struct frames *frames, uint32_t i)
 {
@@ -245,7 +280,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 			s->n_fresh = n;
 			return n_left;
 		}
-		rule = torsh_rules_find(at.key);
+		rule = find_rule(s, at.key);
 		if (!is_likely(rule)) {
 			rule = torsh_rules_learn(at.key, &s->stepper.scratch);
 			if (atomic_load_explicit(&torsh_rules_generation, memory_order_acquire) != s->generation)
@@ -339,9 +374,10 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 	return torsh_rule_kind(rule) != RULE_SIGNAL && torsh_rule_kind(rule) != RULE_STOP;
 }
 
-static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key)
+/* outer_key: of the frame outside of it. Much is called from few places in functions like operator new. */
+static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
 {
-	return &s->tails[(sp + key * 5) * UINT64_C(0x9e3779b97f4a7c15) >> 57];
+	return &s->tails[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - N_TAIL_BITS)];
 }
 
 /* The cached frames from n_kept on as a tail. */
@@ -352,7 +388,7 @@ static void keep_tail(struct stack *s, uint32_t n_kept)
 
 	if (n > TAIL_FRAMES || n_checks > TAIL_CHECKS)
 		return;
-	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1]);
+	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
 	tail->generation = s->generation;
 	tail->n_frames = n;
 	tail->n_checks = n_checks;
@@ -441,9 +477,16 @@ static inline void copy_tail(struct stack *s, const struct tail *tail)
 /* The capture by a tail that is still true. Returns false where there is none. */
 static inline bool capture_by_tail(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
 {
-	const struct tail *tail = tail_of(s, at->sp, at->key);
-	uint32_t n_kept = tail->n_kept, depth = n_kept + tail->n_frames, n = 0;
+	struct step_frame outer = *at;
+	uint64_t rule = find_rule(s, at->key);
+	const struct tail *tail;
+	uint32_t n_kept, depth, n = 0;
 
+	if (!rule || !step_simply(&outer, rule))
+		return false;
+	tail = tail_of(s, at->sp, at->key, outer.key);
+	n_kept = tail->n_kept;
+	depth = n_kept + tail->n_frames;
 	if (!is_tail_at(s, tail, at) || depth > STACK_MAX_FRAMES - TAIL_FRAMES || s->is_too_deep)
 		return false;
 	if (torsh_checks_compare(tail->list, tail->n_checks) != CHECKS_HOLD ||
@@ -520,10 +563,9 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 	s->stepper.is_guessing = false;
 	s->stepper.has_cursor = false;
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
-		s->generation = atomic_load_explicit(&torsh_rules_generation, memory_order_acquire);
+		start_anew(s, atomic_load_explicit(&torsh_rules_generation, memory_order_acquire));
 		s->stepper.is_guessing = false;
 		s->stepper.has_cursor = false;
-		torsh_stack_reset(s);
 	}
 
 	delta->pop = s->is_anew ? STACK_POP_ALL : s->depth - n_kept;
@@ -544,10 +586,8 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	uint32_t every;
 
 	s->stepper.hook_sp = caller.sp;
-	if (!is_likely(generation == s->generation)) {
-		s->generation = generation;
-		torsh_stack_reset(s);
-	}
+	if (!is_likely(generation == s->generation))
+		start_anew(s, generation);
 	if (!is_unchanged(s, &at, delta) && !capture_by_tail(s, &at, delta))
 		capture_by_walk(s, at, delta);
 

@@ -164,6 +164,7 @@ def name_modules(torch):
     modules = torch.nn.modules.module
     names, references = {}, {}
     reference = sys.modules["weakref"].ref
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
     def learn(module):
         """Labels for a module that was not met before, which makes it a root, and for all below it."""
@@ -175,14 +176,12 @@ def name_modules(torch):
         return names.get(id(module)) or label(root + ":" + root)
 
     def before(module, arguments):
-        if is_compiling(torch):
-            return
-        push(names.get(id(module)) or learn(module))
+        if not is_compiling():
+            push(names.get(id(module)) or learn(module))
 
     def after(module, arguments, result):
-        if is_compiling(torch):
-            return
-        pop()
+        if not is_compiling():
+            pop()
 
     handles = [modules.register_module_forward_pre_hook(before)]
     try:
@@ -198,10 +197,6 @@ def hide_hooks(modules, own):
         return
     tables = [table for name, table in vars(modules).items() if name.startswith("_global_") and isinstance(table, dict)]
     modules._has_any_global_hook = lambda: any(key not in own for table in tables for key in table)
-
-
-def is_compiling(torch):
-    return hasattr(torch, "compiler") and torch.compiler.is_compiling()
 
 
 when_imported(sys.modules["torch"].__spec__, look_at_torch)

@@ -8,6 +8,7 @@
 
 #include "shim/objects.h"
 #include "shim/sys.h"
+#include "shim/torch_state.h"
 
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define NAME_OF_RECORD "_ZNK2at14RecordFunction4nameEv"
@@ -115,6 +116,7 @@ int torsh_torch_observe(torch_begin *begin, torch_end *end, int with_inputs)
 	*(void **)&peek_sequence = torsh_objects_find(SEQUENCE_PEEK);
 	tell_begin = begin;
 	tell_end = end;
+	torsh_torch_state_learn();
 	for (int scopes = 0; scopes < N_TORCH_SCOPES; scopes++)
 		observe((enum torch_scopes)scopes, with_inputs);
 	return 0;

@@ -120,7 +120,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 # ---- benchmarks: optimised, without frame pointers, as distributions ship programs ----------------------------------
 
 BENCH := $(BUILD)/bench
-BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so \
+BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
@@ -142,6 +142,10 @@ $(BENCH)/containers: test/bench/containers.cc $(BUILD)/flags
 $(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fno-builtin -fPIC -shared -o $@ $<
+
+$(BENCH)/libempty_observer.so: test/bench/empty_observer.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
 
 $(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

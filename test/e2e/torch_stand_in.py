@@ -185,6 +185,17 @@ def a_forked_child_is_recorded():
     expect_equal(children[-1]["inputs"], "float32[9];float32[9]", "inputs")
 
 
+def observers_are_made_anew(layout, expected):
+    """Of ten states that a thread takes over, those that change nothing are kept from libtorch, if that can be told."""
+    python = find_python()
+    command = [python.path, build(python, layout) / "state.py"]
+    bare = run(command)
+    result, _ = record(command, env={"TORSH_PROFILER_SUMMARY": "0"})
+    expect_equal((result.returncode, result.stdout), (0, bare.stdout), f"status and output\n{result.stderr.decode()}\n")
+    expect_equal(bare.stderr.decode().strip(), str(list(range(1, 11))), "how often, without the agent")
+    expect_equal(result.stderr.decode().strip(), str(expected), "how often")
+
+
 def stacks_of_operators():
     recorded = of_parent(run_program(0, env={"TORSH_PROFILER_OPERATOR_STACKS": "1"}))
     begins = [event for event in recorded if event["event"] == "op_begin"]
@@ -194,6 +205,8 @@ def stacks_of_operators():
     assert not any(event["flags"] & 1 or event["stack"] for event in plain)
 
 
+add_case("observers_that_are_the_same_stay", observers_are_made_anew, 0, [0, 0, 1, 1, 2, 3, 4, 5, 6, 6])
+add_case("observers_kept_otherwise_are_made_anew", observers_are_made_anew, UNREADABLE, list(range(1, 11)))
 for layout in range(UNREADABLE):
     add_case(f"layout_{layout}_is_found", layout_is_found, layout)
 for check in (backward_knows_the_thread_of_forward, a_forward_thread_that_is_not_proven_is_not_read, overloads_are_told,

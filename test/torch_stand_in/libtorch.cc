@@ -163,6 +163,45 @@ uint64_t addGlobalCallback(RecordFunctionCallback callback)
 	return callbacks.size();
 }
 
+/* What a thread has of observers. In the last layout it is kept the other way round. */
+struct RecordFunctionTLS {
+#if LAYOUT == 3
+	bool is_enabled = true;
+#endif
+	std::vector<RecordFunctionCallback> own;
+#if LAYOUT != 3
+	bool is_enabled = true;
+#endif
+};
+
+static thread_local RecordFunctionTLS state;
+
+__attribute__((noinline)) const RecordFunctionTLS &get_record_function_tls_()
+{
+	return state;
+}
+
+/* How often lists of observers were made anew. */
+extern "C" {
+int stand_in_made_anew;
+}
+
+__attribute__((noinline)) void set_record_function_tls_(const RecordFunctionTLS &other)
+{
+	stand_in_made_anew++;
+	state = other;
+}
+
+bool isRecordFunctionEnabled()
+{
+	return state.is_enabled;
+}
+
+void enableRecordFunction(bool is_enabled)
+{
+	state.is_enabled = is_enabled;
+}
+
 } // namespace at
 
 /* Tags as in torch 1.13, 2.0 and 2.9; what is 0, 1 and 3 never moved. */
@@ -298,6 +337,22 @@ uint64_t stand_in_thread()
 uint64_t stand_in_sequence()
 {
 	return at::sequence_number::peek();
+}
+
+/* As autograd does where a thread takes over the state of another one, which has n observers of its own. */
+void stand_in_take_over(int n, int is_enabled)
+{
+	at::RecordFunctionTLS other;
+
+	other.own.resize((size_t)n);
+	other.is_enabled = is_enabled;
+	at::set_record_function_tls_(other);
+}
+
+/* How many observers of its own the calling thread has, and 100 where they are called. */
+int stand_in_state()
+{
+	return (int)at::get_record_function_tls_().own.size() + (at::isRecordFunctionEnabled() ? 100 : 0);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/writer/attend.h"
+#include "tools/writer/ledger.h"
 #include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
@@ -18,6 +19,7 @@
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
+#include "tools/writer/together.h"
 
 #define BUDGET 32768u /* events folded between two looks at the rings */
 #define SLEEP_BUSY_NS 500000u
@@ -25,20 +27,9 @@
 #define SLEEP_IDLE_NS 5000000u
 #define SLEEP_DEEP_NS 250000000u
 #define IDLE_BEFORE_DEEP_NS 50000000u
-#define FIRST_CHECKPOINT_NS 250000000u
-#define CHECKPOINT_NS 2000000000u
-#define CHECKPOINT_COST 33u /* at most one part in so many of the time */
-#define CHECKPOINT_AGE 64u /* at most so many while the session's age doubles, or so */
-#define CHECKPOINT_BYTES_A_SECOND (32u << 10)
-#define CHECKPOINT_SMALL_BYTES (64u << 10)
-#define CHECKPOINT_SMALL_NS UINT64_C(60000000000)
-#define CHECKPOINT_LARGE_NS UINT64_C(1800000000000)
 #define MEASURE_EVERY_NS 100000000u
 #define EVENTS_CHUNK (1u << 18)
 #define FORK_PATIENCE_NS 500000000u
-#define REASONS_MAX 8u
-#define JOINT_LAG_NS 100000000u /* what a process did before its hello was heard has its place in the session's sum */
-#define JOINT_LOGGED_MAX (1u << 20) /* changes that may wait for that */
 
 /* A child that said no hello yet when its parent was finished. */
 struct awaited_child {
@@ -64,27 +55,21 @@ struct drain {
 	uint32_t n_unwatched, unwatched_capacity;
 
 	/* The thread's own. */
-	struct recording_file *file;
+	struct ledger ledger;
 	struct symbol_book *book;
 	struct ticks_rate rate;
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	uint64_t session_realtime_ns; /* the same moment */
 	int has_session;
 	struct lineage lineage;
-	struct joint joint; /* of the processes whose clock is the first one's */
-	struct ticks_clock joint_clock;
-	uint32_t joint_written; /* number of the peak that a checkpoint has */
+	struct together together;
 	struct strangers strangers;
 	struct out_of_memory out_of_memory;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
-	uint64_t next_checkpoint_ns, checkpoint_step_ns;
 	struct drain_summary *summaries;
 	uint32_t n_summaries, summary_capacity;
-	char *reasons[REASONS_MAX];
-	uint32_t n_reasons;
-	uint64_t n_events_lost; /* events of a full recording that were not kept */
 };
 
 static uint64_t now_ns(void)
@@ -178,110 +163,19 @@ struct job *torsh_drain_answered(struct drain *drain)
 
 /* ---- the recording ------------------------------------------------------------------------------------------- */
 
-static void give_reason(struct drain *drain, const char *format, const char *why)
-{
-	char text[256];
-
-	snprintf(text, sizeof(text), format, why);
-	for (uint32_t i = 0; i < drain->n_reasons; i++) {
-		if (!strcmp(drain->reasons[i], text))
-			return;
-	}
-	if (drain->n_reasons == REASONS_MAX)
-		return;
-	drain->reasons[drain->n_reasons++] = torsh_memory_text(text);
-	fprintf(stderr, "torsh: %s\n", text);
-}
-
-static void look_for_stops(struct drain *drain)
-{
-	const char *events = torsh_recording_stopped(drain->file, RECORDING_EVENTS);
-	const char *last = torsh_recording_stopped(drain->file, RECORDING_LAST);
-
-	if (last)
-		give_reason(drain, "the recording stopped: %s", last);
-	else if (torsh_recording_stopped(drain->file, RECORDING_CHECKPOINT))
-		give_reason(drain, "stopped writing until the end: %s",
-			    torsh_recording_stopped(drain->file, RECORDING_CHECKPOINT));
-	else if (events && drain->options.is_full)
-		give_reason(drain, "stopped keeping events, all else goes on: %s", events);
-}
-
-static void write_events(struct drain *drain, struct target *target, uint32_t n_least)
-{
-	uint32_t n_lost = torsh_rows_events(drain->file, target, n_least);
-
-	if (!n_lost && !target->tally.columns_failed)
-		return;
-	if (target->tally.columns_failed)
-		give_reason(drain, "stopped keeping events, all else goes on: %s",
-			    strerror(-target->tally.columns_failed));
-	torsh_tally_note(&target->tally, "not all events were kept in the recording; the totals have them all");
-	torsh_columns_destroy(target->tally.columns);
-	target->tally.columns = NULL;
-	look_for_stops(drain);
-}
-
-static void write_timeline(struct drain *drain, struct target *target, uint32_t n_least)
-{
-	struct tally *tally = &target->tally;
-
-	if (!torsh_rows_timeline(drain->file, target, n_least) && !tally->timeline_failed)
-		return;
-	if (!tally->timeline_failed)
-		tally->timeline_failed = -ENOSPC;
-	torsh_tally_note(tally, "not all of the timeline was kept in the recording: %s", strerror(-tally->timeline_failed));
-	torsh_timeline_destroy(tally->timeline);
-	tally->timeline = NULL;
-	look_for_stops(drain);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/*
- * Until the next checkpoint: seconds while they are cheap, for the time they take and for the room. A run of days whose
- * checkpoints are megabytes gets fewer and fewer of them, so that the file grows with the logarithm of its length.
- */
-static uint64_t checkpoint_pause_ns(struct drain *drain, uint64_t now, uint64_t n_bytes)
-{
-	uint64_t age = session_ns(drain, now) / CHECKPOINT_AGE;
-	uint64_t most = n_bytes > CHECKPOINT_SMALL_BYTES ? CHECKPOINT_LARGE_NS : CHECKPOINT_SMALL_NS;
-	uint64_t pause = larger(drain->checkpoint_step_ns, (now_ns() - now) * CHECKPOINT_COST);
-
-	if (drain->checkpoint_step_ns < CHECKPOINT_NS)
-		drain->checkpoint_step_ns *= 2;
-	pause = larger(pause, n_bytes * (1000000000u / CHECKPOINT_BYTES_A_SECOND));
-	return larger(pause, age < most ? age : most);
-}
-
 static void checkpoint(struct drain *drain, uint64_t now)
 {
-	uint64_t n_before = torsh_recording_written(drain->file), n_events = 0;
+	struct recording_file *file = drain->ledger.file;
+	uint64_t n_before = torsh_recording_written(file), n_events = 0;
 
-	for (uint32_t i = 0; i < drain->n_targets; i++) {
-		struct target *target = drain->targets[i];
-		uint64_t n_start = torsh_recording_written(drain->file);
-
-		if (target->n_written == target->tally.n_folded)
-			continue;
-		target->n_written = target->tally.n_folded;
-		write_events(drain, target, 1);
-		write_timeline(drain, target, 1);
-		n_events += torsh_recording_written(drain->file) - n_start;
-		torsh_rows_target(drain->file, target, RECORDING_CHECKPOINT);
-	}
-	torsh_axis_settle(&drain->joint.axis);
-	if (drain->lineage.n > 1 && drain->joint_written != drain->joint.axis.peak_number) {
-		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_CHECKPOINT);
-		drain->joint_written = drain->joint.axis.peak_number;
-	}
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->file);
-	look_for_stops(drain);
-	drain->next_checkpoint_ns =
-		now + checkpoint_pause_ns(drain, now, torsh_recording_written(drain->file) - n_before - n_events);
+	for (uint32_t i = 0; i < drain->n_targets; i++)
+		n_events += torsh_ledger_checkpoint(&drain->ledger, drain->targets[i]);
+	if (drain->lineage.n > 1)
+		torsh_together_checkpoint(&drain->together, file);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, file);
+	torsh_ledger_look(&drain->ledger);
+	torsh_ledger_pace(&drain->ledger, now, torsh_recording_written(file) - n_before - n_events,
+			  session_ns(drain, now));
 }
 
 /* ---- targets come and go ------------------------------------------------------------------------------------- */
@@ -295,7 +189,7 @@ static void write_session(const struct drain *drain)
 	};
 
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
-	torsh_rows_session(drain->file, &session);
+	torsh_rows_session(drain->ledger.file, &session);
 	torsh_pauses_release(&session);
 }
 
@@ -333,31 +227,6 @@ static void forget_child(struct drain *drain, pid_t pid)
 	pthread_mutex_unlock(&drain->lock);
 }
 
-/* Stamps of different clocks can't be put in order. */
-static int has_joint_clock(const struct drain *drain, const struct target *target)
-{
-	return !target->is_clock_foreign && target->tally.clock.rate == drain->joint_clock.rate;
-}
-
-/* From the second process on there is a sum to be kept. */
-static void join_processes(struct drain *drain, struct target *target)
-{
-	target->tally.process = target->number;
-	if (target->number == 1)
-		drain->joint_clock = target->tally.clock;
-	if (!has_joint_clock(drain, target)) {
-		torsh_tally_note(&target->tally, "its clock is not that of the session's first process: what it held "
-						 "is not in the session's peak");
-		return;
-	}
-	target->tally.joint = &drain->joint;
-	if (target->number == 1)
-		return;
-	for (uint32_t i = 0; i < drain->n_targets; i++)
-		torsh_tally_join(&drain->targets[i]->tally);
-	torsh_tally_join(&target->tally);
-}
-
 static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
@@ -378,13 +247,13 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_attend_join(&drain->attendance, target);
 	if (drain->options.is_full)
 		target->tally.columns = torsh_columns_create();
-	join_processes(drain, target);
+	torsh_together_join(&drain->together, target, drain->targets, drain->n_targets);
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
 	forget_child(drain, target->pid);
 	forget_child(drain, (pid_t)target->start.pid);
-	torsh_rows_process(drain->file, target);
+	torsh_rows_process(drain->ledger.file, target);
 	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
 	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
 }
@@ -458,20 +327,6 @@ static void add_summary(struct drain *drain, const struct target *target)
 	free(program);
 }
 
-/* What it had goes with its last event, or where it could not say that it ends, when we learnt of it. */
-static void leave_joint(struct target *target)
-{
-	struct tally *tally = &target->tally;
-	uint64_t now = torsh_ticks_now(&tally->clock), age;
-
-	torsh_tally_join(tally);
-	if (!tally->heap.joint)
-		return;
-	age = torsh_ticks_of_ns(&tally->clock, now_ns() - target->end_monotonic_ns);
-	torsh_joint_end(tally->heap.joint, tally->has_exited || tally->is_executing ? tally->last_stamp : now - age);
-	tally->heap.joint = NULL;
-}
-
 static void ring_done(struct drain *drain)
 {
 	if (write(drain->options.done_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
@@ -502,13 +357,13 @@ static void finish_target(struct drain *drain, uint32_t i)
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
 	torsh_strangers_leave(&drain->strangers, target);
 	torsh_ticks_measure(&drain->rate);
-	write_events(drain, target, 1);
-	write_timeline(drain, target, 1);
-	torsh_rows_target(drain->file, target, RECORDING_LAST);
-	torsh_rows_symbols(drain->file, target, drain->book);
-	look_for_stops(drain);
+	torsh_ledger_events(&drain->ledger, target, 1);
+	torsh_ledger_timeline(&drain->ledger, target, 1);
+	torsh_rows_target(drain->ledger.file, target, RECORDING_LAST);
+	torsh_rows_symbols(drain->ledger.file, target, drain->book);
+	torsh_ledger_look(&drain->ledger);
 	add_summary(drain, target);
-	leave_joint(target);
+	torsh_together_leave(target);
 	await_children(drain, target, now_ns());
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
@@ -569,20 +424,20 @@ static void answer_request(struct drain *drain)
 	struct snapshot snapshot = {
 		.targets = drain->targets,
 		.n_targets = drain->n_targets,
-		.joint = drain->lineage.n > 1 ? &drain->joint : NULL,
-		.joint_clock = &drain->joint_clock,
+		.joint = drain->lineage.n > 1 ? &drain->together.joint : NULL,
+		.joint_clock = &drain->together.clock,
 	};
 
 	snapshot.session = session_of_snapshot(drain, drain->has_session ? session_ns(drain, moment->ns) : 0);
 	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
 	if (snapshot.joint)
-		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->joint_clock, moment) + 1);
+		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->together.clock, moment) + 1);
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &snapshot.session);
 	/* The timeline is no part of what is made aside: up to the moment it goes to the recording. */
 	for (uint32_t i = 0; torsh_attend_is_whole(&drain->attendance) && i < drain->n_targets; i++)
-		write_timeline(drain, drain->targets[i], 1);
+		torsh_ledger_timeline(&drain->ledger, drain->targets[i], 1);
 	torsh_attend_answer(&drain->attendance, &snapshot, drain->options.recording_fd,
-			    torsh_recording_written(drain->file));
+			    torsh_recording_written(drain->ledger.file));
 	torsh_pauses_release(&snapshot.session);
 	/* The next one may be there already. */
 	torsh_sleep_wake(&drain->mail);
@@ -610,34 +465,13 @@ static struct target_pass drain_all(struct drain *drain)
 		sum.n_folded += pass.n_folded;
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
-		write_events(drain, target, EVENTS_CHUNK);
-		write_timeline(drain, target, EVENTS_CHUNK);
+		torsh_ledger_events(&drain->ledger, target, EVENTS_CHUNK);
+		torsh_ledger_timeline(&drain->ledger, target, EVENTS_CHUNK);
 		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
 	return sum;
-}
-
-/* What no process can add to any more is put in order; what waits is bounded. */
-static void settle_joint(struct drain *drain)
-{
-	const struct ticks_clock *clock = &drain->joint_clock;
-	uint64_t bound = ORDER_NO_BOUND, lag;
-
-	if (!drain->joint.n_logged)
-		return;
-	if (drain->joint.n_logged < JOINT_LOGGED_MAX) {
-		lag = torsh_ticks_of_ns(clock, JOINT_LAG_NS);
-		bound = torsh_ticks_now(clock) - lag;
-	}
-	for (uint32_t i = 0; i < drain->n_targets; i++) {
-		uint64_t own = torsh_target_bound(drain->targets[i]);
-
-		bound = drain->targets[i]->tally.joint && own < bound ? own : bound;
-	}
-	if (bound != ORDER_NO_BOUND)
-		torsh_joint_settle(&drain->joint, bound);
 }
 
 static int has_bytes(const struct drain *drain)
@@ -699,20 +533,12 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 
 static void end_recording(struct drain *drain, int is_complete)
 {
-	const struct rows_end end = {
-		.is_complete = is_complete && !torsh_recording_stopped(drain->file, RECORDING_LAST),
-		.at_ns = drain->has_session ? session_ns(drain, now_ns()) : 0,
-		.reasons = drain->reasons,
-		.n_reasons = drain->n_reasons,
-	};
+	struct recording_file *file = drain->ledger.file;
 
-	torsh_joint_settle(&drain->joint, UINT64_MAX);
 	if (drain->lineage.n > 1)
-		torsh_rows_joint(drain->file, &drain->joint, &drain->joint_clock, RECORDING_LAST);
-	torsh_strangers_end(&drain->strangers, &drain->lineage, drain->file);
-	torsh_rows_end(drain->file, &end);
-	torsh_recording_finish(drain->file);
-	drain->file = NULL;
+		torsh_together_end(&drain->together, file);
+	torsh_strangers_end(&drain->strangers, &drain->lineage, file);
+	torsh_ledger_close(&drain->ledger, is_complete, drain->has_session ? session_ns(drain, now_ns()) : 0);
 }
 
 static void *run(void *argument)
@@ -734,12 +560,12 @@ static void *run(void *argument)
 			drain->last_measure_ns = now;
 		}
 		pass = drain_all(drain);
-		settle_joint(drain);
+		torsh_together_settle(&drain->together, drain->targets, drain->n_targets);
 		if (torsh_attend_is_due(&drain->attendance, drain->targets, drain->n_targets))
 			answer_request(drain);
 		if (must_stop && !drain->n_targets)
 			break;
-		if (now >= drain->next_checkpoint_ns)
+		if (now >= drain->ledger.next_checkpoint_ns)
 			checkpoint(drain, now);
 		rest(drain, &pass, seen);
 	}
@@ -750,20 +576,15 @@ static void *run(void *argument)
 struct drain *torsh_drain_start(const struct drain_options *options)
 {
 	struct drain *drain = torsh_memory_new(1, sizeof(*drain));
-	struct timespec real;
 
 	drain->options = *options;
 	drain->book = torsh_book_create();
 	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path, .limits = options->limits};
 	pthread_mutex_init(&drain->lock, NULL);
 	torsh_attend_create(&drain->attendance, options->answer_fd);
-	clock_gettime(CLOCK_REALTIME, &real);
 	torsh_ticks_start(&drain->rate);
-	drain->checkpoint_step_ns = FIRST_CHECKPOINT_NS;
-	drain->next_checkpoint_ns = now_ns() + FIRST_CHECKPOINT_NS;
-	drain->file = torsh_recording_create(options->recording_fd, &options->limits,
-					     (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
-	if (drain->file && !pthread_create(&drain->thread, NULL, run, drain))
+	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full) &&
+	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	torsh_attend_destroy(&drain->attendance);
 	pthread_mutex_destroy(&drain->lock);
@@ -787,17 +608,16 @@ const struct drain_summary *torsh_drain_summaries(const struct drain *drain, uin
 
 const char *torsh_drain_stopped_why(const struct drain *drain)
 {
-	return drain->n_reasons ? drain->reasons[0] : NULL;
+	return drain->ledger.n_reasons ? drain->ledger.reasons[0] : NULL;
 }
 
 void torsh_drain_destroy(struct drain *drain)
 {
-	for (uint32_t i = 0; i < drain->n_reasons; i++)
-		free(drain->reasons[i]);
+	torsh_ledger_destroy(&drain->ledger);
 	torsh_attend_destroy(&drain->attendance);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
-	torsh_joint_destroy(&drain->joint);
+	torsh_joint_destroy(&drain->together.joint);
 	torsh_lineage_destroy(&drain->lineage);
 	free(drain->summaries);
 	free(drain->targets);

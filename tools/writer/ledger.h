@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The session's recording as the drain thread keeps it: what goes into it while targets run and when, and why less does
+ * than should.
+ */
+#ifndef TORSH_WRITER_LEDGER_H
+#define TORSH_WRITER_LEDGER_H
+
+#include "tools/store/recording_write.h"
+#include "tools/writer/rows.h"
+
+#define LEDGER_REASONS_MAX 8u
+
+struct ledger {
+	struct recording_file *file;
+	int is_full; /* keep every event */
+	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
+	char *reasons[LEDGER_REASONS_MAX]; /* sentences, each said on stderr too */
+	uint32_t n_reasons;
+};
+
+/* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */
+int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full);
+
+/* Write the end and close it. is_complete: every process had ended; at_ns: session time. */
+void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns);
+void torsh_ledger_destroy(struct ledger *ledger);
+
+/* Write a target's events, and its timeline, once there are n_least of them. */
+void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t n_least);
+void torsh_ledger_timeline(struct ledger *ledger, struct target *target, uint32_t n_least);
+
+/* A target's rows as they are now. Returns the bytes that events took, which are no part of a checkpoint's price. */
+uint64_t torsh_ledger_checkpoint(struct ledger *ledger, struct target *target);
+
+/* A checkpoint was written that began at begin_ns and took n_bytes, in a session of that age. */
+void torsh_ledger_pace(struct ledger *ledger, uint64_t begin_ns, uint64_t n_bytes, uint64_t age_ns);
+
+/* Say why the recording takes less than it should, where it newly does. */
+void torsh_ledger_look(struct ledger *ledger);
+
+#endif

@@ -17,6 +17,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 #define STEP_NS 1000 /* the second export's window begins there */
 
+/* All that exporters take from the file; the rest is the profile's. */
+static void append_timeline(struct recording_file *file, const Torsh__Chunk *chunk)
+{
+	Torsh__Chunk timeline = TORSH__CHUNK__INIT;
+
+	timeline.n_timeline = chunk->n_timeline;
+	timeline.timeline = chunk->timeline;
+	if (timeline.n_timeline)
+		torsh_recording_append(file, &timeline, RECORDING_LAST);
+}
+
 /* Each behind its length in two bytes. */
 static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *profile, struct recording_file *file)
 {
@@ -29,9 +40,9 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 		n = n < n_bytes ? n : n_bytes;
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
-			torsh_recording_append(file, chunk, RECORDING_LAST);
 			torsh_steps_sum(chunk);
 			torsh_profile_apply(profile, chunk);
+			append_timeline(file, chunk);
 			torsh__chunk__free_unpacked(chunk, NULL);
 		}
 		bytes += n;

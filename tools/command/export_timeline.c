@@ -65,21 +65,22 @@ static void check_content(const struct trace *trace, const struct trace_format *
 			  format->name);
 }
 
-static void export_one(struct trace *trace, const struct trace_format *format, const struct trace_window *window)
+static void export_one(const struct trace *wanted, const struct trace_format *format, const struct trace_window *window)
 {
+	struct trace trace = *wanted;
 	struct survey survey;
 	int rc;
 
-	torsh_survey_make(&survey, trace->profile, trace->processes, trace->n_processes);
-	trace->survey = &survey;
-	trace->from_ns = window->from_ns;
-	trace->to_ns = window->to_ns;
-	check_content(trace, format);
+	torsh_survey_make(&survey, trace.profile, trace.processes, trace.n_processes);
+	trace.survey = &survey;
+	trace.from_ns = window->from_ns;
+	trace.to_ns = window->to_ns;
+	check_content(&trace, format);
 	if (window->has_steps)
-		choose_steps(trace, window);
-	rc = format->needs_path ? format->write(trace) : torsh_trace_to_file(trace, format);
+		choose_steps(&trace, window);
+	rc = format->needs_path ? format->write(&trace) : torsh_trace_to_file(&trace, format);
 	if (rc < 0)
-		torsh_die("can't write %s: %s", trace->path, strerror(-rc));
+		torsh_die("can't write %s: %s", trace.path, strerror(-rc));
 	torsh_survey_free(&survey);
 }
 

@@ -98,8 +98,8 @@ static int export_all(const struct finish_plan *plan, const char *source)
 	}
 	free(copy);
 	if (*plan->export_to)
-		n_failed += export_as(source, strstr(plan->export_to, ".pftrace") ? "perfetto" : "chrome", plan->export_to,
-				      plan->is_said);
+		n_failed += export_as(source, strstr(plan->export_to, ".pftrace") ? "perfetto" : "chrome",
+				      plan->export_to, plan->is_said);
 	return n_failed;
 }
 

@@ -81,7 +81,7 @@ static bool read_values(uintptr_t at, uint32_t n, struct torch_ivalue *values)
 /* The arguments of a call with n of them, where the place of that is known. */
 static bool read_arguments(const void *record, struct arguments *arguments, uint32_t n)
 {
-	uint64_t inputs[2];
+	uint64_t inputs[2] = {0};
 
 	arguments->n = n;
 	return found.inputs != TORCH_UNKNOWN && read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&

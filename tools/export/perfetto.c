@@ -50,15 +50,15 @@ enum tag {
 	CATEGORY(MARK, "mark")            \
 	CATEGORY(STEP, "step")
 
-#define ANNOTATIONS                      \
-	ANNOTATION(INPUTS, "inputs")     \
-	ANNOTATION(OVERLOAD, "overload") \
-	ANNOTATION(SEQUENCE, "sequence") \
+#define ANNOTATIONS                                  \
+	ANNOTATION(INPUTS, "inputs")                 \
+	ANNOTATION(OVERLOAD, "overload")             \
+	ANNOTATION(SEQUENCE, "sequence")             \
 	ANNOTATION(FORWARD_THREAD, "forward_thread") \
-	ANNOTATION(MODULE, "module")     \
-	ANNOTATION(DOMAIN, "domain")     \
-	ANNOTATION(CATEGORY, "category") \
-	ANNOTATION(PAYLOAD, "payload")   \
+	ANNOTATION(MODULE, "module")                 \
+	ANNOTATION(DOMAIN, "domain")                 \
+	ANNOTATION(CATEGORY, "category")             \
+	ANNOTATION(PAYLOAD, "payload")               \
 	ANNOTATION(CUT, "cut_by_the_end")
 
 enum category {

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "shim/objects.h"
-#include "shim/sys.h"
 #include "shim/torch.h"
+#include "shim/torch_group.h"
+#include "shim/torch_words.h"
 
 #define TENSOR_CLASS "_ZTVN3c1010TensorImplE"
 #define UNDEFINED_CLASS "_ZTVN3c1019UndefinedTensorImplE"
@@ -16,10 +16,6 @@
 #define RECORD_WORDS 80u
 #define TENSOR_WORDS 32u
 #define LIST_WORDS 8u
-#define OBJECT_WORDS 16u
-#define PYTHON_WORDS 8u
-#define PYTHON_HEAD 2u /* words of any Python object: its count and its type */
-#define READ_STEP 8u /* words */
 #define STRIDES (1 + TORCH_INLINE_DIMS) /* words from the count of c10::SizesAndStrides to its strides in place */
 #define MANY_DIMS 6u /* more than there is place for */
 
@@ -48,44 +44,21 @@ static struct places types, devices;
 static uint64_t
 	forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
 
-/* ---- reading ---- */
-
-/* Up to n words at address; how many were readable, in steps. */
-static uint32_t read_words(uintptr_t address, uint64_t *words, uint32_t n)
-{
-	for (; n; n -= n < READ_STEP ? n : READ_STEP) {
-		struct iovec to = {.iov_base = words, .iov_len = n * sizeof(*words)};
-		struct iovec from = {.iov_base = (void *)address, .iov_len = to.iov_len};
-
-		if (TORSH_SYS(SYS_process_vm_readv, torsh_sys_getpid(), &to, 1, &from, 1, 0) == (long)to.iov_len)
-			return n;
-	}
-	return 0;
-}
-
-static bool is_pointer(uint64_t word)
-{
-	return word >= 4096 && word % sizeof(void *) == 0;
-}
+/* ---- arguments ---- */
 
 struct arguments {
 	struct torch_ivalue values[4];
 	uint32_t n;
 };
 
-static bool read_values(uintptr_t at, uint32_t n, struct torch_ivalue *values)
-{
-	return is_pointer(at) && read_words(at, (uint64_t *)values, 2 * n) == 2 * n;
-}
-
 /* The arguments of a call with n of them, where the place of that is known. */
 static bool read_arguments(const void *record, struct arguments *arguments, uint32_t n)
 {
-	uint64_t inputs[2];
+	uint64_t inputs[2] = {0};
 
 	arguments->n = n;
-	return found.inputs != TORCH_UNKNOWN && read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&
-	       inputs[1] == n && read_values(inputs[0], n, arguments->values);
+	return found.inputs != TORCH_UNKNOWN && torch_read_words((uintptr_t)record + found.inputs, inputs, 2) == 2 &&
+	       inputs[1] == n && torch_read_values(inputs[0], n, arguments->values);
 }
 
 struct tensor {
@@ -96,9 +69,9 @@ struct tensor {
 static bool read_tensor(const struct torch_ivalue *value, struct tensor *tensor)
 {
 	tensor->n = 0;
-	if (value->tag != found.tag_tensor || !is_pointer(value->payload))
+	if (value->tag != found.tag_tensor || !torch_is_pointer(value->payload))
 		return false;
-	tensor->n = read_words(value->payload, tensor->words, TENSOR_WORDS);
+	tensor->n = torch_read_words(value->payload, tensor->words, TENSOR_WORDS);
 	return tensor->n && tensor->words[0] == found.tensor_class;
 }
 
@@ -124,8 +97,8 @@ static bool has_dims_at(const struct tensor *tensor, uint32_t at, const struct d
 	if (dims->n <= TORCH_INLINE_DIMS)
 		return are_same(&tensor->words[at + 1], dims->sizes, dims->n) &&
 		       are_same(&tensor->words[at + STRIDES], dims->strides, dims->n);
-	return is_pointer(tensor->words[at + 1]) &&
-	       read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
+	return torch_is_pointer(tensor->words[at + 1]) &&
+	       torch_read_words(tensor->words[at + 1], outside, 2 * dims->n) == 2 * dims->n &&
 	       are_same(outside, dims->sizes, dims->n) && are_same(outside + dims->n, dims->strides, dims->n);
 }
 
@@ -163,14 +136,14 @@ static uint32_t find_sizes(const struct torch_ivalue values[2], uint32_t *at)
 static bool look_inputs(const void *record, uint64_t number)
 {
 	uint64_t words[RECORD_WORDS];
-	uint32_t n = read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0, at = 0, sizes = 0;
+	uint32_t n = torch_read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0, at = 0, sizes = 0;
 
 	(void)number;
 	for (uint32_t i = 0; i + 1 < n; i++) {
 		struct torch_ivalue values[2];
 		uint32_t n_sizes;
 
-		if (words[i + 1] != 2 || !read_values(words[i], 2, values))
+		if (words[i + 1] != 2 || !torch_read_values(words[i], 2, values))
 			continue;
 		n_sizes = find_sizes(values, &sizes);
 		n_fitting += n_sizes;
@@ -269,7 +242,7 @@ static bool look_sequence(const void *record, uint64_t is_second)
 	uint64_t word;
 
 	if (now < 0 || found.inputs == TORCH_UNKNOWN ||
-	    read_words((uintptr_t)record + found.inputs - sizeof(word), &word, 1) != 1 || (int64_t)word != now)
+	    torch_read_words((uintptr_t)record + found.inputs - sizeof(word), &word, 1) != 1 || (int64_t)word != now)
 		return false;
 	if (is_second && now > first_sequence)
 		found.sequence = (uint16_t)(found.inputs - sizeof(word));
@@ -283,7 +256,7 @@ static bool look_sequence(const void *record, uint64_t is_second)
 static bool look_forward_thread(const void *record, uint64_t is_backward)
 {
 	uint64_t words[RECORD_WORDS], number = is_backward ? torsh_torch_thread() : 0;
-	uint32_t n = read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0;
+	uint32_t n = torch_read_words((uintptr_t)record, words, RECORD_WORDS), n_fitting = 0;
 	static bool is_begun;
 
 	if ((is_backward && !number) || found.inputs == TORCH_UNKNOWN)
@@ -332,11 +305,13 @@ static bool look_real(const void *record, uint64_t number)
 static bool find_list(const struct torch_ivalue *value, bool (*fits)(const struct torch_ivalue values[2]))
 {
 	uint64_t words[LIST_WORDS];
-	uint32_t n = is_pointer(value->payload) ? read_words(value->payload, words, LIST_WORDS) : 0, n_fitting = 0;
+	uint32_t n = torch_is_pointer(value->payload) ? torch_read_words(value->payload, words, LIST_WORDS) : 0,
+		 n_fitting = 0;
 	struct torch_ivalue values[2];
 
 	for (uint32_t i = 1; i + 1 < n; i++) {
-		if (words[i + 1] - words[i] != sizeof(values) || !read_values(words[i], 2, values) || !fits(values))
+		if (words[i + 1] - words[i] != sizeof(values) || !torch_read_values(words[i], 2, values) ||
+		    !fits(values))
 			continue;
 		found.list = (uint16_t)(8 * i);
 		n_fitting++;
@@ -381,69 +356,12 @@ static bool look_tensors(const void *record, uint64_t number)
 	       call.values[0].tag == found.tag_list && find_list(&call.values[0], are_plain) && found.list == before;
 }
 
-/* ---- process groups ---- */
+/* ---- the steps ---- */
 
-static struct torch_group_layout found_group;
-static const void *group_object;
-
-/* The word of the Python object that is this pointer, 0: none. A smart pointer behind it may be the same once more. */
-static uint32_t find_in_python(const uint64_t *words, uint32_t n, uint64_t pointer)
-{
-	for (uint32_t i = PYTHON_HEAD; i < n; i++) {
-		if (words[i] == pointer)
-			return i;
-	}
-	return 0;
-}
-
-/* The one list of one value in the object whose value points to where the Python object does. */
-static bool find_group(const struct torch_ivalue *value, struct torch_group_layout *group)
-{
-	uint64_t words[OBJECT_WORDS] = {0}, python[PYTHON_WORDS] = {0};
-	uint32_t n = is_pointer(value->payload) ? read_words(value->payload, words, OBJECT_WORDS) : 0, n_fitting = 0;
-	uint32_t n_python = read_words((uintptr_t)group_object, python, PYTHON_WORDS), at;
-	struct torch_ivalue slot = {0};
-
-	for (uint32_t i = 1; i + 1 < n; i++) {
-		if (words[i + 1] - words[i] != sizeof(slot) || !read_values(words[i], 1, &slot) || !is_pointer(slot.payload))
-			continue;
-		at = find_in_python(python, n_python, slot.payload);
-		if (!at)
-			continue;
-		*group = (struct torch_group_layout){
-			.tag = value->tag, .slots = (uint16_t)(8 * i), .pointer = (uint16_t)(8 * at)};
-		n_fitting++;
-	}
-	return n_fitting == 1;
-}
-
-/* allreduce_(tensors, group, ...); the second time with another group. */
 static bool look_group(const void *record, uint64_t is_second)
 {
-	struct torch_group_layout group = {0};
-	struct torch_ivalue values[2] = {{0}};
-	uint64_t inputs[2] = {0};
-
-	if (read_words((uintptr_t)record + found.inputs, inputs, 2) != 2 || inputs[1] < 2 ||
-	    !read_values(inputs[0], 2, values) || values[0].tag != found.tag_list || values[1].tag == found.tag_list ||
-	    !find_group(&values[1], &group))
-		return false;
-	if (is_second)
-		return !memcmp(&group, &found_group, sizeof(group));
-	found_group = group;
-	return true;
+	return torsh_torch_group_look(record, is_second != 0);
 }
-
-uintptr_t torsh_torch_group_of(const void *object)
-{
-	uint64_t pointer = 0;
-	/* Pairs with the release in torsh_torch_calibration_finish_groups. */
-	bool is_known = atomic_load_explicit(&torsh_torch_knows_groups, memory_order_acquire);
-
-	return is_known && read_words((uintptr_t)object + torsh_torch_group_layout.pointer, &pointer, 1) == 1 ? pointer : 0;
-}
-
-/* ---- the steps ---- */
 
 static const struct step steps[] = {
 #define STEP(name, operator, what, number) {name, operator, look_##what, number},
@@ -566,19 +484,13 @@ int torsh_torch_calibration_begin_groups(void)
 	return 0;
 }
 
-void torsh_torch_calibration_take_group(const void *object)
-{
-	group_object = object;
-}
-
 bool torsh_torch_calibration_finish_groups(void)
 {
+	bool is_known = all_fitted(look_group);
+
 	torsh_torch_is_calibrating = false;
 	expected = NULL;
-	if (!all_fitted(look_group))
-		return false;
-	torsh_torch_group_layout = found_group;
-	/* Pairs with the acquire of whoever reads inputs. */
-	atomic_store_explicit(&torsh_torch_knows_groups, 1, memory_order_release);
-	return true;
+	if (is_known)
+		torsh_torch_group_publish();
+	return is_known;
 }

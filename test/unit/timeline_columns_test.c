@@ -144,6 +144,28 @@ static uint32_t read_all(const struct message *message, uint32_t n_events, size_
 	return n;
 }
 
+/* As a version wrote it that didn't know of a step's number: columns 0 to 3 and that of its name. */
+static void fields_of_later_versions_are_0(void **state)
+{
+	enum { NAME = 4 + 8 * EVENT_STEP };
+	static const uint8_t bytes[] = {
+		5, 0, 1, 1, 1, 2, 1, 3, 1, (NAME & 0x7f) | 0x80, NAME >> 7, 1, 2 * EVENT_STEP, 2 * 9, 2 * 2, 0, 2 * 7,
+	};
+	struct timeline_reader *reader;
+	struct timeline_event out;
+
+	(void)state;
+	assert_int_equal(torsh_timeline_open(&reader, 1, bytes, sizeof(bytes)), 0);
+	assert_int_equal(torsh_timeline_next(reader, &out), 1);
+	assert_int_equal(out.event.id, EVENT_STEP);
+	assert_int_equal(out.at_ns, 9);
+	assert_int_equal(out.thread, 2);
+	assert_int_equal(out.event.step.name, 7);
+	assert_int_equal(out.event.step.number, 0);
+	assert_int_equal(torsh_timeline_next(reader, &out), 0);
+	torsh_timeline_close(reader);
+}
+
 static void what_was_cut_or_changed_is_refused(void **state)
 {
 	struct timeline_event *events = malloc(N_EVENTS * sizeof(*events));
@@ -170,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_in_comes_out),
+		cmocka_unit_test(fields_of_later_versions_are_0),
 		cmocka_unit_test(what_was_cut_or_changed_is_refused),
 	};
 

@@ -366,9 +366,9 @@ static void print_groups(const struct process_groups *groups)
 		const struct process_group *group = &groups->items[i];
 
 		printf("%sgroup#%" PRIu32 " of pid %" PRIu32 ": %s%s%s, %s, %" PRIu32 " ranks: %s\n", i ? "" : "\n",
-		       group->number, group->process->pid, group->name ? group->name : "?", group->description ? " " : "",
-		       group->description ? group->description : "", group->backend ? group->backend : "?", group->n_ranks,
-		       group->ranks ? group->ranks : "?");
+		       group->number, group->process->pid, group->name ? group->name : "?",
+		       group->description ? " " : "", group->description ? group->description : "",
+		       group->backend ? group->backend : "?", group->n_ranks, group->ranks ? group->ranks : "?");
 	}
 }
 

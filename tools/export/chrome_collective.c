@@ -16,9 +16,18 @@ static const char *type_name(const struct input *tensor)
 	static const struct {
 		const char *torch, *name;
 	} types[] = {
-		{"float32", "Float"}, {"float64", "Double"}, {"float16", "Half"},	 {"bfloat16", "BFloat16"},
-		{"int64", "Long"},    {"int32", "Int"},	     {"int16", "Short"},	 {"int8", "Char"},
-		{"uint8", "Byte"},    {"bool", "Bool"},	     {"complex64", "ComplexFloat"}, {"complex128", "ComplexDouble"},
+		{"float32", "Float"},
+		{"float64", "Double"},
+		{"float16", "Half"},
+		{"bfloat16", "BFloat16"},
+		{"int64", "Long"},
+		{"int32", "Int"},
+		{"int16", "Short"},
+		{"int8", "Char"},
+		{"uint8", "Byte"},
+		{"bool", "Bool"},
+		{"complex64", "ComplexFloat"},
+		{"complex128", "ComplexDouble"},
 	};
 
 	for (size_t i = 0; tensor && i < sizeof(types) / sizeof(*types); i++) {
@@ -55,12 +64,13 @@ char *torsh_chrome_collective(const struct collective *collective)
 	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
 	char *ranks = list_ranks(group->ranks ? group->ranks : ""), *text;
 
-	text = torsh_need_text(
-		"\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
-		"%s%s%s,\"Group size\":%" PRIu32 ",\"Process Group Name\":\"%s\",\"Process Group Description\":\"%s\""
-		",\"Process Group Ranks\":\"%s\"",
-		(int)collective->n_name, collective->name, collective->in_elements, collective->out_elements,
-		type ? ",\"dtype\":\"" : "", type ? type : "", type ? "\"" : "", group->n_ranks, name, description, ranks);
+	text = torsh_need_text("\"Collective name\":\"%.*s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
+			       "%s%s%s,\"Group size\":%" PRIu32
+			       ",\"Process Group Name\":\"%s\",\"Process Group Description\":\"%s\""
+			       ",\"Process Group Ranks\":\"%s\"",
+			       (int)collective->n_name, collective->name, collective->in_elements,
+			       collective->out_elements, type ? ",\"dtype\":\"" : "", type ? type : "",
+			       type ? "\"" : "", group->n_ranks, name, description, ranks);
 	free(name);
 	free(description);
 	free(ranks);

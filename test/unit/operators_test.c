@@ -448,6 +448,46 @@ static int remove_path(void **state)
 	return unlink(path);
 }
 
+/* From one batch to the next, the first from the first on. */
+static void batches_tell_steps_without_an_optimizer(void **state)
+{
+	uint32_t record = 1;
+
+	(void)state;
+	for (uint64_t at = 1000; at < 4000; at += 1000) {
+		fixture_op(&fixture, at, 0, record, "enumerate(DataLoader)#_Iter.__next__", NULL, OP_USER, NONE);
+		fixture_op_end(&fixture, at + 10, 0, record++);
+		fixture_op(&fixture, at + 20, 0, record, "aten::mm", NULL, 0, NONE);
+		fixture_op_end(&fixture, at + 30, 0, record++);
+	}
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_DATALOADER);
+	assert_int_equal(survey.items[0].steps.n, 3);
+	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2000);
+	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3000);
+}
+
+/* However many nodes each has. */
+static void backward_passes_tell_steps_without_batches(void **state)
+{
+	uint32_t record = 1;
+
+	(void)state;
+	for (uint64_t at = 1000; at < 4000; at += 1000) {
+		fixture_op(&fixture, at, 0, record, "aten::mm", NULL, 0, NONE);
+		fixture_op_end(&fixture, at + 10, 0, record++);
+		for (uint64_t node = 0; node < at / 1000; node++) {
+			fixture_op(&fixture, at + 100 + 20 * node, 0, record, "MmBackward0", NULL, OP_BACKWARD, NONE);
+			fixture_op_end(&fixture, at + 110 + 20 * node, 0, record++);
+		}
+	}
+	collect(OPERATORS_BY_STEP, 0);
+	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_BACKWARD);
+	assert_int_equal(survey.items[0].steps.n, 3);
+	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2100);
+	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3100);
+}
+
 int main(void)
 {
 #define ON_A_TIMELINE(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -464,6 +504,8 @@ int main(void)
 		ON_A_TIMELINE(steps_end_with_the_optimizer),
 		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),
 		ON_A_TIMELINE(profiler_steps_have_their_numbers),
+		ON_A_TIMELINE(batches_tell_steps_without_an_optimizer),
+		ON_A_TIMELINE(backward_passes_tell_steps_without_batches),
 		ON_A_TIMELINE(a_sequence_that_repeats_itself_is_a_step),
 		ON_A_TIMELINE(what_never_repeats_has_no_steps),
 		cmocka_unit_test(percentiles_are_as_exact_as_is_said),

@@ -49,7 +49,8 @@ enum call_phase torsh_call_phase(const struct call *call, const struct call *out
 		return PHASE_DATA;
 	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
 		return PHASE_BACKWARD;
-	if (outer && outer->phase != PHASE_FORWARD)
+	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as modules show. */
+	if (outer && outer->phase != PHASE_FORWARD && !(outer->phase == PHASE_OPTIMIZER && call->is_module))
 		return outer->phase;
 	return call->is_module && call->traits & NAME_LOSS ? PHASE_LOSS : PHASE_FORWARD;
 }

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Phases and groups of operators in reports of real trainings, against what the program says of its phases itself and
+against sums made from the dump.
+"""
+
+import collections
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from operators import events, operators  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+SCRIPT = ROOT / "test/python/phases.py"
+PHASES = ("data", "forward", "loss", "backward", "optimizer")
+N_STEPS = 4
+TORSH_SOURCE, MODULE_SOURCE = 0, 3
+ENGINE = "autograd::engine::evaluate_function"
+
+
+def train(way, **env):
+    result, output = record([torch_python(), SCRIPT, ROOT / "tools/python", way], env=env)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    return output
+
+
+def said(recorded):
+    """What the program said: (phase, begin, end), innermost first."""
+    opened, spans = [], []
+    for event in recorded:
+        if event["event"] == "range_push" and event["source"] == TORSH_SOURCE:
+            opened.append((event["name"], event["at_ns"]))
+        elif event["event"] == "range_pop" and event["source"] == TORSH_SOURCE:
+            name, begin = opened.pop()
+            spans.append((name, begin, event["at_ns"]))
+    return sorted(spans, key=lambda span: span[1] - span[2], reverse=True)
+
+
+def phase_at(spans, at_ns):
+    return next((name for name, begin, end in spans if begin <= at_ns < end and name in PHASES), None)
+
+
+def main_process(found):
+    return [event for event in found if event.get("process") == 1]
+
+
+def phases_are_what_the_program_says(way):
+    output = train(way)
+    recorded = main_process(events(output))
+    spans = said(recorded)
+    theirs = collections.Counter()
+    for operator in operators(recorded):
+        phase = phase_at(spans, operator.at_ns)
+        # What backward() makes before the first node of autograd is in no scope, and taken for what is around.
+        if phase == "backward" and not any(parent.name.startswith(ENGINE) for parent in ancestors(operator)):
+            phase = phase_at([span for span in spans if span[0] != "backward"], operator.at_ns)
+        theirs[phase or "forward"] += 1
+    report = read_report("ops", output, "--group", "phase", "--limit", "0", *main_pid(output))
+    ours = {entry["name"]: entry["calls"] for entry in report["ops"]}
+    expect_equal(ours, dict(theirs), "operators by phase")
+    steps = read_report("steps", output, "--limit", "0")
+    expect_equal((steps["rule"], len(steps["steps"])), ("optimizer", N_STEPS), "rule and number of steps")
+    for step in steps["steps"]:
+        begin, end = step["start_ns"], step["start_ns"] + step["duration_ns"]
+        for phase in PHASES:
+            of_program = sum(min(span[2], end) - max(span[1], begin) for span in spans
+                             if span[0] == phase and span[1] < end and span[2] > begin)
+            assert step["phases"][phase] > 0, f"no {phase} in step {step['index']}: {step}"
+            # What is in operators and modules is no more than what the program was in; other things count as forward.
+            assert step["phases"][phase] <= of_program or phase == "forward", \
+                f"{phase} of step {step['index']}: {step['phases']}, the program was in it for {of_program}"
+
+
+def ancestors(operator):
+    while operator:
+        yield operator
+        operator = operator.parent
+
+
+def main_pid(output):
+    """The first process's pid: of workers nobody knows the phase."""
+    return ["--pid", str(read_report("report", output)["processes"][0]["pid"])]
+
+
+for name in ("plain", "workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
+    add_case(f"phases_of_{name}", phases_are_what_the_program_says, name)
+
+main()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+phases.py FOLDER: trains in several ways, and says by torsh.py (in FOLDER) which phase it is in: a range "phase" with
+"data", "forward", "loss", "backward" or "optimizer" inside it for each part. Prints the names of the ways, each of which is
+a range too, and how many steps it takes.
+"""
+import sys
+
+sys.path.insert(0, sys.argv[1])
+
+import torch  # noqa: E402
+import torsh  # noqa: E402
+from torch import nn  # noqa: E402
+
+STEPS, ROWS = 4, 8
+
+
+def batches(workers=0, n=STEPS):
+    data = torch.utils.data.TensorDataset(torch.randn(ROWS * n, 16), torch.randint(0, 4, (ROWS * n,)))
+    return iter(torch.utils.data.DataLoader(data, ROWS, num_workers=workers))
+
+
+def following(iterator):
+    with torsh.range("data"):
+        return next(iterator)
+
+
+def network():
+    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+
+
+def learn(model, criterion, batch):
+    x, y = batch
+    with torsh.range("forward"):
+        out = model(x)
+    with torsh.range("loss"):
+        loss = criterion(out, y)
+    with torsh.range("backward"):
+        loss.backward()
+    return loss
+
+
+def update(*optimizers):
+    with torsh.range("optimizer"):
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def plain(workers=0):
+    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches(workers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(STEPS):
+        learn(model, criterion, following(loader))
+        update(optimizer)
+
+
+def workers():
+    plain(1)
+
+
+def accumulation():
+    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches(n=3 * STEPS)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(STEPS):
+        for _ in range(3):
+            learn(model, criterion, following(loader))
+        update(optimizer)
+
+
+def two_optimizers():
+    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches()
+    one, other = torch.optim.AdamW(model[0].parameters()), torch.optim.RMSprop(model[2].parameters())
+    for _ in range(STEPS):
+        learn(model, criterion, following(loader))
+        update(one, other)
+
+
+def closure():
+    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+    for _ in range(STEPS):
+        batch = following(loader)
+
+        def again(batch=batch):
+            optimizer.zero_grad()
+            return learn(model, criterion, batch)
+
+        with torsh.range("optimizer"):
+            optimizer.step(again)
+
+
+def mixed_precision():
+    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches()
+    optimizer = torch.optim.Adagrad(model.parameters())
+    for _ in range(STEPS):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            learn(model, criterion, following(loader))
+        update(optimizer)
+
+
+way = globals()[sys.argv[2]]
+with torsh.range("whole"):
+    way()

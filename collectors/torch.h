@@ -15,6 +15,7 @@ int torsh_torch_start(void);
 
 /* Of one thread: labels of inputs by a hash of what they are. */
 struct torch_inputs {
+	uint32_t none; /* the label of no arguments; 0: not asked yet */
 	struct {
 		uint64_t key;
 		uint32_t label, flags;

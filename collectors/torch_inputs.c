@@ -409,6 +409,13 @@ static uint64_t look_up(const struct words *words, uint64_t key)
 	return (uint32_t)value ? torsh_key_map_add(&known, key, value) : 0;
 }
 
+static uint32_t label_of_none(struct torch_inputs *inputs)
+{
+	if (!inputs->none)
+		inputs->none = torsh_label("()", 2);
+	return inputs->none;
+}
+
 uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int may_be_none, uint32_t *flags)
 {
 	const struct {
@@ -424,7 +431,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 		return 0;
 	arguments = (const void *)((uintptr_t)record + torsh_torch_layout.inputs);
 	if (!arguments->n)
-		return may_be_none ? torsh_label("()", 2) : 0;
+		return may_be_none ? label_of_none(inputs) : 0;
 	words.n = 0;
 	words.flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
 	read_values(&words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);

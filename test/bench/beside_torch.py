@@ -41,8 +41,8 @@ WAYS = (
 LONG = (BARE, NOOP_MODE, INPUTS, MEMORY, HEAP, ALL, THEIR_MEMORY, THEIR_ALL)
 
 # model, steps a repeat, ways
-MODELS = (("mlp", 1000, tuple(way[0] for way in WAYS)), ("cnn", 30, LONG), ("transformer", 30, LONG))
-REPEATS = 7
+MODELS = (("mlp", 500, tuple(way[0] for way in WAYS)), ("cnn", 20, LONG), ("transformer", 20, LONG))
+REPEATS = 9
 
 
 class Times:
@@ -59,7 +59,8 @@ class Times:
 
 def run_way(machine, model, n_steps, way, times):
     name, how, env, observer = way
-    command = [machine.torch_python, WORKLOADS / "torch_steps.py", model, observer, scaled(n_steps), min(REPEATS, 2 + Options.rounds)]
+    n_repeats = 1 if Options.is_smoke else REPEATS
+    command = [machine.torch_python, WORKLOADS / "torch_steps.py", model, observer, scaled(n_steps), n_repeats]
     run = run_once(Program(f"{model}, {name}", command), Mode(how, machine),
                    dict(env, EMPTY_OBSERVER=str(BENCH / "libempty_observer.so")))
     if run:

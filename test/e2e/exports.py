@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from consumers import ask_trace_processor, need_consumer, run_python  # noqa: E402
+from consumers import ask_trace_processor, run_python  # noqa: E402
 
 SYNTHETIC = BUILD / "test/synthetic"
 OPERATORS = 2000
@@ -137,7 +137,6 @@ print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag 
 
 @case
 def tensorboard_reads_a_scalar_for_each_step():
-    need_consumer("tensorboard")
     recording, numbers = made()
     folder = exported(recording, "board", "--format", "tensorboard")
     found = run_python(TENSORBOARD, folder)
@@ -164,7 +163,6 @@ print(json.dumps({"views": [view.display_name for view in profile.views],
 
 @case
 def the_profiler_plugin_of_tensorboard_reads_operators_and_modules():
-    need_consumer("torch_tb_profiler")
     recording, numbers = made()
     found = run_python(PLUGIN, exported(recording, "board", "--format", "tensorboard"))
     assert {"Overview", "Operator", "Memory", "Module"} <= set(found["views"]), found
@@ -186,7 +184,6 @@ print(json.dumps({"ranks": list(trace.get_ranks()), "counts": {name: int(n) for 
 
 @case
 def holistic_trace_analysis_counts_the_same_operators():
-    need_consumer("hta")
     recording, numbers = made()
     path = exported(recording, "rank3.json.gz", "--format", "chrome")
     text = gzip.decompress(path.read_bytes()).decode().replace('"rank": 0', '"rank": 3')

@@ -12,7 +12,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 import pythons  # noqa: E402
-from operators import events, operators  # noqa: E402
+from operators import operators  # noqa: E402
+from timeline import events  # noqa: E402
 
 SOURCES = ROOT / "test/torch_stand_in"
 UNREADABLE = 3

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from consumers import ask_trace_processor, run_python  # noqa: E402
+from consumers import ask_hta, ask_trace_processor, run_python  # noqa: E402
 
 SYNTHETIC = BUILD / "test/synthetic"
 OPERATORS = 2000
@@ -171,24 +171,13 @@ def the_profiler_plugin_of_tensorboard_reads_operators_and_modules():
             expect_equal(found["calls"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")
 
 
-HTA = """
-import json, sys
-from hta.trace_analysis import TraceAnalysis
-analysis = TraceAnalysis(trace_dir=sys.argv[1])
-trace = analysis.t
-frame, names = trace.get_trace(3), trace.symbol_table.get_sym_table()
-counts = frame["name"].map(lambda i: names[i]).value_counts()
-print(json.dumps({"ranks": list(trace.get_ranks()), "counts": {name: int(n) for name, n in counts.items()}}))
-"""
-
-
 @case
 def holistic_trace_analysis_counts_the_same_operators():
     recording, numbers = made()
     path = exported(recording, "rank3.json.gz", "--format", "chrome")
     text = gzip.decompress(path.read_bytes()).decode().replace('"rank": 0', '"rank": 3')
     path.write_bytes(gzip.compress(text.encode()))
-    found = run_python(HTA, path.parent)
+    found = ask_hta(path.parent)
     expect_equal(found["ranks"], [3], "ranks")
     for entry in read_report("ops", recording, "--limit", "0")["ops"]:
         expect_equal(found["counts"].get(entry["name"]), entry["calls"], f"calls of {entry['name']}")

@@ -36,4 +36,22 @@ def ask_trace_processor(path, *queries):
     return rows[1:]
 
 
+_HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+analysis = TraceAnalysis(trace_dir=sys.argv[1])
+trace = analysis.t
+ranks, texts = list(trace.get_ranks()), trace.symbol_table.get_sym_table()
+frame = trace.get_trace(ranks[0])
+kinds, names = (frame[column].map(lambda i: texts[i]) for column in ("cat", "name"))
+counts = (names[kinds == sys.argv[2]] if sys.argv[2] else names).value_counts()
+print(json.dumps({"ranks": ranks, "counts": {name: int(n) for name, n in counts.items()}}))
+"""
+
+
+def ask_hta(folder, category=""):
+    """Ranks of the trace in a folder, and how often each name (of a category) is in it, as HolisticTraceAnalysis reads it."""
+    return run_python(_HTA, folder, category)
+
+
 all_need("consumers")

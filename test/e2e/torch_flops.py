@@ -19,6 +19,7 @@ from torch_python import torch_python  # noqa: E402
 SCRIPT = ROOT / "test/python/flops.py"
 MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "transformer", "mathattention", "causalattention", "lstm", "gru",
           "embedding", "products", "unknown")
+TIMEOUT_S = 240
 STEPS = 3  # the last one is that of the counter
 # Of each step: queries and keys of every head, then scores and values; its backward takes 5 products instead of 2.
 CPU_ATTENTION = {"transformer": 2 * 3 * 4 * 10 * 10 * (8 + 8) * 7 // 2, "causalattention": 2 * 3 * 4 * 10 * 10 * (4 + 4) * 7 // 2}
@@ -29,7 +30,7 @@ def recorded(*models):
     """What the counter counted, by model and operator, and the recording."""
     written = scratch("written") / "counts.json"
     cache = {"TORCHINDUCTOR_CACHE_DIR": str(scratch("cache"))}
-    result, output = record([torch_python(), SCRIPT, written, *models], env=cache)
+    result, output = record([torch_python(), SCRIPT, written, *models], env=cache, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
     return json.loads(written.read_text()), output
 

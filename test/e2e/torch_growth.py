@@ -11,6 +11,7 @@ from torch_python import torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/torch_loops.py"
 LEAK_LINE = next(n for n, text in enumerate(SCRIPT.read_text().splitlines(), 1) if text.endswith("# line: leak"))
+TIMEOUT_S = 240
 STEPS = 120
 COUNTED = STEPS - 1 - 30  # the first quarter of the intervals between steps is left out
 TENSOR_BYTES = 8 * 32 * 4
@@ -22,7 +23,7 @@ def growth(*loops):
     """The report of each loop's process."""
     written = scratch("written") / "pids.json"
     cache = {"TORCHINDUCTOR_CACHE_DIR": str(scratch("cache"))}
-    result, output = record([torch_python(), SCRIPT, written, STEPS, *loops], env=cache)
+    result, output = record([torch_python(), SCRIPT, written, STEPS, *loops], env=cache, timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
     for loop, pid in json.loads(written.read_text()).items():
         yield loop, read_report("leaks", output, "--growth", "--limit", "0", "--stacks", "python", "--pid", str(pid))

@@ -19,7 +19,8 @@ from torch_python import torch_python  # noqa: E402
 STEPS = ROOT / "test/lib/torch_steps.py"
 BACKWARD = 1
 MODELS = ["mlp", "cnn", "transformer", "lstm", "embedding"]
-INDUCTOR = "inductor"  # which a compiler makes, in some seconds
+INDUCTOR = "inductor"  # which a compiler makes, in a while
+TIMEOUT_S = 240
 
 
 def result_of(run_program, what, models):
@@ -34,11 +35,11 @@ def result_of(run_program, what, models):
 
 def run_step(models, what, env=None):
     """What the program wrote, and the recording of it."""
-    return result_of(lambda command: record(command, env={**own_cache(), **(env or {})}), what, models)
+    return result_of(lambda command: record(command, env={**own_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
 
 
 def run_bare(models, what):
-    return result_of(lambda command: [run(command, {**clean_environment(), **own_cache()})], what, models)[0]
+    return result_of(lambda command: [run(command, {**clean_environment(), **own_cache()}, timeout=TIMEOUT_S)], what, models)[0]
 
 
 def own_cache():

@@ -7,6 +7,7 @@ their pids. One leaks, the others keep what is sensible to keep.
 import collections
 import copy
 import functools
+import gc
 import io
 import json
 import os
@@ -119,6 +120,7 @@ class SavesCheckpoints(Loop):
         if i % 10 == 9:
             self.saved = io.BytesIO()
             torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, self.saved)
+            gc.collect()  # torch.save leaves a class behind, which Python's collector would free in its own time
 
 
 class BoundsItsCache(Loop):

@@ -374,9 +374,16 @@ static const struct row *find_operator(const char *name, bool *is_list)
 /* What speaks of other things than numbers in tensors. */
 static bool is_of_no_numbers(const char *name)
 {
-	static const char *const spaces[] = {
-		"c10d::", "profiler::", "torch::autograd::", "autograd::", "prim::", "torch::jit::",
-		"inductor::_reinterpret_tensor", "PythonDispatchMode", "TorchDynamo ", "Torch-Compiled "};
+	static const char *const spaces[] = {"c10d::",
+					     "profiler::",
+					     "torch::autograd::",
+					     "autograd::",
+					     "prim::",
+					     "torch::jit::",
+					     "inductor::_reinterpret_tensor",
+					     "PythonDispatchMode",
+					     "TorchDynamo ",
+					     "Torch-Compiled "};
 
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)

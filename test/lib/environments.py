@@ -25,7 +25,7 @@ def environment_python(name):
         raise Skip("takes too long for the short form of the tests")
     found = run([ROOT / "test/python/environment", "--no-download", name], os.environ)
     if found.returncode:
-        missing(f"{found.stderr.decode().strip()}, and PyPI could not be reached (test/python/environment {name})")
+        missing(f"{found.stderr.decode().strip()}: `test/python/environment {name}` could not make it from PyPI, or didn't run")
     return found.stdout.decode().strip()
 
 

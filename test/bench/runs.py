@@ -15,7 +15,6 @@ WORK = BENCH / "work"
 OUTPUT, MEMRAY_OUTPUT = WORK / "out", WORK / "memray.bin"
 WORKLOADS = ROOT / "test/bench/workloads"
 AGENT, NOOP, TORSH, WRITER = BUILD / "libtorshagent.so", BENCH / "libnoop_agent.so", BUILD / "torsh", BUILD / "torsh-writer"
-MEMRAY_VENV = ROOT / "build/bench-venv"  # kept by `make clean`
 
 BARE, NOOP_MODE, RAW, FULL = "bare", "no-op", "heaptrack record", "heaptrack full"
 OURS, NATIVE, OURS_OBJECTS = "torsh", "torsh, native stacks", "torsh, each object"
@@ -49,23 +48,13 @@ def heaptrack_record_option():
     return None
 
 
-def install_memray():
-    """A Python with memray, or None with a word on stderr."""
-    python = MEMRAY_VENV / "bin/python3"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", MEMRAY_VENV], check=True)
-    if has_module(python, "memray"):
-        return python
-    print("installing memray and numpy from PyPI into", MEMRAY_VENV, file=sys.stderr)
-    if subprocess.run([python, "-m", "pip", "install", "--quiet", "memray", "numpy"]).returncode:
-        print("memray could not be installed: its column stays empty", file=sys.stderr)
+def environment_python(*name):
+    """The Python of an environment, or None with a word on stderr."""
+    found = subprocess.run([ROOT / "test/python/environment", *name], stdout=subprocess.PIPE, text=True)
+    if found.returncode:
+        print(f"without {name[-1]}: its rows and columns stay empty", file=sys.stderr)
         return None
-    return python
-
-
-def torch_python():
-    found = subprocess.run([ROOT / "test/demo/python", "--no-download"], stdout=subprocess.PIPE, text=True)
-    return found.stdout.strip() if found.returncode == 0 else None
+    return found.stdout.strip()
 
 
 def has_module(python, module):
@@ -77,9 +66,9 @@ class Machine:
 
     def __init__(self):
         self.heaptrack_option = heaptrack_record_option()
-        self.memray_python = install_memray()
+        self.memray_python = environment_python("memray")
         self.python = str(self.memray_python or sys.executable)
-        self.torch_python = torch_python()
+        self.torch_python = environment_python("--no-download", "torch")
         self.numpy_python = next((p for p in (self.python, self.torch_python) if p and has_module(p, "numpy")), None)
 
     def memray_path(self, python):
@@ -88,7 +77,8 @@ class Machine:
             return None
         version = "import sys; print('%d.%d' % sys.version_info[:2])"
         ours, theirs = (output_of([p, "-c", version]).strip() for p in (self.memray_python, python))
-        return str(MEMRAY_VENV / f"lib/python{ours}/site-packages") if ours == theirs else None
+        folder = pathlib.Path(self.memray_python).parent.parent / f"lib/python{ours}/site-packages"
+        return str(folder) if ours == theirs else None
 
 
 # ---- one run of one program -------------------------------------------------------------------------------------------

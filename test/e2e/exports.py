@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from consumers import ask_trace_processor, need_consumer, run_python  # noqa: E402
+from consumers import ask_hta, ask_trace_processor  # noqa: E402
 from exported import OPERATORS_OF_STEP, exported, made, refused  # noqa: E402
 
 SLICES = """select s.name name, count(*) n, sum(s.dur) ns from slice s join thread_track t on s.track_id = t.id where s.name != '[memory]'
@@ -92,27 +92,16 @@ def each_rank_has_a_trace_of_its_own_at_the_end_of_a_run():
         expect_equal(json.loads(path.read_text())["distributedInfo"]["rank"], rank, "rank")
 
 
-HTA = """
-import json, sys
-from hta.trace_analysis import TraceAnalysis
-trace = TraceAnalysis(trace_dir=sys.argv[1]).t
-names = trace.symbol_table.get_sym_table()
-counts = {rank: trace.get_trace(rank)["name"].map(lambda i: names[i]).value_counts() for rank in trace.get_ranks()}
-print(json.dumps({rank: {name: int(n) for name, n in of.items()} for rank, of in counts.items()}))
-"""
-
-
 @case
 def holistic_trace_analysis_counts_the_operators_of_each_rank():
-    need_consumer("hta")
     recording, numbers = made(ranks=2)
     folder = scratch("ranks")
     torsh("export", recording, "--format", "chrome", "-o", folder)
     expect_equal(sorted(path.name for path in folder.iterdir()), ["rank-0.json", "rank-1.json"], "files")
-    found = run_python(HTA, folder)
-    expect_equal(sorted(found), ["0", "1"], "ranks")
+    found = ask_hta(folder)
+    expect_equal(sorted(found), [0, 1], "ranks")
     for rank, counts in found.items():
-        for entry in read_report("ops", recording, "--limit", "0", "--rank", rank)["ops"]:
+        for entry in read_report("ops", recording, "--limit", "0", "--rank", str(rank))["ops"]:
             expect_equal(counts.get(entry["name"]), entry["calls"], f"calls of {entry['name']} on rank {rank}")
 
 

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import OPERATORS, TENSOR_BYTES, exported, made  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from environments import torch_python  # noqa: E402
 
 # Those that torch/utils/viz/MemoryViz.js, the page's own reader, understands.
 OPCODES = {"PROTO", "FRAME", "APPEND", "APPENDS", "LIST", "TUPLE", "NEWFALSE", "NEWTRUE", "NONE", "BINGET", "LONG_BINGET",
@@ -96,6 +96,7 @@ print(json.dumps({"segsum": viz.segsum(data), "trace": viz.trace(data), "plot": 
 
 
 @case
+@needs("torch")
 def the_viewer_of_pytorch_finds_our_numbers():
     python = torch_python()
     recording, numbers = made(ranks=1)

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from consumers import need_consumer, run_python  # noqa: E402
+from consumers import run_python  # noqa: E402
 from exported import LAYERS, TENSOR_BYTES, exported, made  # noqa: E402
 
 READ = """
@@ -31,7 +31,6 @@ print(json.dumps({
 
 
 def read(folder):
-    need_consumer("tensorboard")
     return run_python(READ, folder)
 
 
@@ -126,7 +125,6 @@ print(json.dumps({"nodes": text.count("node {"), "runs": sorted(runs.Runs()), "h
 
 @case
 def the_pages_of_graphs_and_histograms_show_each_rank():
-    need_consumer("tensorboard")
     recording, numbers = made(ranks=2)
     found = run_python(GRAPH_PAGE, exported(recording, "board", "--format", "tensorboard"), "rank-1")
     expect_equal(found, {"nodes": 4 * LAYERS + 9, "runs": ["rank-0", "rank-1"], "histograms": numbers["steps"]},
@@ -157,7 +155,6 @@ def check_worker(found, recording, rank):
 
 @case
 def the_profiler_plugin_reads_a_worker_for_each_rank():
-    need_consumer("torch_tb_profiler")
     recording, numbers = made(ranks=2)
     folder = exported(recording, "board", "--format", "tensorboard")
     expect_equal(len(list(folder.glob("*.pt.trace.json.gz"))), 2, "traces for the plugin")

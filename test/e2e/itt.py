@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from annotations import build, itt_flags, nvtx_headers, python_with  # noqa: E402
+from environments import torch_python  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
 SOURCES = ROOT / "test/programs/itt"
@@ -188,11 +189,11 @@ with torch.autograd.profiler.emit_itt():
 
 
 @case
+@needs("torch")
 def pytorch_is_heard():
-    python = BUILD / "venv/bin/python"
-    if not python.exists() or run([python, "-c", "from torch._C import _itt; assert _itt.is_available()"],
-                                  dict(clean_environment(), INTEL_LIBITTNOTIFY64=str(AGENT))).returncode not in (0, 1):
-        raise Skip("build/venv has no PyTorch with ITT (make demo brings it)")
+    python = torch_python()
+    if run([python, "-c", "from torch._C import _itt"]).returncode:
+        raise Skip(f"the PyTorch of {python} is built without ITT")
     result, output = record([python, "-c", TORCH])
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-600:]})")
     events = [event for event in timeline(output) if event.get("domain") == "PyTorch"]

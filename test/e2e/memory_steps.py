@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import torch_python  # noqa: E402
+from environments import torch_python  # noqa: E402
 
 PROGRAM = PROGRAMS / "held_by_step"
 N_STEPS, PEAK, FIRST = 12, 7, 10
@@ -91,6 +91,7 @@ peak = torch.ones(3_000_000)
 
 
 @case
+@needs("torch")
 def an_optimizer_tells_steps():
     script = scratch("script") / "train.py"
     script.write_text(TRAINING)

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from annotations import build, nvtx_2_library, nvtx_headers, python_with  # noqa: E402
+from environments import torch_python  # noqa: E402
 from timeline import nested, timeline  # noqa: E402
 
 SOURCES = ROOT / "test/programs/nvtx"
@@ -230,11 +231,13 @@ nccl.ncclAllReduce(None, None, ctypes.c_size_t(4), 7, 0, None, None)
 
 
 @case
+@needs("torch")
 def nccl_is_heard():
     """A library with schemas and payloads of its own, which says so also where there is no GPU."""
-    libraries = sorted((BUILD / "venv").glob("lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2"))
+    environment = pathlib.Path(torch_python()).parent.parent
+    libraries = sorted(environment.glob("lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2"))
     if not libraries:
-        raise Skip("build/venv has no libnccl (make demo brings it)")
+        raise Skip(f"{environment} has no libnccl: its PyTorch is one without CUDA")
     result, output = record([sys.executable, "-c", NCCL, libraries[0]])
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-300:]})")
     calls = {entry["name"]: entry["calls"] for entry in read_report("regions", output)["regions"] if entry["domain"] == "NCCL"}

@@ -9,7 +9,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from operators import events, operators  # noqa: E402
+from operators import operators  # noqa: E402
+from timeline import events  # noqa: E402
 from stand_in import build, find_python  # noqa: E402
 
 BACKWARD, USER, MODULE_SOURCE = 1, 7, 3

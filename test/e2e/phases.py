@@ -11,7 +11,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from operators import events, operators  # noqa: E402
+from operators import operators  # noqa: E402
+from timeline import events  # noqa: E402
 from torch_python import torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/phases.py"

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 import pythons  # noqa: E402
+from environments import torch_python  # noqa: E402
 
 
 def record_truth(python, script, **env):
@@ -81,10 +82,9 @@ def arrays_of_numpy_as_tracemalloc_says():
 
 
 @case
+@needs("torch")
 def tensors_of_pytorch_as_they_say():
-    if IS_QUICK:
-        raise Skip("takes too long for the short form of the tests")
-    python, script = pythons.with_module("torch"), pythons.SOURCES / "tensors.py"
+    python, script = torch_python(), pythons.SOURCES / "tensors.py"
     output, truth = record_truth(python, script)
     # What importing PyTorch keeps is suppressed, or there would be a hundred thousand stacks of it.
     report = leaks(output, "--depth", "0", "--no-lines")

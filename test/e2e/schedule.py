@@ -12,10 +12,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from operators import events, operators, without_twins  # noqa: E402
+from operators import operators, without_twins  # noqa: E402
+from timeline import events  # noqa: E402
 from stand_in import build, find_python  # noqa: E402
 from timeline import timeline  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from environments import torch_python  # noqa: E402
 
 PROGRAM = PROGRAMS / "scheduled"
 N_STEPS = 24
@@ -230,6 +231,7 @@ json.dump(seen, sys.stdout)
 """
 
 
+@needs("torch")
 def agrees_with_torch(mode, spec):
     script = scratch("script") / "train.py"
     script.write_text(TORCH)

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-PyTorch under the agent: the demo, and the same result with and without it. Needs a PyTorch that is already there;
-TORSH_TEST_TORCH=1 has one put into build/venv (about 3 GB).
+PyTorch under the agent: the demo, and the same result with and without it.
 """
 
 import pathlib

@@ -6,15 +6,16 @@ import os
 import pathlib
 
 import pythons
-from harness import BUILD, Skip, run, scratch
+from harness import BUILD, ROOT, Skip, run, scratch
 
 NVTX_PACKAGE = "nvidia-nvtx"
+PYTORCH = ROOT / "build/venv"
 
 
 def _nvtx_places():
     """Folders that may hold nvtx3/, the newest first."""
-    yield from sorted((BUILD / "venv").glob("lib/python3*/site-packages/nvidia/cu*/include"), reverse=True)
-    yield from sorted((BUILD / "venv").glob("lib/python3*/site-packages/nvidia/nvtx/include"))
+    yield from sorted(PYTORCH.glob("lib/python3*/site-packages/nvidia/cu*/include"), reverse=True)
+    yield from sorted(PYTORCH.glob("lib/python3*/site-packages/nvidia/nvtx/include"))
     for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda", "/usr", "/usr/local"):
         if root:
             yield pathlib.Path(root) / "include"
@@ -69,7 +70,7 @@ def itt_flags():
         root = pathlib.Path(root or "/nonexistent")
         if (root / "src/ittnotify/ittnotify_static.c").exists():
             return [f"-I{root}/include", f"-I{root}/src/ittnotify", f"{root}/src/ittnotify/ittnotify_static.c", "-w"]
-    for torch in (BUILD / "venv").glob("lib/python3*/site-packages/torch"):
+    for torch in PYTORCH.glob("lib/python3*/site-packages/torch"):
         if (torch / "include/ittnotify.h").exists():
             return [f"-I{torch}/include", f"-L{torch}/lib", "-ltorch_cpu", f"-Wl,-rpath,{torch}/lib",
                     "-Wl,--allow-shlib-undefined"]

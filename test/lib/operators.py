@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The timeline of a recording as torsh dump tells it, with its labels as texts."""
+"""The operators among the events of a recording."""
 
-import json
-
-from harness import torsh
-
-_LABELS = {"name", "inputs", "overload", "domain", "category"}
 NO_SEQUENCE = 2**64 - 1
 
 
@@ -43,22 +38,6 @@ def shape(text):
         return []
     sizes = text[text.index("[") + 1:text.index("]")]
     return [int(size) for size in sizes.split(",")] if sizes else []
-
-
-def events(recording):
-    """Every event of a recording, in the order of each of its processes, as dictionaries."""
-    texts, found = {}, []
-    for line in torsh("dump", recording).splitlines():
-        row = json.loads(line)
-        if "functions" in row:
-            functions = row["functions"]
-            texts.setdefault(functions["process"], []).extend(functions["name"])
-        elif "event" in row:
-            found.append(row)
-    for event in found:
-        for field in _LABELS & event.keys():
-            event[field] = texts[event["process"]][event[field] - 1] if event[field] else None
-    return found
 
 
 def operators(found):

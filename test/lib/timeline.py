@@ -7,7 +7,7 @@ import struct
 
 from harness import torsh
 
-LABELS = ("name", "domain", "category", "inputs")
+LABELS = ("name", "domain", "category", "inputs", "overload")
 SOURCES = ("torsh", "nvtx", "itt", "module")
 # Of the timeline, that is: not of the heap or the address space.
 KINDS = ("range_push", "range_pop", "range_start", "range_end", "mark", "value", "step", "thread_name")
@@ -20,17 +20,20 @@ def _payload(event):
     return (None, bits, None, struct.unpack("<d", bits.to_bytes(8, "little"))[0])[kind]
 
 
-def timeline(recording, kinds=KINDS):
-    """Events in their order, as dictionaries: labels are texts, source is a word, payload is the number or None."""
-    texts, events = collections.defaultdict(dict), []
+def events(recording):
+    """
+    Every event, in the order of each of its processes, as dictionaries: labels are texts, source is a word, payload is the
+    number or None.
+    """
+    texts, found = collections.defaultdict(dict), []
     for line in torsh("dump", recording).splitlines():
-        row = json.loads(line)
-        if "functions" in row:
-            table = row["functions"]
+        # The other tables may be large.
+        if line.startswith('{"functions"'):
+            table = json.loads(line)["functions"]
             texts[table["process"]].update(enumerate(table["name"], table["first"] + 1))
-        elif row.get("event") in kinds:
-            events.append(row)
-    for event in events:
+        elif line.startswith('{"event"'):
+            found.append(json.loads(line))
+    for event in found:
         for field in LABELS:
             if field in event:
                 event[field] = texts[event["process"]][event[field]] if event[field] else None
@@ -38,7 +41,12 @@ def timeline(recording, kinds=KINDS):
             event["source"] = SOURCES[event["source"]]
         if "payload_type" in event:
             event["payload"] = _payload(event)
-    return events
+    return found
+
+
+def timeline(recording, kinds=KINDS):
+    """The events of these kinds."""
+    return [event for event in events(recording) if event["event"] in kinds]
 
 
 def short(event, *fields):

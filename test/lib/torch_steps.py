@@ -2,12 +2,12 @@
 """
 Small PyTorch models that do one step of training each, run by test/e2e/torch_*.py:
 
-    torch_steps.py MODEL WHAT FILE
+    torch_steps.py WHAT FILE MODEL...
 
 WHAT: "witness" has torch.profiler look at the step too and writes what it saw, "tensors" writes what the storages hold,
 "run" writes the losses and sums of the gradients, "workers" what the workers of a DataLoader gave, "compiled" what
 torch.compile, TorchScript and torch.export make of it, "threads" has torch.profiler look at the backward of what two other
-threads ran forward.
+threads ran forward. Of each model: importing PyTorch takes longer than all of them.
 """
 import json
 import sys
@@ -69,7 +69,19 @@ class Embedding(nn.Module):
         return self.head(torch.cat([words[:, :2], words[:, 2:]], dim=1).transpose(1, 2).mean(dim=2))
 
 
-MODELS = {kind.__name__.lower(): kind for kind in (Mlp, Cnn, Transformer, Lstm, Embedding)}
+class Inductor(nn.Module):
+    """A transformer's layer that torch.compile has made into C++."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+        self.layer = torch.compile(layer)
+
+    def forward(self):
+        return self.layer(torch.randn(2, 6, 32))
+
+
+MODELS = {kind.__name__.lower(): kind for kind in (Mlp, Cnn, Transformer, Lstm, Embedding, Inductor)}
 
 
 def step(model, optimizer):
@@ -108,8 +120,11 @@ def threads(model, optimizer):
 
 
 def witness(model, optimizer):
+    if isinstance(model, Inductor):
+        step(model, optimizer)  # compiles it
+        step(model, optimizer)
     with profile(record_shapes=True, profile_memory=True) as profiler:
-        with torch.profiler.record_function("the window"):
+        with torch.profiler.record_function(f"the window of {type(model).__name__.lower()}"):
             step(model, optimizer)
     return {
         "events": [[event.name, event.input_shapes, event.sequence_nr, event.thread, event.fwd_thread]
@@ -120,14 +135,19 @@ def witness(model, optimizer):
     }
 
 
+everything = []  # that `tensors` keeps
+
+
 def tensors(model, optimizer):
+    """What this model and those before it hold."""
     step(model, optimizer)
     optimizer.zero_grad(set_to_none=True)
-    held = [tensor for group in optimizer.state.values() for tensor in group.values() if torch.is_tensor(tensor)]
-    held += list(model.parameters()) + list(model.buffers())
-    with torch.profiler.record_function("the end"):
+    everything.extend(tensor for group in optimizer.state.values() for tensor in group.values() if torch.is_tensor(tensor))
+    everything.extend([*model.parameters(), *model.buffers()])
+    with torch.profiler.record_function(f"the end of {type(model).__name__.lower()}"):
         pass
-    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in held}
+    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+                for tensor in everything if torch.is_tensor(tensor)}
     return {"bytes": sum(storages.values()), "blocks": len([n for n in storages.values() if n])}
 
 
@@ -164,15 +184,17 @@ def compiled(model, optimizer):
 
 
 def main():
-    name, what, path = sys.argv[1:]
-    torch.manual_seed(0)
+    what, path, *names = sys.argv[1:]
+    look = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled,
+            "threads": threads}[what]
     torch.set_num_threads(1)
-    model = MODELS[name]()
-    optimizer = torch.optim.Adam(model.parameters())
-    result = {"witness": witness, "tensors": tensors, "run": run, "workers": workers, "compiled": compiled,
-              "threads": threads}[what](model, optimizer)
+    results = {}
+    for name in names:
+        torch.manual_seed(0)
+        model = MODELS[name]()
+        results[name] = look(model, torch.optim.Adam(model.parameters()))
     with open(path, "w") as file:
-        json.dump(result, file)
+        json.dump(results, file)
 
 
 if __name__ == "__main__":

@@ -225,6 +225,9 @@ static void what_nobody_knows_is_not_0(void **state)
 	assert_int_equal(status_of("aten::copy_", ""), FLOPS_NONE);
 	assert_int_equal(status_of("detach", ""), FLOPS_NONE);
 	assert_int_equal(status_of("c10d::allreduce_", "{float32[4]}"), FLOPS_NONE);
+	assert_int_equal(status_of("aten::mm", "float32[4,4]@meta;float32[4,4]@meta"), FLOPS_NO_DATA);
+	assert_int_equal(status_of("aten::_foreach_add_", "{float32[4],float32[2]@meta};1"), FLOPS_NO_DATA);
+	assert_int_equal(status_of("aten::mm", "float32[4,4]@cuda:0;float32[4,4]@cuda:0"), FLOPS_COUNTED);
 }
 
 static void sums_that_do_not_fit_stay_at_the_top(void **state)

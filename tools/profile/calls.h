@@ -78,6 +78,8 @@ struct call {
 	uint64_t self_allocated_bytes, self_freed_bytes;
 	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
 	bool has_counted; /* around such a one */
+	bool has_unknown; /* it or something inside is listed as without a formula */
+	bool is_traced; /* around an operator on tensors without data: what torch.compile only looks at */
 	void *own; /* whatever the visitor wants */
 };
 

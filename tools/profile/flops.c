@@ -374,8 +374,16 @@ static const struct row *find_operator(const char *name, bool *is_list)
 /* What speaks of other things than numbers in tensors. */
 static bool is_of_no_numbers(const char *name)
 {
-	static const char *const spaces[] = {
-		"c10d::", "profiler::", "torch::autograd::", "autograd::", "prim::", "torch::jit::"};
+	static const char *const spaces[] = {"c10d::",
+					     "profiler::",
+					     "torch::autograd::",
+					     "autograd::",
+					     "prim::",
+					     "torch::jit::",
+					     "inductor::_reinterpret_tensor",
+					     "PythonDispatchMode",
+					     "TorchDynamo ",
+					     "Torch-Compiled "};
 
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++) {
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
@@ -384,15 +392,27 @@ static bool is_of_no_numbers(const char *name)
 	return false;
 }
 
+/* What torch.compile traces, and what a program only wants the sizes of. */
+static bool has_no_data(const struct inputs *inputs)
+{
+	for (uint32_t i = 0; i < inputs->n_items; i++) {
+		if (inputs->items[i].kind == INPUT_TENSOR && inputs->items[i].is_meta)
+			return true;
+	}
+	return false;
+}
+
 struct flops torsh_flops_of(const char *name, const struct inputs *inputs)
 {
-	static const char *const spaces[] = {"aten::", "mkldnn::", "mkl::"};
+	static const char *const spaces[] = {"aten::", "mkldnn::", "mkl::", "prims::"};
 	struct flops flops = {.status = FLOPS_NO_FORMULA};
 	const struct row *row = NULL;
 	bool is_list = false;
 
-	if (is_of_no_numbers(name))
-		flops.status = FLOPS_NONE;
+	if (is_of_no_numbers(name) || has_no_data(inputs)) {
+		flops.status = has_no_data(inputs) ? FLOPS_NO_DATA : FLOPS_NONE;
+		return flops;
+	}
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces) && !row; i++) {
 		if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
 			row = find_operator(name + strlen(spaces[i]), &is_list);

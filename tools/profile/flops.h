@@ -14,6 +14,7 @@
 enum flops_status {
 	FLOPS_NO_FORMULA, /* or its inputs are not what the formula needs */
 	FLOPS_NONE, /* it moves, makes or describes data */
+	FLOPS_NO_DATA, /* a tensor has sizes only: nothing is computed */
 	FLOPS_COUNTED,
 };
 

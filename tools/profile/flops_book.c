@@ -88,13 +88,18 @@ void torsh_flops_book_begin(struct flops_book *book, struct call *call)
 {
 	struct flops flops;
 
-	if (book->is_off || call->is_counted || call->scope == OP_USER)
+	if (book->is_off || call->scope == OP_USER)
 		return;
 	flops = find_worth(book, call);
-	if (flops.status != FLOPS_COUNTED || flops.place != FLOPS_HERE)
-		return;
-	add_flops(call, &flops);
-	call->is_counted = true;
+	call->is_traced = flops.status == FLOPS_NO_DATA;
+	call->is_counted = call->is_counted || (flops.status == FLOPS_COUNTED && flops.place == FLOPS_HERE);
+}
+
+/* A library's operator is what it computes itself, but for memory, unless something inside says what it is worth. */
+static bool is_made_of_others(const struct call *call)
+{
+	return call->scope == OP_BACKWARD || call->has_counted || call->has_unknown || call->is_traced ||
+	       (call->n_inner && !strstr(torsh_call_name(call), "::"));
 }
 
 struct flops torsh_flops_book_end(struct flops_book *book, struct call *call)
@@ -107,14 +112,12 @@ struct flops torsh_flops_book_end(struct flops_book *book, struct call *call)
 	if (call->scope == OP_USER || (outer && outer->is_counted))
 		return flops;
 	flops = find_worth(book, call);
-	if (flops.status == FLOPS_COUNTED && flops.place == FLOPS_AT_LEAF) {
-		if (call->has_counted)
-			flops = (struct flops){.status = FLOPS_NONE};
-		else
-			add_flops(call, &flops);
-	}
-	/* What has operators inside is worth what they are. */
-	if (flops.status == FLOPS_NO_FORMULA && (call->n_inner || call->scope == OP_BACKWARD))
-		flops.status = FLOPS_NONE;
+	if (flops.status == FLOPS_NO_FORMULA && !is_made_of_others(call))
+		call->has_unknown = true;
+	else if (flops.status != FLOPS_COUNTED || call->is_traced ||
+		 (flops.place == FLOPS_AT_LEAF && call->has_counted))
+		flops = (struct flops){.status = FLOPS_NONE};
+	else
+		add_flops(call, &flops);
 	return flops;
 }

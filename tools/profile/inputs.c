@@ -55,8 +55,10 @@ static const char *parse_tensor(struct input *input, const char *at)
 		if (at && n_strides != input->n_dims)
 			return NULL;
 	}
-	if (at && *at == '@')
+	if (at && *at == '@') {
+		input->is_meta = strncmp(at, "@meta", strlen("@meta")) == 0;
 		at += strcspn(at, ";,}");
+	}
 	return at;
 }
 

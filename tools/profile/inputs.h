@@ -30,10 +30,10 @@ struct input {
 	const char *text; /* as it stands there; not terminated */
 	size_t n_text;
 	uint32_t n_items; /* INPUT_LIST: so many of the items that follow belong to it, those of lists in it included */
-	/* INPUT_TENSOR; has_strides: it is not contiguous */
+	/* INPUT_TENSOR; has_strides: it is not contiguous; is_meta: it has no data */
 	size_t n_type; /* of text: the name of the type */
 	uint32_t n_dims;
-	bool has_strides;
+	bool has_strides, is_meta;
 	int64_t dims[INPUT_DIMS_MAX], strides[INPUT_DIMS_MAX];
 	/* INPUT_INTEGER, INPUT_BOOL, INPUT_DOUBLE, INPUT_GROUP */
 	int64_t integer;

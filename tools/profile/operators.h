@@ -81,8 +81,8 @@ void torsh_operators_free(struct operators *operators);
 
 /*
  * FLOPs of calls as they come: the part of a walk that others share. begin and end are to be called with every operator
- * before anything else is done with it; they fill call->flops, flops_all, is_counted and has_counted. Of a recording
- * without FLOPs there are no formulas.
+ * before anything else is done with it; they fill what struct call says is the visitor's own. Of a recording without FLOPs
+ * there are no formulas.
  */
 struct flops_book;
 

@@ -74,13 +74,13 @@ $(SIMCUDA_LIB)/libcupti.so.13: $(call simcuda_objects,cupti) $(call simcuda_gene
 	$(simcuda_link)
 $(SIMCUDA_LIB)/libnvidia-ml.so.1: $(call simcuda_objects,nvml) $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
-$(SIMCUDA_LIB)/libcublas.so.13: $(call simcuda_objects,cublas) $(call simcuda_generated,cublas) \
+$(SIMCUDA_LIB)/libcublas.so.13: $(call simcuda_objects,cublas blas) $(call simcuda_generated,cublas) \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublas.so.13.map
 	$(simcuda_link)
-$(SIMCUDA_LIB)/libcublasLt.so.13: $(call simcuda_objects,cublaslt) $(call simcuda_generated,cublaslt) \
+$(SIMCUDA_LIB)/libcublasLt.so.13: $(call simcuda_objects,cublaslt blas) $(call simcuda_generated,cublaslt) \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublasLt.so.13.map
 	$(simcuda_link)
-$(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl) $(call simcuda_generated,nccl) \
+$(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(call simcuda_generated,nccl) \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
 

@@ -75,7 +75,6 @@ struct sim_event {
 	struct sim_context *context;
 	struct sim_op *op; /* the record, until it ends; a reference */
 	bool is_recorded;
-	uint64_t sync_id;
 	uint32_t stream;
 	struct sim_capture_end end; /* where it was recorded in a capture */
 };

@@ -43,7 +43,8 @@ void sim_event_set_op(struct sim_event *event, struct sim_op *op)
 	event->op = op;
 	event->is_recorded = true;
 	event->stream = op->stream_id;
-	event->sync_id = ++last_sync_id;
+	op->event_id = event->id;
+	op->event_sync_id = ++last_sync_id;
 }
 
 int sim_event_destroy(struct sim_event *event)

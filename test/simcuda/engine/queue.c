@@ -73,6 +73,13 @@ uint64_t sim_next_time(void)
 	return n_moments ? moments[0].t_ns : UINT64_MAX;
 }
 
+void sim_each_running(void (*call)(struct sim_op *op))
+{
+	for (size_t i = 0; i < n_moments; i++)
+		if (moments[i].op->state == SIM_OP_RUNNING && moments[i].op->unit != SIM_NO_UNIT)
+			call(moments[i].op);
+}
+
 static enum sim_unit unit_of(const struct sim_work *work)
 {
 	switch (work->kind) {

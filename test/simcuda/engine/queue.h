@@ -27,10 +27,13 @@ struct sim_op {
 	uint32_t graph_id;   /* of the executable graph, or 0 */
 	uint64_t graph_node; /* 0: none */
 	bool is_visible;
+	bool is_forced_out; /* CUPTI has recorded it without its end */
 	bool ends_graph;
 	struct sim_op *graph_end; /* the operation that ends the launch that this one is of */
 	uint64_t graph_start_ns;  /* of the one that ends it: when the first of its nodes started; 0 before */
 	int error; /* what became of it */
+	uint32_t event_id; /* of the event that is recorded by it */
+	uint64_t event_sync_id;
 	uint64_t submitted_ns, ready_ns, start_ns, end_ns;
 	struct sim_waiter *waiters;
 	struct sim_op *next; /* in the unit's queue, or among free ones */
@@ -74,6 +77,9 @@ void sim_background_call(struct sim_op *op);
 
 /* The engine's thread has to move time on, from now until as many calls with -1. */
 void sim_background_need(int n);
+
+/* Call with each operation that runs on a device. */
+void sim_each_running(void (*call)(struct sim_op *op));
 
 /* The next moment at which something starts or ends; UINT64_MAX: none is known. */
 uint64_t sim_next_time(void);

@@ -71,11 +71,18 @@ static bool find_duration(const char *patterns, const char *name, uint64_t *ns)
 	return false;
 }
 
+static _Thread_local uint64_t extra_ns;
+
+void sim_kernel_extra_ns(uint64_t ns)
+{
+	extra_ns = ns;
+}
+
 uint64_t sim_kernel_duration(const char *name)
 {
 	uint64_t ns;
 
-	return find_duration(sim_config()->kernels, name, &ns) ? ns : sim_config()->kernel_ns;
+	return find_duration(sim_config()->kernels, name, &ns) ? ns : sim_config()->kernel_ns + extra_ns;
 }
 
 static uint64_t copy_duration(const struct sim_copy_work *copy)

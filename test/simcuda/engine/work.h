@@ -95,6 +95,9 @@ const char *sim_copy_name(enum sim_copy_kind kind);
 /* A kernel of that name takes so long by SIMCUDA_KERNELS and SIMCUDA_KERNEL_NS. */
 uint64_t sim_kernel_duration(const char *name);
 
+/* The kernels that this thread launches from now on take so much longer, where no pattern names them. */
+void sim_kernel_extra_ns(uint64_t ns);
+
 /*
  * Make a copy or a memset of plain bytes: finds out what the addresses are, and how long it takes. Returns 0 or an
  * error (1: an address that is nobody's, or not long enough).

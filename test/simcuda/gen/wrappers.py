@@ -167,6 +167,18 @@ def aliases_of(text):
     return lines + ["};", "const unsigned sim_n_aliases = sizeof(sim_aliases) / sizeof(sim_aliases[0]);"]
 
 
+def callback_names(folders):
+    """The names of callback ids by their number, for cuptiGetCallbackName."""
+    lines = []
+    for domain in ("driver", "runtime"):
+        ids = read_callback_ids(headers_below(folders, [f"cupti_{domain}_cbid.h"]))
+        numbers = {int(number): name for name, number in ids.items()}
+        lines.append(f"const char *const sim_{domain}_names[] = {{")
+        lines += [f"\t[{number}] = \"{name}\"," for number, name in sorted(numbers.items())]
+        lines += ["};", f"const unsigned sim_n_{domain}_names = sizeof(sim_{domain}_names) / sizeof(char *);"]
+    return lines
+
+
 def read_prototypes(library, texts):
     attribute = library.declares + r"\s+" if library.declares else ""
     found = {}
@@ -259,6 +271,8 @@ def main():
     else:
         known = {name: p for name, p in read_prototypes(library, texts).items() if p is not None}
         header, source = write_plain(library, known)
+        if kind == "cupti":
+            source += callback_names(folders)
     missing = [name for name in imported_names(library) if name not in known and name not in WITHOUT_STATUS
                and not name.startswith(COMPILED)]
     guard = f"SIMCUDA_GENERATED_{kind.upper()}_H"

@@ -24,7 +24,7 @@ SIMCUDA_HEADERS := $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
 
 $(SIMCUDA)/test/simcuda/engine/%.o: test/simcuda/engine/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) -fPIC -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -MMD -MP -c -o $@ $<
 
 $(SIMCUDA_GEN)/%_api.c $(SIMCUDA_GEN)/%_api.h: test/simcuda/gen/wrappers.py test/simcuda/gen/torch_imports.txt
 	@mkdir -p $(@D)
@@ -93,3 +93,8 @@ endif
 .PHONY: simcuda
 .SECONDARY: $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.c) $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
 -include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*/*.d)
+
+# Tests of the engine link it alone.
+$(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread

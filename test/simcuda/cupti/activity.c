@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What is enabled, the attributes of recording, and what can be asked without it. */
 #include "test/simcuda/cupti/cupti.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is CUPTI's the client
  * finds a pattern in it, and records are kept aside until it is handed back: whoever writes to it meanwhile, or reads

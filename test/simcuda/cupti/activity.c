@@ -24,7 +24,7 @@ bool cupti_is_recorded(CUpti_ActivityKind kind, uint64_t t_ns)
 {
 	const struct cupti_kind *k = &cupti_kinds[kind];
 
-	return t_ns >= k->since_ns && k->since_ns && (k->is_on || t_ns < k->until_ns);
+	return t_ns >= k->since_ns && k->since_ns && (k->is_on || t_ns <= k->until_ns);
 }
 
 CUptiResult cupti_check(void)

@@ -47,7 +47,6 @@ CUptiResult do_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc f
 
 CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *dropped)
 {
-	(void)context, (void)streamId;
 	if (!dropped)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	*dropped = atomic_exchange(&n_dropped, 0);
@@ -141,8 +140,9 @@ static void check_poison(const struct channel *channel)
 {
 	for (size_t i = 0; i < channel->bytes; i++)
 		if (channel->buffer[i] != POISON) {
-			sim_violation("byte %zu of the activity buffer at %p was written before the buffer was completed", i,
-				      (void *)channel->buffer);
+			sim_violation(
+				"byte %zu of the activity buffer at %p was written before the buffer was completed", i,
+				(void *)channel->buffer);
 			return;
 		}
 }

@@ -26,7 +26,7 @@ static struct reading first, last;
 /* Both clocks at one moment, as nearly as a few tries get. */
 static struct reading read_both(CUpti_TimestampCallbackFunc read)
 {
-	struct reading best = { 0 };
+	struct reading best = {0};
 	uint64_t best_ns = UINT64_MAX;
 
 	for (int i = 0; i < N_TRIES; i++) {
@@ -34,7 +34,7 @@ static struct reading read_both(CUpti_TimestampCallbackFunc read)
 
 		if (after - before < best_ns) {
 			best_ns = after - before;
-			best = (struct reading){ before + (after - before) / 2, stamp };
+			best = (struct reading){before + (after - before) / 2, stamp};
 		}
 	}
 	return best;

@@ -33,7 +33,8 @@ static void tell(enum sim_resource what, struct sim_stream *stream)
 	const struct sim_tracer *tracer = sim_tracer();
 
 	if (tracer && tracer->resource && stream != stream->context->legacy)
-		tracer->resource(&(struct sim_resource_event){ .what = what, .context = stream->context, .stream = stream });
+		tracer->resource(
+			&(struct sim_resource_event){.what = what, .context = stream->context, .stream = stream});
 }
 
 int sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **out)
@@ -126,8 +127,9 @@ struct sim_op *sim_stream_op(struct sim_stream *stream, const struct sim_work *w
 
 static int submit_now(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
 {
-	uint64_t latency = work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET ?
-		sim_config()->launch_ns : 0;
+	uint64_t latency = work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET
+				   ? sim_config()->launch_ns
+				   : 0;
 
 	if (stream->n_pending >= sim_config()->queue_depth)
 		sim_wait_for_room(stream, sim_config()->queue_depth);
@@ -192,8 +194,8 @@ static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint
 		tracer->waited(&event);
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"sync\",\"type\":%d,\"context\":%u,\"stream\":%u,\"start\":%lu,\"end\":%lu,"
-			"\"correlation\":%lu,\"thread\":%u}", kind, context->id, stream, begin_ns, event.end_ns,
-			event.correlation, sim_thread_id());
+			"\"correlation\":%lu,\"thread\":%u}",
+			kind, context->id, stream, begin_ns, event.end_ns, event.correlation, sim_thread_id());
 }
 
 int sim_stream_synchronize(struct sim_stream *stream)

@@ -204,6 +204,10 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 
 	if (result)
 		return result;
+	if (sim_config()->flush_ns)
+		nanosleep(&(struct timespec){.tv_sec = (time_t)(sim_config()->flush_ns / 1000000000),
+					     .tv_nsec = (long)(sim_config()->flush_ns % 1000000000)},
+			  NULL);
 	sim_lock();
 	sim_run();
 	sim_unlock();

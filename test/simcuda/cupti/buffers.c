@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/log.h"
 
 enum { ALIGNMENT = 8, POISON = 0xc5 };
@@ -147,6 +148,14 @@ static void check_poison(const struct channel *channel)
 		}
 }
 
+static bool is_lost(void)
+{
+	static _Atomic int n_buffers;
+	int every = sim_config()->lost_buffers;
+
+	return every && ++n_buffers % every == 0;
+}
+
 static void complete_buffer(struct channel *channel)
 {
 	uint8_t *buffer = channel->buffer;
@@ -155,6 +164,8 @@ static void complete_buffer(struct channel *channel)
 	memcpy(buffer, channel->aside, channel->used);
 	free(channel->aside);
 	channel->buffer = channel->aside = NULL;
+	if (is_lost())
+		return;
 	is_in_callback = true;
 	complete(NULL, 0, buffer, channel->bytes, channel->used);
 	is_in_callback = false;

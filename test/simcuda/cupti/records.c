@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "test/simcuda/cupti/layouts.h"
+#include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 
 /* As CUPTI writes a stream that there is none of. */
@@ -24,6 +25,20 @@ static void append(const void *record)
 static uint64_t end_of(const struct cupti_happening *happening)
 {
 	return happening->is_unfinished ? 0 : cupti_stamp_of(happening->op.end_ns);
+}
+
+/* What tools have met: kernels without times, and with times of another clock. */
+static void spoil_times(uint64_t *start, uint64_t *end, const struct sim_op *op)
+{
+	static _Atomic int n_kernels;
+	int every = sim_config()->untimed_kernels;
+
+	if (every && ++n_kernels % every == 0) {
+		*start = *end = 0;
+	} else if (cupti_mixes_clocks()) {
+		*start = sim_wall_of(op->start_ns);
+		*end = sim_wall_of(op->end_ns);
+	}
 }
 
 static void record_kernel(const struct cupti_happening *happening)
@@ -60,6 +75,7 @@ static void record_kernel(const struct cupti_happening *happening)
 			.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
 		}};
 
+	spoil_times(&record.r.start, &record.r.end, op);
 	record.r.completed = record.r.end;
 	append(&record);
 }

@@ -73,6 +73,10 @@ static const struct variable {
 	{"ZERO_COUNTS", TYPE_BOOL, &config.zeroes_counts},
 	{"SHARED_CORRELATION", TYPE_BOOL, &config.shares_correlation},
 	{"NESTED_RECORDS", TYPE_BOOL, &config.records_nested},
+	{"LOST_BUFFERS", TYPE_INT, &config.lost_buffers},
+	{"UNTIMED_KERNELS", TYPE_INT, &config.untimed_kernels},
+	{"MIXED_CLOCKS", TYPE_BOOL, &config.mixes_clocks},
+	{"FLUSH_NS", TYPE_U64, &config.flush_ns},
 	{"SKEW_PPB", TYPE_I64, &config.skew_ppb},
 	{"CLOCK_STEPS", TYPE_TEXT, &config.clock_steps},
 };

@@ -50,6 +50,10 @@ struct sim_config {
 	bool zeroes_counts; /* copies of at most 8 bytes to the host carry zeroes */
 	bool shares_correlation; /* a driver call within a runtime call has its correlation id */
 	bool records_nested; /* CUPTI records driver calls within runtime calls too */
+	int lost_buffers; /* every so many'th buffer is never handed back; 0: none */
+	int untimed_kernels; /* every so many'th kernel has no times */
+	bool mixes_clocks; /* registering a clock again spoils the times of the next kernels */
+	uint64_t flush_ns; /* real time that a flush takes */
 	int64_t skew_ppb; /* CUPTI's clock against the device's */
 	const char *clock_steps; /* "AT_NS:BY_NS,..." of CUPTI's default clock */
 };

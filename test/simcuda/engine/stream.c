@@ -145,39 +145,6 @@ static int submit_now(struct sim_stream *stream, const struct sim_work *work, st
 	return SIM_SUCCESS;
 }
 
-int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
-{
-	int result;
-
-	if (out)
-		*out = NULL;
-	if (stream->context->error)
-		return stream->context->error;
-	sim_lock();
-	if (sim_capture_takes(stream, work))
-		result = sim_capture_add(stream, work);
-	else if (work->kind == SIM_WAIT && work->event->end.capture)
-		result = SIM_CAPTURE_ISOLATION;
-	else
-		result = submit_now(stream, work, out);
-	sim_unlock();
-	return result;
-}
-
-int sim_stream_query(struct sim_stream *stream)
-{
-	int result;
-
-	sim_lock();
-	result = sim_capture_forbids(stream);
-	if (!result) {
-		sim_run();
-		result = stream->n_pending ? SIM_NOT_READY : stream->context->error;
-	}
-	sim_unlock();
-	return result;
-}
-
 static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream, uint64_t begin_ns)
 {
 	const struct sim_tracer *tracer = sim_tracer();
@@ -196,6 +163,41 @@ static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint
 		sim_log("{\"kind\":\"sync\",\"type\":%d,\"context\":%u,\"stream\":%u,\"start\":%lu,\"end\":%lu,"
 			"\"correlation\":%lu,\"thread\":%u}",
 			kind, context->id, stream, begin_ns, event.end_ns, event.correlation, sim_thread_id());
+}
+
+int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
+{
+	int result;
+
+	if (out)
+		*out = NULL;
+	if (stream->context->error)
+		return stream->context->error;
+	sim_lock();
+	if (sim_capture_takes(stream, work))
+		result = sim_capture_add(stream, work);
+	else if (work->kind == SIM_WAIT && work->event->end.capture)
+		result = SIM_CAPTURE_ISOLATION;
+	else
+		result = submit_now(stream, work, out);
+	sim_unlock();
+	if (work->kind == SIM_WAIT && !result)
+		tell_wait(SIM_WAIT_STREAM_EVENT, stream->context, stream->id, sim_now());
+	return result;
+}
+
+int sim_stream_query(struct sim_stream *stream)
+{
+	int result;
+
+	sim_lock();
+	result = sim_capture_forbids(stream);
+	if (!result) {
+		sim_run();
+		result = stream->n_pending ? SIM_NOT_READY : stream->context->error;
+	}
+	sim_unlock();
+	return result;
 }
 
 int sim_stream_synchronize(struct sim_stream *stream)

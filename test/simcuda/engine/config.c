@@ -66,6 +66,7 @@ static const struct variable {
 	{"CONCURRENT", TYPE_INT, &config.n_concurrent},
 	{"QUEUE", TYPE_INT, &config.queue_depth},
 	{"LOG", TYPE_TEXT, &config.log},
+	{"LOG_AT_ONCE", TYPE_BOOL, &config.logs_at_once},
 	{"LOG_CALLS", TYPE_BOOL, &config.logs_calls},
 	{"FAULTS", TYPE_TEXT, &config.faults},
 	{"PROTECT", TYPE_BOOL, &config.is_protected},

@@ -44,6 +44,7 @@ struct sim_config {
 
 	const char *log; /* NULL: none */
 	bool logs_calls;
+	bool logs_at_once; /* what is logged survives SIGKILL */
 	const char *faults;
 	bool is_protected; /* the host can't touch device memory */
 	bool is_strict; /* a broken rule of CUPTI ends the process */

@@ -115,6 +115,8 @@ void sim_log(const char *format, ...)
 	va_start(arguments, format);
 	append_line(format, arguments);
 	va_end(arguments);
+	if (sim_config()->logs_at_once)
+		flush_locked();
 	pthread_mutex_unlock(&lock);
 }
 

@@ -156,6 +156,28 @@ ncclResult_t do_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, 
 	return collect(comm, "ncclDevKernel_SendRecv", stream);
 }
 
+ncclResult_t do_ncclMemAlloc(void **ptr, size_t size)
+{
+	return cuMemAlloc((CUdeviceptr *)ptr, size) ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t do_ncclMemFree(void *ptr)
+{
+	return cuMemFree((CUdeviceptr)(uintptr_t)ptr) ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+/* Registered memory is as good as other memory: a handle is its address. */
+ncclResult_t do_ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
+{
+	*handle = buff;
+	return comm ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t do_ncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+	return comm ? ncclSuccess : ncclInvalidArgument;
+}
+
 EXPORT const char *ncclGetErrorString(ncclResult_t result)
 {
 	return result == ncclSuccess ? "no error" : "simulated NCCL error";

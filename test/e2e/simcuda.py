@@ -78,6 +78,27 @@ def the_virtual_clock_gives_the_same_run_twice():
 
 
 @case
+def two_devices_have_memory_and_clocks_of_their_own():
+    script = ("import ctypes; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.CDLL('libnvidia-ml.so.1')\n"
+              "free, total, used = ctypes.c_size_t(), ctypes.c_size_t(), (ctypes.c_ulonglong * 3)()\n"
+              "p, q, device = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()\n"
+              "host = ctypes.create_string_buffer(b'by way of the other device', 64)\n"
+              "c.cudaSetDevice(1); c.cudaMalloc(ctypes.byref(q), 1 << 20)\n"
+              "c.cudaSetDevice(0); c.cudaMalloc(ctypes.byref(p), 1 << 21)\n"
+              "c.cudaMemcpy(p, host, ctypes.c_size_t(64), 1)\n"
+              "c.cudaMemcpyPeer(q, 1, p, 0, ctypes.c_size_t(64))\n"
+              "back = ctypes.create_string_buffer(64); c.cudaMemcpy(back, q, ctypes.c_size_t(64), 2)\n"
+              "c.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)); n.nvmlInit_v2()\n"
+              "n.nvmlDeviceGetHandleByIndex_v2(1, ctypes.byref(device)); n.nvmlDeviceGetMemoryInfo(device, used)\n"
+              "print(back.value.decode(), total.value - free.value, used[2], sep=';')\n")
+    path = scratch() / "truth"
+    result = simulate([sys.executable, "-c", script], path, devices=2, memory="64M")
+    expect_equal(result.stdout.decode().strip(), f"by way of the other device;{1 << 21};{1 << 20}", result.stderr.decode())
+    copies = of_kind(read_truth(path), "memcpy")
+    expect_equal([copy["copy"] for copy in copies], ["HtoD", "PtoP", "DtoH"], "copies")
+
+
+@case
 def device_memory_can_not_be_touched_by_the_host():
     script = ("import ctypes; c = ctypes.CDLL('libcudart.so.13'); p = ctypes.c_void_p(); "
               "assert c.cudaMalloc(ctypes.byref(p), 4096) == 0; print(ctypes.string_at(p.value, 1))")
@@ -272,6 +293,33 @@ def pytorch_hears_of_faults():
         assert expected in said, (faults, said)
     said = simulate([python, "-c", "import torch; print(torch.cuda.is_available())"], driver="absent").stdout.decode()
     expect_equal(said.strip(), "False", "is_available without a driver")
+
+
+@case
+def pytorch_allocates_in_each_of_its_ways():
+    script = ("import torch; parts = [torch.empty(20 << 20, dtype=torch.uint8, device='cuda') for _ in range(3)]; "
+              "sent = torch.randint(0, 255, (20 << 20,), dtype=torch.uint8); parts[1].copy_(sent); "
+              "print(torch.equal(parts[1].cpu(), sent), torch.cuda.memory_allocated()); "
+              "del parts; torch.cuda.empty_cache(); print(torch.cuda.memory_reserved())")
+    for way in ("", "expandable_segments:True", "backend:cudaMallocAsync"):
+        path = scratch() / "truth"
+        result = simulate([cuda_python(), "-W", "ignore", "-c", script], path, env={"PYTORCH_CUDA_ALLOC_CONF": way})
+        expect_equal(result.stdout.decode().split(), ["True", str(3 * 20 << 20), "0"], f"with {way!r}")
+        changes = [line for line in of_kind(read_truth(path), "alloc", "free") if line["memory"] == 3]
+        assert peak_bytes(changes) >= 3 * 20 << 20, way
+        expect_equal(sum(line["bytes"] if line["kind"] == "alloc" else -line["bytes"] for line in changes), 0, f"left by {way!r}")
+
+
+@case
+def pytorch_runs_a_collective():
+    folder = scratch()
+    script = ("import torch, torch.distributed as dist; x = torch.ones(1024, device='cuda'); "
+              f"dist.init_process_group('nccl', init_method='file://{folder}/meeting', rank=0, world_size=1); "
+              "dist.all_reduce(x); torch.cuda.synchronize(); print('done'); dist.destroy_process_group()")
+    result = simulate([cuda_python(), "-c", script], folder / "truth")
+    expect_equal(result.stdout.decode().split(), ["done"], result.stderr.decode()[-1000:])
+    names = [line["name"] for line in of_kind(read_truth(folder / "truth"), "kernel")]
+    expect_equal(sum(name.startswith("ncclDevKernel_AllReduce") for name in names), 1, "collectives")
 
 
 if __name__ == "__main__":

@@ -108,13 +108,15 @@ def device_memory_can_not_be_touched_by_the_host():
 
 
 @case
-def a_forked_child_has_no_device():
-    script = ("import ctypes, os; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); "
-              "assert c.cudaFree(None) == 0; pid = os.fork(); "
-              "os._exit(c.cudaGetDeviceCount(ctypes.byref(n))) if pid == 0 else "
-              "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
-    result = simulate([sys.executable, "-c", script])
-    expect_equal(result.stdout.decode().strip(), "3", "cudaGetDeviceCount in the child")
+def a_forked_child_has_no_device_unless_it_is_the_first_to_ask():
+    # cudaFree uses the device, cudaRuntimeGetVersion does not.
+    for first, expected in (("cudaFree(None)", "3"), ("cudaRuntimeGetVersion(ctypes.byref(n))", "0")):
+        script = (f"import ctypes, os; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); assert c.{first} == 0\n"
+                  "pid = os.fork()\n"
+                  "os._exit(c.cudaGetDeviceCount(ctypes.byref(n))) if pid == 0 else "
+                  "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
+        result = simulate([sys.executable, "-c", script])
+        expect_equal(result.stdout.decode().strip(), expected, f"cudaGetDeviceCount in the child after {first}")
 
 
 @case

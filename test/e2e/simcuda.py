@@ -24,12 +24,11 @@ CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
 def compiled(name):
-    """A CUDA program of test/simcuda/programs, by nvcc, with the shared runtime."""
+    """A CUDA program of test/simcuda/programs, which make has nvcc compile with the shared runtime."""
     need_simcuda()
-    nvcc = need_command("nvcc")
-    program = scratch("program") / name
-    built = run([nvcc, "-cudart", "shared", "-o", program, PROGRAMS_SOURCE / f"{name}.cu"])
-    expect_equal(built.returncode, 0, built.stderr.decode())
+    program = BUILD / "simcuda/programs" / name
+    if not program.exists():
+        raise Skip("nvcc is not on this machine")
     return program
 
 
@@ -148,7 +147,7 @@ def every_call_can_fail_and_the_program_hears_of_it():
     called = [line["name"] for line in of_kind(read_truth(folder / "truth"), "calls")]
     assert len(called) > 60, called
     for name in called:
-        for code in (2, 719, 999):
+        for code in (999,) if IS_QUICK else (2, 719, 999):
             result = simulate([program], clock="virtual", kernel_ns=1, faults=f"{name}={code}@1")
             # Some failures have no effect: of a pointer's name, of what is done at the end.
             assert result.returncode in (0, 1), f"{name}={code}: {result.returncode} {result.stderr.decode()}"

@@ -67,6 +67,18 @@ def the_ground_truth_has_all_that_a_program_did():
 
 
 @case
+def the_agent_can_be_preloaded_beside_it_in_both_ways():
+    program = compiled("streams")
+    said = ran(program, clock="virtual", kernel_ns=KERNEL_NS)
+    agent = {name: value for name, value in agent_environment(scratch()).items()
+             if name.startswith(("TORSH_PROFILER", "LD_PRELOAD"))}
+    by_command = ["env", *(f"{name}={value}" for name, value in agent.items()), program]
+    for command, env in ((by_command, {}), ([program], agent)):
+        result = simulate(command, env=env, clock="virtual", kernel_ns=KERNEL_NS)
+        expect_equal((result.returncode, result.stdout.decode().splitlines()), (0, said), result.stderr.decode())
+
+
+@case
 def the_virtual_clock_gives_the_same_run_twice():
     program, folder = compiled("streams"), scratch()
     for name in ("first", "second"):

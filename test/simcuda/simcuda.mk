@@ -85,6 +85,11 @@ $(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(call simcuda_ge
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
 
+# Loaded by the linker itself: never sanitised.
+$(SIMCUDA_LIB)/libsimcuda_audit.so: test/simcuda/audit/audit.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -std=gnu11 $(COMMON) -fPIC -shared -o $@ $< -ldl
+
 # What nvcc compiles, where it is: for the vendor's own libraries, which are not loaded.
 NVCC ?= $(if $(CUDA_INCLUDE),$(shell command -v nvcc))
 SIMCUDA_PROGRAMS := $(if $(NVCC),$(patsubst test/simcuda/programs/%.cu,$(SIMCUDA)/programs/%,$(wildcard test/simcuda/programs/*.cu)))
@@ -93,7 +98,7 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.cu
 	$(call say,nvcc,$<)$(NVCC) -cudart shared -o $@ $<
 
 ifneq ($(CUDA_INCLUDE),)
-simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
 else
 simcuda:
 	@echo "note: no CUDA headers here (PyPI's wheels below build/venv, or CUDA_HOME): no simulated CUDA" >&2

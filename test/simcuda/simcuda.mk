@@ -113,7 +113,7 @@ $(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread
 
 # Those of CUPTI link the simulated libraries, as any client does.
-$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),simcuda)
+$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),$(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%))
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread $(if $(CUDA_INCLUDE), \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(SIMCUDA_LIB)/libsimcuda.so \

@@ -312,5 +312,9 @@ void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end
 
 size_t cupti_record_bytes(const CUpti_Activity *record)
 {
-	return layout_bytes(record->kind, sim_config()->cupti_version);
+	CUpti_ActivityKind kind;
+
+	/* A client's buffer may be askew, though it may not. */
+	memcpy(&kind, record, sizeof(kind));
+	return layout_bytes(kind, sim_config()->cupti_version);
 }

@@ -324,6 +324,20 @@ def pytorch_allocates_in_each_of_its_ways():
 
 
 @case
+def pytorch_profiles_a_hundred_times_and_loses_nothing():
+    script = ("import torch\nfrom torch.profiler import ProfilerActivity, profile\n"
+              "x, counts = torch.ones(64, device='cuda'), set()\n"
+              "for _ in range(100):\n"
+              "    with profile(activities=[ProfilerActivity.CUDA]) as profiler:\n"
+              "        for _ in range(10):\n            x.add_(1)\n"
+              "        torch.cuda.synchronize()\n"
+              "    counts.add(sum(event.device_type.name == 'CUDA' for event in profiler.events()))\n"
+              "print(counts)\n")
+    result = simulate([cuda_python(), "-c", script])
+    expect_equal(result.stdout.decode().splitlines()[-1:], ["{10}"], result.stderr.decode()[-1000:])
+
+
+@case
 def pytorch_runs_a_collective():
     folder = scratch()
     script = ("import torch, torch.distributed as dist; x = torch.ones(1024, device='cuda'); "

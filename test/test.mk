@@ -4,6 +4,8 @@
 
 TEST := $(BUILD)/test
 
+include test/simcuda/simcuda.mk
+
 # Agent objects for unit tests: all but those that define an exported name, which would hook the test itself.
 TARGET_LIB := $(TEST)/libtorshtarget.a
 $(TARGET_LIB): $(TARGET_OBJECTS)
@@ -65,10 +67,11 @@ RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match
 # What its tests need of PyPI is put into environments below build/: PyTorch (5 GB) and the programs that read exports.
 test: ## run every test; T=name those whose name contains it, NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version
 	.ci/deps build test
-	@$(MAKE) --no-print-directory all unit test-programs $(REPLAYS)
+	@$(if $(NEEDS)$(T),:,PYTHON=$(PYTHON) test/python/environment torch >/dev/null || :) # CUDA's headers come with it
+	@$(MAKE) --no-print-directory all unit test-programs simcuda $(REPLAYS)
 	@$(RUN_TESTS) $(NEEDS:%=--needing %)
 
-check: all unit test-programs $(REPLAYS) ## run the tests in their short form, in under a minute
+check: all unit test-programs simcuda $(REPLAYS) ## run the tests in their short form, in under a minute
 	@$(RUN_TESTS) --quick
 
 # The readers with AddressSanitizer and UBSan: unit tests and the fuzz corpus. The agent is not sanitised, and tests that

@@ -7,6 +7,7 @@
 #include "agent/config.h"
 #include "agent/process.h"
 #include "shim/hooks.h"
+#include "shim/torch_calibration.h"
 
 int torsh_torch_wants_memory(void)
 {
@@ -25,10 +26,11 @@ static const void *stack_of(uint32_t device, const void *frame)
 	return frame;
 }
 
+/* The tensors that the calibration makes are the agent's own. */
 static void record(const struct event *event, const void *frame)
 {
 	int saved = errno;
-	struct flow *flow = torsh_torch_wants_memory() ? torsh_flow_enter() : NULL;
+	struct flow *flow = torsh_torch_wants_memory() && !torsh_torch_is_calibrating ? torsh_flow_enter() : NULL;
 
 	if (flow) {
 		torsh_flow_event(flow, event, frame);

@@ -169,6 +169,14 @@ def tensors_are_the_storages_that_are_held():
 
 
 @case
+def only_the_programs_own_tensors_are_recorded():
+    """Not those by which the agent learns where things lie in PyTorch's classes."""
+    _, output = record([torch_python(), "-c", "import torch; torch.ones(1000)"], timeout=TIMEOUT_S)
+    found = [(event["bytes"], event["is_free"]) for event in events(output) if event["event"] == "tensor"]
+    expect_equal(found, [(4000, 0), (4000, 1)], "tensors and their ends")
+
+
+@case
 def training_comes_to_the_same_losses_and_gradients():
     under_us, _ = run_step([*MODELS, INDUCTOR], "run")
     for model, bare in run_bare([*MODELS, INDUCTOR], "run").items():

@@ -4,6 +4,8 @@
 
 TEST := $(BUILD)/test
 
+include test/simcuda/simcuda.mk
+
 # Agent objects for unit tests: all but those that define an exported name, which would hook the test itself.
 TARGET_LIB := $(TEST)/libtorshtarget.a
 $(TARGET_LIB): $(TARGET_OBJECTS)

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is CUPTI's the client
+ * finds a pattern in it, and records are kept aside until it is handed back: whoever writes to it meanwhile, or reads
+ * from it too early, is found out.
+ */
+#include "test/simcuda/cupti/cupti.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/simcuda/engine/log.h"
+
+enum { ALIGNMENT = 8, POISON = 0xc5 };
+
+/* A thread's buffer; with PER_THREAD_ACTIVITY_BUFFER=0 all threads share the first. */
+struct channel {
+	pthread_mutex_t lock;
+	uint8_t *buffer; /* the client's */
+	size_t bytes, used, n_most, n_records;
+	uint8_t *aside;
+	bool is_free; /* its thread has ended */
+	struct channel *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and the client's functions */
+static struct channel *channels;
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static _Atomic size_t n_dropped;
+static _Thread_local struct channel *own;
+static _Thread_local bool is_in_callback;
+static pthread_key_t key;
+
+CUptiResult do_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+					      CUpti_BuffersCallbackCompleteFunc funcBufferCompleted)
+{
+	if (!funcBufferRequested || !funcBufferCompleted)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	pthread_mutex_lock(&lock);
+	request = funcBufferRequested;
+	complete = funcBufferCompleted;
+	pthread_mutex_unlock(&lock);
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *dropped)
+{
+	(void)context, (void)streamId;
+	if (!dropped)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*dropped = atomic_exchange(&n_dropped, 0);
+	return CUPTI_SUCCESS;
+}
+
+CUptiResult do_cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBytes, CUpti_Activity **record)
+{
+	uint8_t *at = record && *record ? (uint8_t *)*record : buffer, *end = buffer + validBufferSizeBytes;
+
+	if (!buffer || !record)
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	if (*record)
+		at += cupti_record_bytes(*record);
+	if (at >= end)
+		return CUPTI_ERROR_MAX_LIMIT_REACHED;
+	if (!cupti_record_bytes((CUpti_Activity *)at))
+		return CUPTI_ERROR_INVALID_KIND;
+	*record = (CUpti_Activity *)at;
+	return CUPTI_SUCCESS;
+}
+
+static void leave_channel(void *channel)
+{
+	((struct channel *)channel)->is_free = true;
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&key, leave_channel);
+}
+
+static struct channel *join_channel(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct channel *channel;
+
+	pthread_once(&once, make_key);
+	pthread_mutex_lock(&lock);
+	for (channel = channels; channel && !channel->is_free; channel = channel->next)
+		;
+	if (!channel) {
+		channel = calloc(1, sizeof(*channel));
+		pthread_mutex_init(&channel->lock, NULL);
+		channel->next = channels;
+		channels = channel;
+	}
+	channel->is_free = false;
+	pthread_mutex_unlock(&lock);
+	pthread_setspecific(key, channel);
+	return channel;
+}
+
+static struct channel *find_channel(void)
+{
+	size_t is_per_thread = 1, size = sizeof(is_per_thread);
+
+	do_cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &is_per_thread);
+	if (!is_per_thread && channels)
+		return channels;
+	if (!own)
+		own = join_channel();
+	return own;
+}
+
+/* Returns false where the client gives no buffer that can be used. */
+static bool request_buffer(struct channel *channel)
+{
+	uint8_t *buffer = NULL;
+	size_t bytes = 0, n_most = 0;
+
+	if (!request)
+		return false;
+	is_in_callback = true;
+	request(&buffer, &bytes, &n_most);
+	is_in_callback = false;
+	if ((uintptr_t)buffer % ALIGNMENT)
+		sim_violation("an activity buffer at %p is not aligned to %d bytes", (void *)buffer, ALIGNMENT);
+	if (!buffer || !bytes)
+		return false;
+	memset(buffer, POISON, bytes);
+	channel->aside = malloc(bytes);
+	channel->buffer = buffer;
+	channel->bytes = bytes;
+	channel->n_most = n_most;
+	channel->used = channel->n_records = 0;
+	return channel->aside != NULL;
+}
+
+static void check_poison(const struct channel *channel)
+{
+	for (size_t i = 0; i < channel->bytes; i++)
+		if (channel->buffer[i] != POISON) {
+			sim_violation("byte %zu of the activity buffer at %p was written before the buffer was completed", i,
+				      (void *)channel->buffer);
+			return;
+		}
+}
+
+static void complete_buffer(struct channel *channel)
+{
+	uint8_t *buffer = channel->buffer;
+
+	check_poison(channel);
+	memcpy(buffer, channel->aside, channel->used);
+	free(channel->aside);
+	channel->buffer = channel->aside = NULL;
+	is_in_callback = true;
+	complete(NULL, 0, buffer, channel->bytes, channel->used);
+	is_in_callback = false;
+}
+
+static bool has_room(const struct channel *channel, size_t bytes)
+{
+	bool is_below = !channel->n_most || channel->n_records < channel->n_most;
+
+	return channel->buffer && is_below && channel->bytes - channel->used >= bytes;
+}
+
+void cupti_append(const void *record, size_t bytes)
+{
+	struct channel *channel;
+
+	/* Calls of CUDA from a buffer callback would wait for the lock that is held there. */
+	if (is_in_callback) {
+		sim_violation("CUDA was called from a buffer callback, where the real CUPTI may deadlock");
+		return;
+	}
+	channel = find_channel();
+	pthread_mutex_lock(&channel->lock);
+	if (channel->buffer && !has_room(channel, bytes))
+		complete_buffer(channel);
+	if (!channel->buffer)
+		request_buffer(channel);
+	if (has_room(channel, bytes)) {
+		memcpy(channel->aside + channel->used, record, bytes);
+		channel->used += bytes;
+		channel->n_records++;
+	} else {
+		n_dropped++;
+	}
+	pthread_mutex_unlock(&channel->lock);
+}
+
+void cupti_complete_all(void)
+{
+	struct channel *channel;
+
+	if (is_in_callback) {
+		sim_violation("activities were flushed from a buffer callback");
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	channel = channels;
+	pthread_mutex_unlock(&lock);
+	/* Channels are added in front and never taken out. */
+	for (; channel; channel = channel->next) {
+		pthread_mutex_lock(&channel->lock);
+		if (channel->buffer && channel->used)
+			complete_buffer(channel);
+		pthread_mutex_unlock(&channel->lock);
+	}
+}

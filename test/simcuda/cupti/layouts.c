@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The lengths of records by version, from the structs of the headers, which say when each was replaced. That a newer
+ * struct begins with the older one is checked for the last fields that the older has.
+ */
+#include "test/simcuda/cupti/layouts.h"
+
+enum {
+	CUPTI_12_8 = 120800, /* CUDA 12.8 has this API version as 26; builds are named by their release */
+	CUPTI_13_0 = 130000,
+	CUPTI_13_2 = 130200,
+};
+
+#define SAME(older, newer, field) \
+	_Static_assert(offsetof(older, field) == offsetof(newer, field), #newer " begins with " #older)
+
+_Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) == offsetof(struct newest_kernel, r.maxActiveClusters),
+	       "every newer kernel record begins with that of 12.0");
+SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, channelType);
+SAME(CUpti_ActivityMemory3, CUpti_ActivityMemory4, memoryPoolConfig);
+SAME(CUpti_ActivitySynchronization, CUpti_ActivitySynchronization2, cudaEventId);
+SAME(CUpti_ActivityCudaEvent, CUpti_ActivityCudaEvent2, eventId);
+#undef SAME
+
+static size_t kernel_bytes(int version)
+{
+#if CUPTI_API_VERSION >= 130200
+	if (version >= CUPTI_13_2)
+		return sizeof(CUpti_ActivityKernel11);
+#endif
+#if CUPTI_API_VERSION >= 130000
+	if (version >= CUPTI_13_0)
+		return sizeof(CUpti_ActivityKernel10);
+#endif
+	return sizeof(CUpti_ActivityKernel9);
+}
+
+size_t layout_bytes(CUpti_ActivityKind kind, int version)
+{
+	switch (kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return kernel_bytes(version);
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityMemcpy6) : sizeof(CUpti_ActivityMemcpy5);
+	case CUPTI_ACTIVITY_KIND_MEMCPY2: return sizeof(CUpti_ActivityMemcpyPtoP4);
+	case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+	case CUPTI_ACTIVITY_KIND_MEMORY2:
+		return version >= CUPTI_13_0 ? sizeof(CUpti_ActivityMemory4) : sizeof(CUpti_ActivityMemory3);
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+	case CUPTI_ACTIVITY_KIND_RUNTIME: return sizeof(CUpti_ActivityAPI);
+	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
+	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivitySynchronization2) : sizeof(CUpti_ActivitySynchronization);
+	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityCudaEvent2) : sizeof(CUpti_ActivityCudaEvent);
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: return sizeof(CUpti_ActivityGraphTrace2);
+	default: return 0;
+	}
+}

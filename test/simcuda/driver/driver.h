@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What the files of the simulated libcuda share. A handle of CUDA is a pointer to the engine's object of the same noun.
+ */
+#ifndef SIMCUDA_DRIVER_H
+#define SIMCUDA_DRIVER_H
+
+#include "driver_api.h"
+#include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/result.h"
+
+/* A kernel, as CUfunction or CUkernel. Lives as long as the process: what a module's unloading leaves is a stale name. */
+struct drv_function {
+	uint32_t magic;
+	char *name;
+	struct drv_module *module;
+	int max_dynamic_shared_bytes, carveout;
+};
+
+/* The current context of this thread; 3, 4 or 201 where there is none. */
+CUresult drv_context(struct sim_context **context);
+
+/* The stream of a handle, with the default ones resolved for the current call. */
+CUresult drv_stream(CUstream handle, struct sim_stream **stream);
+
+CUresult drv_submit(CUstream handle, const struct sim_work *work);
+
+/* Submit, and wait until it has ended. */
+CUresult drv_submit_and_wait(CUstream handle, const struct sim_work *work);
+
+/* The work of a launch; 400 for what is no function. */
+CUresult drv_kernel_work(struct sim_work *work, CUfunction function, const CUlaunchConfig *config);
+CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARAMS *params);
+
+/* The work of copies between what CUDA's structs describe; arrays are not supported. */
+CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *copy, bool is_async);
+CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARAMS *params);
+
+struct drv_function *drv_function_of(CUfunction handle);
+struct sim_stream *drv_capturing(CUstream handle);
+
+#endif

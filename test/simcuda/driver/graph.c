@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Graphs that are built by hand, and executable graphs. Conditional nodes and arrays are not simulated. */
+#include "test/simcuda/driver/driver.h"
+#include "test/simcuda/engine/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct sim_graph *graph_of(CUgraph handle)
+{
+	return sim_graph_is_live((struct sim_graph *)handle) ? (struct sim_graph *)handle : NULL;
+}
+
+static struct sim_graph_node *node_of(CUgraphNode handle)
+{
+	struct sim_graph_node *node = (struct sim_graph_node *)handle;
+
+	return node && !node->is_removed ? node : NULL;
+}
+
+static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t n, const struct sim_work *work)
+{
+	const struct sim_tracer *tracer = sim_tracer();
+	struct sim_graph *graph = graph_of(handle);
+	struct sim_graph_node *node;
+
+	if (!graph || (n && !after))
+		return CUDA_ERROR_INVALID_VALUE;
+	node = sim_graph_add(graph, work, (struct sim_graph_node *const *)after, n);
+	if (!node)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (tracer && tracer->resource)
+		tracer->resource(&(struct sim_resource_event){ .what = SIM_NODE_CREATED, .graph = graph, .node = node });
+	*out = (CUgraphNode)node;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphCreate(const cuGraphCreate_p *p)
+{
+	*p->phGraph = (CUgraph)sim_graph_create();
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphDestroy(const cuGraphDestroy_p *p)
+{
+	struct sim_graph *graph = graph_of(p->hGraph);
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_graph_destroy(graph);
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphClone(const cuGraphClone_p *p)
+{
+	struct sim_graph *graph = graph_of(p->originalGraph);
+
+	if (graph)
+		*p->phGraphClone = (CUgraph)sim_graph_clone(graph);
+	return graph && *p->phGraphClone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult do_cuGraphNodeFindInClone(const cuGraphNodeFindInClone_p *p)
+{
+	struct sim_graph *clone = graph_of(p->hClonedGraph);
+
+	for (size_t i = 0; clone && i < clone->n_nodes; i++)
+		if (clone->nodes[i]->original == (struct sim_graph_node *)p->hOriginalNode) {
+			*p->phNode = (CUgraphNode)clone->nodes[i];
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult do_cuGraphAddKernelNode_v2(const cuGraphAddKernelNode_v2_p *p)
+{
+	struct sim_work work;
+	CUresult result = drv_kernel_node_work(&work, p->nodeParams);
+
+	return result ? result : add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+}
+
+CUresult do_cuGraphAddMemcpyNode(const cuGraphAddMemcpyNode_p *p)
+{
+	struct sim_work work;
+	CUresult result = drv_copy3d_work(&work, p->copyParams, true);
+
+	if (result)
+		return result;
+	/* A node reads its source when it is launched. */
+	free(work.copy.staged);
+	work.copy.staged = NULL;
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+}
+
+CUresult do_cuGraphAddMemsetNode(const cuGraphAddMemsetNode_p *p)
+{
+	struct sim_work work;
+	CUresult result = drv_memset_node_work(&work, p->memsetParams);
+
+	return result ? result : add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+}
+
+CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
+{
+	struct sim_work work = { .kind = SIM_HOST };
+
+	work.host.call = p->nodeParams->fn;
+	work.host.data = p->nodeParams->userData;
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+}
+
+CUresult do_cuGraphAddChildGraphNode(const cuGraphAddChildGraphNode_p *p)
+{
+	struct sim_graph *child = graph_of(p->childGraph);
+
+	if (!child)
+		return CUDA_ERROR_INVALID_VALUE;
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		   &(struct sim_work){ .kind = SIM_CHILD, .child = sim_graph_clone(child) });
+}
+
+CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
+{
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &(struct sim_work){ .kind = SIM_EMPTY });
+}
+
+CUresult do_cuGraphAddEventRecordNode(const cuGraphAddEventRecordNode_p *p)
+{
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		   &(struct sim_work){ .kind = SIM_RECORD, .event = (struct sim_event *)p->event });
+}
+
+CUresult do_cuGraphAddEventWaitNode(const cuGraphAddEventWaitNode_p *p)
+{
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		   &(struct sim_work){ .kind = SIM_WAIT, .event = (struct sim_event *)p->event });
+}
+
+CUresult do_cuGraphAddDependencies_v2(const cuGraphAddDependencies_v2_p *p)
+{
+	for (size_t i = 0; i < p->numDependencies; i++) {
+		struct sim_graph_node *from = node_of(p->from[i]), *to = node_of(p->to[i]);
+
+		if (!from || !to || from->graph != to->graph)
+			return CUDA_ERROR_INVALID_VALUE;
+		sim_graph_depend(to, &from, 1);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphDestroyNode(const cuGraphDestroyNode_p *p)
+{
+	if (!node_of(p->hNode))
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_graph_remove(node_of(p->hNode));
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphNodeGetType(const cuGraphNodeGetType_p *p)
+{
+	static const CUgraphNodeType types[] = {
+		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY, [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
+		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY, [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
+		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST, [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+		[SIM_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT, [SIM_RELEASE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
+		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH, [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+	};
+
+	if (!node_of(p->hNode))
+		return CUDA_ERROR_INVALID_VALUE;
+	*p->type = types[node_of(p->hNode)->work.kind];
+	return CUDA_SUCCESS;
+}
+
+/* As the interface has it: the number where out is NULL, else as many as fit. */
+struct listing {
+	CUgraphNode *out;
+	size_t room, n;
+};
+
+static void list(struct listing *listing, const struct sim_graph_node *node)
+{
+	if (listing->out && listing->n < listing->room)
+		listing->out[listing->n] = (CUgraphNode)node;
+	listing->n++;
+}
+
+CUresult do_cuGraphGetNodes(const cuGraphGetNodes_p *p)
+{
+	struct sim_graph *graph = graph_of(p->hGraph);
+	struct listing listing = { p->nodes, *p->numNodes, 0 };
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < graph->n_nodes; i++)
+		list(&listing, graph->nodes[i]);
+	*p->numNodes = listing.n;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphGetRootNodes(const cuGraphGetRootNodes_p *p)
+{
+	struct sim_graph *graph = graph_of(p->hGraph);
+	struct listing listing = { p->rootNodes, *p->numRootNodes, 0 };
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < graph->n_nodes; i++)
+		if (!graph->nodes[i]->n_after)
+			list(&listing, graph->nodes[i]);
+	*p->numRootNodes = listing.n;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphNodeGetDependencies_v2(const cuGraphNodeGetDependencies_v2_p *p)
+{
+	struct sim_graph_node *node = node_of(p->hNode);
+	struct listing listing = { p->dependencies, *p->numDependencies, 0 };
+
+	if (!node)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < node->n_after; i++)
+		list(&listing, node->after[i]);
+	if (p->edgeData)
+		memset(p->edgeData, 0, listing.n * sizeof(*p->edgeData));
+	*p->numDependencies = listing.n;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphInstantiateWithFlags(const cuGraphInstantiateWithFlags_p *p)
+{
+	struct sim_graph *graph = graph_of(p->hGraph);
+
+	return graph ? (CUresult)sim_exec_create(graph, (struct sim_exec **)p->phGraphExec) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult do_cuGraphInstantiateWithParams(const cuGraphInstantiateWithParams_p *p)
+{
+	struct sim_graph *graph = graph_of(p->hGraph);
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	p->instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	return (CUresult)sim_exec_create(graph, (struct sim_exec **)p->phGraphExec);
+}
+
+CUresult do_cuGraphLaunch(const cuGraphLaunch_p *p)
+{
+	struct sim_exec *exec = (struct sim_exec *)p->hGraph;
+	struct sim_stream *stream;
+	CUresult result = drv_stream(p->hStream, &stream);
+
+	if (!result && !sim_exec_is_live(exec))
+		result = CUDA_ERROR_INVALID_VALUE;
+	return result ? result : (CUresult)sim_exec_launch(exec, stream);
+}
+
+CUresult do_cuGraphUpload(const cuGraphUpload_p *p)
+{
+	return sim_exec_is_live((struct sim_exec *)p->hGraph) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult do_cuGraphExecDestroy(const cuGraphExecDestroy_p *p)
+{
+	struct sim_exec *exec = (struct sim_exec *)p->hGraphExec;
+
+	if (!sim_exec_is_live(exec))
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_exec_destroy(exec);
+	return CUDA_SUCCESS;
+}
+
+/* ---- objects of the program's that graphs keep alive --------------------------------------------------------------- */
+
+CUresult do_cuUserObjectCreate(const cuUserObjectCreate_p *p)
+{
+	struct sim_user_object *object = calloc(1, sizeof(*object));
+
+	*object = (struct sim_user_object){ p->destroy, p->ptr, p->initialRefcount };
+	*p->object_out = (CUuserObject)object;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuUserObjectRetain(const cuUserObjectRetain_p *p)
+{
+	((struct sim_user_object *)p->object)->n_refs += p->count;
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuUserObjectRelease(const cuUserObjectRelease_p *p)
+{
+	sim_user_object_release((struct sim_user_object *)p->object, p->count);
+	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphRetainUserObject(const cuGraphRetainUserObject_p *p)
+{
+	struct sim_user_object *object = (struct sim_user_object *)p->object;
+
+	if (!graph_of(p->graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_graph_retain(graph_of(p->graph), object, p->count);
+	if (p->flags & CU_GRAPH_USER_OBJECT_MOVE)
+		object->n_refs -= p->count;
+	return CUDA_SUCCESS;
+}

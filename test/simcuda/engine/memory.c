@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* The address space of the devices, an ordered array of ranges. */
+#include "test/simcuda/engine/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test/simcuda/engine/call.h"
+#include "test/simcuda/engine/clock.h"
+#include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/pool.h"
+#include "test/simcuda/engine/result.h"
+
+enum { PAGE = 4096, DISCARD_FROM = 16 * PAGE };
+
+static struct sim_range *ranges;
+static size_t n_ranges, capacity;
+static unsigned last_id;
+
+/* The first range that begins behind the address. */
+static size_t find_behind(uint64_t address)
+{
+	size_t low = 0, high = n_ranges;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ranges[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void sim_memory_insert(const struct sim_range *range)
+{
+	size_t i = find_behind(range->base);
+
+	if (n_ranges == capacity) {
+		capacity = capacity ? 2 * capacity : 256;
+		ranges = realloc(ranges, capacity * sizeof(*ranges));
+	}
+	memmove(&ranges[i + 1], &ranges[i], (n_ranges - i) * sizeof(*ranges));
+	ranges[i] = *range;
+	ranges[i].id = ++last_id;
+	n_ranges++;
+}
+
+bool sim_memory_find(uint64_t address, struct sim_range *range)
+{
+	size_t i = find_behind(address);
+
+	if (!i || address - ranges[i - 1].base >= ranges[i - 1].bytes)
+		return false;
+	*range = ranges[i - 1];
+	return true;
+}
+
+bool sim_memory_lookup(uint64_t address, struct sim_range *range)
+{
+	sim_lock();
+	bool is_found = sim_memory_find(address, range);
+	sim_unlock();
+	return is_found;
+}
+
+bool sim_memory_remove(uint64_t base, struct sim_range *range)
+{
+	size_t i = find_behind(base);
+
+	if (!i || ranges[i - 1].base != base)
+		return false;
+	*range = ranges[i - 1];
+	memmove(&ranges[i - 1], &ranges[i], (n_ranges - i) * sizeof(*ranges));
+	n_ranges--;
+	return true;
+}
+
+int sim_memory_open(struct sim_device *device)
+{
+	size_t bytes = sim_config()->device_bytes;
+	int access = sim_config()->is_protected ? PROT_NONE : PROT_READ | PROT_WRITE;
+
+	device->memory_fd = memfd_create("simcuda", MFD_CLOEXEC);
+	if (device->memory_fd < 0 || ftruncate(device->memory_fd, (off_t)bytes))
+		return SIM_OUT_OF_MEMORY;
+	char *seen = mmap(NULL, bytes, access, MAP_SHARED | MAP_NORESERVE, device->memory_fd, 0);
+	char *reached = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device->memory_fd, 0);
+	if (seen == MAP_FAILED || reached == MAP_FAILED)
+		return SIM_OUT_OF_MEMORY;
+	/* A forked child has no device. */
+	madvise(seen, bytes, MADV_DONTFORK);
+	madvise(reached, bytes, MADV_DONTFORK);
+	device->memory_base = (uint64_t)(uintptr_t)seen;
+	device->memory_at = reached;
+	sim_extents_give(&device->free_memory, 0, bytes);
+	return SIM_SUCCESS;
+}
+
+void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t bytes)
+{
+	uint64_t begin = (offset + PAGE - 1) & -(uint64_t)PAGE, end = (offset + bytes) & -(uint64_t)PAGE;
+
+	if (end > begin && end - begin >= DISCARD_FROM)
+		fallocate(device->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin, (off_t)(end - begin));
+}
+
+void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from)
+{
+	const struct sim_tracer *tracer = sim_tracer();
+	struct sim_memory_event event = {
+		.is_release = is_release,
+		.kind = range->kind,
+		.address = range->base,
+		.bytes = range->bytes,
+		.t_ns = sim_now(),
+		.correlation = sim_call_correlation(),
+		.device = range->device,
+		.context = range->context,
+		.stream = from.stream,
+		.is_async = from.is_async,
+	};
+
+	if (range->pool)
+		sim_pool_describe(range->pool, &event);
+	if (tracer && tracer->memory)
+		tracer->memory(&event);
+	if (sim_log_is_on())
+		sim_log("{\"kind\":\"%s\",\"memory\":%d,\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,"
+			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u}",
+			is_release ? "free" : "alloc", event.kind, event.address, event.bytes, event.t_ns, event.device,
+			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id());
+}
+
+int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+{
+	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
+
+	if (!bytes || taken < bytes)
+		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
+	sim_lock();
+	if (!sim_extents_take(&device->free_memory, taken, SIM_ALIGNMENT, &offset)) {
+		sim_unlock();
+		return SIM_OUT_OF_MEMORY;
+	}
+	struct sim_range range = {
+		.base = device->memory_base + offset,
+		.bytes = bytes,
+		.bytes_at = device->memory_at + offset,
+		.kind = SIM_MEMORY_DEVICE,
+		.device = device->ordinal,
+		.context = context,
+		.offset = offset,
+	};
+	sim_memory_insert(&range);
+	sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+	sim_unlock();
+	*address = range.base;
+	return SIM_SUCCESS;
+}
+
+int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
+			  uint64_t *address)
+{
+	if (!bytes)
+		return SIM_INVALID_VALUE;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return SIM_OUT_OF_MEMORY;
+	struct sim_range range = {
+		.base = (uint64_t)(uintptr_t)p,
+		.bytes = bytes,
+		.bytes_at = p,
+		.kind = kind,
+		.device = device->ordinal,
+		.context = context,
+	};
+	sim_lock();
+	sim_memory_insert(&range);
+	sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+	sim_unlock();
+	*address = range.base;
+	return SIM_SUCCESS;
+}
+
+static void release_device_memory(const struct sim_range *range)
+{
+	struct sim_device *device = sim_device(range->device);
+	uint64_t taken = (range->bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
+
+	sim_memory_discard(device, range->offset, taken);
+	sim_extents_give(&device->free_memory, range->offset, taken);
+}
+
+int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
+{
+	struct sim_range range;
+
+	sim_lock();
+	bool is_right = sim_memory_find(address, &range) && range.base == address && !range.is_registered &&
+		!range.is_mapping && (range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
+	if (!is_right || range.is_freed_later) {
+		sim_unlock();
+		return SIM_INVALID_VALUE;
+	}
+	sim_memory_remove(address, &range);
+	if (range.pool)
+		sim_pool_take_back(&range);
+	else if (range.kind == SIM_MEMORY_DEVICE)
+		release_device_memory(&range);
+	sim_memory_tell(&range, true, (struct sim_memory_from){ 0 });
+	sim_unlock();
+	if (range.kind != SIM_MEMORY_DEVICE)
+		munmap(range.bytes_at, range.bytes);
+	return SIM_SUCCESS;
+}
+
+int sim_memory_register(struct sim_device *device, uint32_t context, void *p, size_t bytes)
+{
+	struct sim_range found, range = {
+		.base = (uint64_t)(uintptr_t)p,
+		.bytes = bytes,
+		.bytes_at = p,
+		.kind = SIM_MEMORY_PINNED,
+		.device = device->ordinal,
+		.context = context,
+		.is_registered = true,
+	};
+	int result = SIM_SUCCESS;
+
+	if (!p || !bytes)
+		return SIM_INVALID_VALUE;
+	sim_lock();
+	if (sim_memory_find(range.base, &found) || sim_memory_find(range.base + bytes - 1, &found))
+		result = SIM_HOST_MEMORY_ALREADY_REGISTERED;
+	else {
+		sim_memory_insert(&range);
+		sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+	}
+	sim_unlock();
+	return result;
+}
+
+int sim_memory_unregister(void *p)
+{
+	struct sim_range range;
+	int result = SIM_HOST_MEMORY_NOT_REGISTERED;
+
+	sim_lock();
+	if (sim_memory_find((uint64_t)(uintptr_t)p, &range) && range.is_registered && range.bytes_at == p) {
+		sim_memory_remove(range.base, &range);
+		sim_memory_tell(&range, true, (struct sim_memory_from){ 0 });
+		result = SIM_SUCCESS;
+	}
+	sim_unlock();
+	return result;
+}
+
+char *sim_memory_reach(uint64_t address, size_t *n_bytes)
+{
+	struct sim_range range;
+
+	if (sim_memory_find(address, &range)) {
+		*n_bytes = range.base + range.bytes - address;
+		return range.bytes_at + (address - range.base);
+	}
+	if (sim_device_owns(address))
+		return NULL;
+	*n_bytes = SIZE_MAX;
+	return (char *)(uintptr_t)address;
+}

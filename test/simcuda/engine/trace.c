@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Who looks on. */
+#include "test/simcuda/engine/trace.h"
+
+#include <stdatomic.h>
+
+static _Atomic(const struct sim_tracer *) the_tracer;
+
+const struct sim_tracer *sim_tracer(void)
+{
+	/* Pairs with the release below. */
+	return atomic_load_explicit(&the_tracer, memory_order_acquire);
+}
+
+void sim_tracer_set(const struct sim_tracer *tracer)
+{
+	atomic_store_explicit(&the_tracer, tracer, memory_order_release);
+}

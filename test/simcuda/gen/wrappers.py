@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+wrappers.py LIBRARY OUT HEADER...: writes OUT.h and OUT.c, the entry points of a simulated library.
+
+Each entry point makes a struct sim_call or asks for a fault, and calls do_NAME where the library's sources define it; where
+none does, it counts the call and returns the library's "not supported". So what is exported never depends on what is
+simulated. Names come from the public headers:
+ - driver, runtime: from the parameter structs of CUPTI's callbacks (generated_*_meta.h), with the callback ids;
+ - cupti, cublas, cublaslt, nccl: from the prototypes;
+and names that PyTorch imports but no header declares from torch_imports.txt (see imports.py).
+"""
+
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+INCLUDE = "test/simcuda/engine/call.h"
+
+
+class Library:
+    def __init__(self, status, unsupported, headers, declares="", imports=""):
+        self.status, self.unsupported, self.headers = status, unsupported, headers
+        self.declares, self.imports = declares, imports
+
+
+LIBRARIES = {
+    "driver": Library("CUresult", "CUDA_ERROR_NOT_SUPPORTED", ["generated_cuda_meta.h", "cupti_driver_cbid.h"],
+                      imports="libcuda.so.1"),
+    "runtime": Library("cudaError_t", "cudaErrorNotSupported",
+                       ["generated_cuda_runtime_api_meta.h", "cupti_runtime_cbid.h"], imports="libcudart.so"),
+    "cupti": Library("CUptiResult", "CUPTI_ERROR_NOT_SUPPORTED", ["cupti.h"], "CUPTIAPI", "libcupti.so"),
+    "cublas": Library("cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", ["cublas_v2.h"], "CUBLASWINAPI", "libcublas.so"),
+    "cublaslt": Library("cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", ["cublasLt.h"], "CUBLASWINAPI",
+                        "libcublasLt.so"),
+    "nccl": Library("ncclResult_t", "ncclInvalidUsage", ["nccl.h"], "", "libnccl.so.2"),
+}
+
+# Written by hand where they are defined: they return no status.
+WITHOUT_STATUS = {"cublasGetStatusName", "cublasGetStatusString", "cublasLtGetVersion", "cublasLtGetCudartVersion",
+                  "cublasLtGetStatusName", "cublasLtGetStatusString", "ncclGetErrorString", "ncclGetLastError",
+                  "cudaGetErrorName", "cudaGetErrorString", "cudaCreateChannelDesc"}
+# What nvcc's code calls: in no public header, written by hand in runtime/registration.c.
+COMPILED = "__cuda"
+# These give the last error back instead of being one.
+WITHOUT_ERROR = {"cudaGetLastError", "cudaPeekAtLastError"}
+
+
+# Their struct is missing, or is not what the prototype says, in one toolkit or another.
+UNUSUAL = {"cudaGetExportTable", "cudaGraphMemFreeNodeGetParams", "cuGetExportTable"}
+
+
+def without_comments(text):
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.sub(r"//[^\n]*", " ", text)
+
+
+def split_parameters(text):
+    """(declaration, name) of each, or None where one has no name."""
+    text = " ".join(text.split())
+    if text in ("", "void"):
+        return []
+    parameters = []
+    for declaration in text.split(","):
+        name = re.search(r"(\w+)\s*(\[[^\]]*\])*\s*$", declaration)
+        if not name or not re.search(r"[\s*]\w+\s*(\[[^\]]*\])*\s*$", declaration.strip()):
+            return None
+        parameters.append((declaration.strip(), name[1]))
+    return parameters
+
+
+def read_structs(text):
+    """{struct's name: [(declaration, name)]} of a meta header; functions without parameters have no struct there."""
+    found = {}
+    for fields, name in re.findall(r"typedef struct \w+_params_st \{(.*?)\} (\w+)_params;", text, flags=re.S):
+        found[name] = split_parameters(",".join(part for part in fields.split(";") if part.strip()))
+    return found
+
+
+def read_callback_ids(text):
+    return {name: number for name, number in re.findall(r"CUPTI_\w+_TRACE_CBID_((?:cu|__cu)\w+)\s*=\s*(\d+)", text)}
+
+
+def symbol_of(name):
+    """cudaMemcpyAsync_ptsz_v7000 is cudaMemcpyAsync_ptsz; the driver's suffixes _v2 stay."""
+    return re.sub(r"_v\d{4,5}$", "", name)
+
+
+def base_of(symbol):
+    return re.sub(r"_(ptsz|ptds)$", "", symbol)
+
+
+def read_functions(library, texts):
+    """(symbol, traced name, parameters, cbid) of a library whose calls CUPTI traces."""
+    structs = read_structs(texts)
+    ids = read_callback_ids(texts)
+    functions = {}
+    for name in sorted(set(structs) | set(ids), key=lambda n: (n not in structs, -int(ids.get(n, 0)))):
+        if name.endswith(("INVALID", "SIZE", "FORCE_INT")):
+            continue
+        symbol = symbol_of(name) if library == "runtime" else name
+        parameters = structs.get(name)
+        if symbol in functions or symbol in WITHOUT_STATUS | UNUSUAL or symbol.startswith(COMPILED) or symbol.startswith(("cuGL", "cudaGL", "cuVDPAU", "cudaVDPAU",
+                                                                 "cuEGL", "cudaEGL", "cuGraphicsGL", "cuD3D", "cudaD3D")):
+            continue
+        functions[symbol] = (name, parameters, ids.get(name, "0"))
+    return functions
+
+
+def argument_list(parameters):
+    return ", ".join(declaration for declaration, _ in parameters) or "void"
+
+
+def write_traced(library, kind, functions):
+    domain = {"driver": "SIM_DOMAIN_DRIVER", "runtime": "SIM_DOMAIN_RUNTIME"}[kind]
+    header, source = [], []
+    declared = set()
+    for symbol, (name, parameters, cbid) in sorted(functions.items()):
+        base = base_of(symbol)
+        if parameters is not None and base not in declared and base in functions and functions[base][1] is not None:
+            declared.add(base)
+            header.append(f"typedef {functions[base][0]}_params {base}_p;")
+            header.append(f"__attribute__((weak)) {library.status} do_{base}(const {base}_p *p);")
+        elif base not in declared and parameters is None and base == symbol:
+            declared.add(base)
+            header.append(f"__attribute__((weak)) {library.status} do_{base}(void);")
+    for symbol, (name, parameters, cbid) in sorted(functions.items()):
+        base = base_of(symbol)
+        is_per_thread = "true" if base != symbol else "false"
+        known = base in functions
+        values = ", ".join(field for _, field in parameters or [])
+        source += [
+            f"#undef {symbol}",
+            f"static struct sim_api api_{symbol} = {{ .name = \"{symbol}\", .cbid = {cbid}, .domain = {domain},",
+            f"\t.unsupported = {library.unsupported} }};",
+            f"EXPORT {library.status} {symbol}({argument_list(parameters or [])})",
+            "{",
+            f"\t{name}_params params = {{ {values} }};" if parameters else "",
+            f"\tstruct sim_call call = {{ .api = &api_{symbol}, .is_per_thread = {is_per_thread}"
+            + (", .params = &params };" if parameters else " };"),
+            "\tif (sim_call_enter(&call))",
+        ]
+        argument = f"(const {base}_p *)&params" if parameters else ""
+        if known and (functions[base][1] is None) == (parameters is None):
+            source.append(f"\t\tcall.result = do_{base} ? (int)do_{base}({argument}) : sim_call_unsupported(&api_{symbol});")
+        else:
+            source.append(f"\t\tcall.result = sim_call_unsupported(&api_{symbol});")
+        leave = "rt_call_exit" if kind == "runtime" and symbol not in WITHOUT_ERROR else "sim_call_exit"
+        source += [f"\treturn ({library.status}){leave}(&call);", "}", ""]
+    return header, [line for line in source if line != ""] + table_of(functions)
+
+
+def table_of(functions):
+    """Every entry point by its name, sorted: what cuGetProcAddress and dlsym-like calls look up."""
+    lines = ["const struct sim_symbol sim_symbols[] = {"]
+    lines += [f"\t{{ \"{symbol}\", (void *){symbol} }}," for symbol in sorted(functions)]
+    return lines + ["};", "const unsigned sim_n_symbols = sizeof(sim_symbols) / sizeof(sim_symbols[0]);"]
+
+
+def aliases_of(text):
+    """What cuda.h makes of a plain name: cuMemAlloc is cuMemAlloc_v2, which is what looking up the plain name finds."""
+    found = re.findall(r"^\s*#define\s+(cu[A-Z]\w+)\s+(?:__CUDA_API_PT[SD][ZS]\()?(cu[A-Z]\w+)\)?\s*$", text, flags=re.M)
+    pairs = sorted({name: symbol for name, symbol in found if name != symbol}.items())
+    lines = ["const char *const sim_aliases[][2] = {"]
+    lines += [f"\t{{ \"{name}\", \"{symbol}\" }}," for name, symbol in pairs]
+    return lines + ["};", "const unsigned sim_n_aliases = sizeof(sim_aliases) / sizeof(sim_aliases[0]);"]
+
+
+def callback_names(folders):
+    """The names of callback ids by their number, for cuptiGetCallbackName."""
+    lines = []
+    for domain in ("driver", "runtime"):
+        ids = read_callback_ids(headers_below(folders, [f"cupti_{domain}_cbid.h"]))
+        numbers = {int(number): name for name, number in ids.items()}
+        lines.append(f"const char *const sim_{domain}_names[] = {{")
+        lines += [f"\t[{number}] = \"{name}\"," for number, name in sorted(numbers.items())]
+        lines += ["};", f"const unsigned sim_n_{domain}_names = sizeof(sim_{domain}_names) / sizeof(char *);"]
+    return lines
+
+
+def read_prototypes(library, texts):
+    attribute = library.declares + r"\s+" if library.declares else ""
+    found = {}
+    for name, parameters in re.findall(rf"{library.status}\s+{attribute}(\w+)\s*\(([^;{{]*?)\)\s*;", texts):
+        # Half precision by value is C++.
+        if name not in WITHOUT_STATUS and not name.startswith("pnccl") and not re.search("__half|__nv_bf", parameters):
+            found[name] = split_parameters(parameters)
+    return found
+
+
+def write_plain(library, prototypes):
+    header, source = [], []
+    for name, parameters in sorted(prototypes.items()):
+        if parameters is None:
+            continue
+        values = ", ".join(field for _, field in parameters)
+        header.append(f"__attribute__((weak)) {library.status} do_{name}({argument_list(parameters)});")
+        source += [
+            f"#undef {name}",
+            f"static struct sim_api api_{name} = {{ .name = \"{name}\", .unsupported = {library.unsupported} }};",
+            f"EXPORT {library.status} {name}({argument_list(parameters)})",
+            "{",
+            "\tint sim_code;",
+            f"\tif (sim_fault_is_due(&api_{name}, &sim_code))",
+            f"\t\treturn ({library.status})sim_code;",
+            f"\tif (do_{name})",
+            f"\t\treturn do_{name}({values});",
+            f"\treturn ({library.status})sim_call_unsupported(&api_{name});",
+            "}",
+        ]
+    return header, source
+
+
+def imported_names(library):
+    names = []
+    for line in (HERE / "torch_imports.txt").read_text().splitlines():
+        owner, _, rest = line.partition(": ")
+        if owner == library.imports:
+            names += rest.split()
+    return names
+
+
+def write_stubs(library, names):
+    """Names without a prototype: their arguments don't matter."""
+    source = []
+    for name in names:
+        source += [
+            f"static struct sim_api api_{name} = {{ .name = \"{name}\", .unsupported = {library.unsupported} }};",
+            f"EXPORT {library.status} {name}(void)",
+            "{",
+            "\tint sim_code;",
+            f"\treturn ({library.status})(sim_fault_is_due(&api_{name}, &sim_code) ? sim_code : "
+            f"sim_call_unsupported(&api_{name}));",
+            "}",
+        ]
+    return source
+
+
+def headers_below(folders, names):
+    """The texts of the headers that declare the library, also of those that the first ones include beside them."""
+    texts = []
+    for name in names:
+        for folder in folders:
+            if (folder / name).exists():
+                texts.append((folder / name).read_text(errors="replace"))
+                break
+        else:
+            raise SystemExit(f"wrappers.py: there is no {name} in {' '.join(map(str, folders))}")
+    return "\n".join(texts)
+
+
+PARTS = {
+    "cupti": ["cupti_result.h", "cupti_version.h", "cupti_activity.h", "cupti_callbacks.h", "cupti_events.h", "cupti_metrics.h"],
+    "cublas": ["cublas_api.h"],
+}
+
+
+def main():
+    kind, out, *folders = sys.argv[1:]
+    library = LIBRARIES[kind]
+    folders = [pathlib.Path(folder) for folder in folders]
+    texts = without_comments(headers_below(folders, PARTS.get(kind, library.headers)))
+    is_traced = kind in ("driver", "runtime")
+    if is_traced:
+        known = read_functions(kind, texts)
+        header, source = write_traced(library, kind, known)
+        if kind == "driver":
+            source += aliases_of(headers_below(folders, ["cuda.h"]))
+            header += ["extern const char *const sim_aliases[][2];", "extern const unsigned sim_n_aliases;"]
+    else:
+        known = {name: p for name, p in read_prototypes(library, texts).items() if p is not None}
+        header, source = write_plain(library, known)
+        if kind == "cupti":
+            source += callback_names(folders)
+    missing = [name for name in imported_names(library) if name not in known and name not in WITHOUT_STATUS
+               and not name.startswith(COMPILED)]
+    guard = f"SIMCUDA_GENERATED_{kind.upper()}_H"
+    begin = ["// SPDX-License-Identifier: Apache-2.0 OR MIT", "/* Written by gen/wrappers.py. */"]
+    includes = [f"#include <{name}>" for name in library.headers]
+    symbol = "struct sim_symbol {\n\tconst char *name;\n\tvoid *address;\n};\n" \
+             "extern const struct sim_symbol sim_symbols[];\nextern const unsigned sim_n_symbols;"
+    text = [*begin, f"#ifndef {guard}", f"#define {guard}", *includes, symbol if is_traced else "", *header, "#endif"]
+    pathlib.Path(out + ".h").write_text("\n".join(text) + "\n")
+    text = [*begin, f"#include \"{pathlib.Path(out).name}.h\"", f"#include \"{INCLUDE}\"",
+            *(["#include \"test/simcuda/runtime/error.h\""] if kind == "runtime" else []), "#define EXPORT __attribute__((visibility(\"default\")))", *source, *write_stubs(library, missing)]
+    pathlib.Path(out + ".c").write_text("\n".join(text) + "\n")
+
+
+main()

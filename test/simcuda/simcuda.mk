@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+#
+# The simulated CUDA libraries, built where CUDA's public headers are: those of PyPI's wheels in the environment below
+# build/, or a toolkit's. Without them there is nothing to build, and the tests say so. Included by test/test.mk.
+
+CUDA_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include/cupti.h \
+	$(CUDA_HOME)/include/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h /usr/local/cuda/include/cupti.h)))
+NCCL_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
+	$(CUDA_INCLUDE)nccl.h /usr/include/nccl.h)))
+
+SIMCUDA := $(BUILD)/simcuda
+SIMCUDA_GEN := $(BUILD)/gen/simcuda
+SIMCUDA_FLAGS = -std=gnu11 $(COMMON) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -I$(SIMCUDA_GEN) \
+	$(CUDA_INCLUDE:%=-isystem %) $(NCCL_INCLUDE:%=-isystem %) -MMD -MP
+simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(foreach folder,$(1),$(sort $(wildcard test/simcuda/$(folder)/*.c))))
+simcuda_generated = $(patsubst %,$(SIMCUDA)/gen/%_api.o,$(1))
+
+# What needs no header of CUDA's: also what the unit tests link.
+SIMCUDA_ENGINE := $(call simcuda_objects,engine)
+SIMCUDA_LIBRARIES := libcuda.so.1 libcudart.so.13 libcupti.so.13 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 \
+	libnccl.so.2
+SIMCUDA_GENERATED := driver runtime cupti cublas cublaslt nccl
+SIMCUDA_HEADERS := $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
+
+$(SIMCUDA)/test/simcuda/engine/%.o: test/simcuda/engine/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) -fPIC -MMD -MP -c -o $@ $<
+
+$(SIMCUDA_GEN)/%_api.c $(SIMCUDA_GEN)/%_api.h: test/simcuda/gen/wrappers.py test/simcuda/gen/torch_imports.txt
+	@mkdir -p $(@D)
+	$(call say,generate,$@)$(PYTHON) $< $* $(SIMCUDA_GEN)/$*_api $(CUDA_INCLUDE) $(NCCL_INCLUDE)
+
+$(SIMCUDA_GEN)/forward.c: test/simcuda/gen/forwards.py test/simcuda/runtime/forward.def
+	@mkdir -p $(@D)
+	$(call say,generate,$@)$(PYTHON) $^ $@
+
+# The old forms of the driver's functions are declared for it alone.
+$(SIMCUDA)/gen/driver_api.o: SIMCUDA_FLAGS += -D__CUDA_API_VERSION_INTERNAL
+$(SIMCUDA)/test/simcuda/driver/%.o: SIMCUDA_FLAGS += -D__CUDA_API_VERSION_INTERNAL
+
+$(SIMCUDA)/gen/%.o: $(SIMCUDA_GEN)/%.c $(BUILD)/flags $(SIMCUDA_HEADERS)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -O1 -c -o $@ $<
+
+$(SIMCUDA)/test/simcuda/%.o: test/simcuda/%.c $(BUILD)/flags $(SIMCUDA_HEADERS)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -c -o $@ $<
+
+$(SIMCUDA)/lib/libsimcuda.so: $(SIMCUDA_ENGINE)
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -shared -o $@ $^ -Wl,-soname,libsimcuda.so -Wl,-z,defs -pthread
+
+# The vendor's libraries carry their symbols under a version of their name, but for the driver, NVML and NCCL.
+$(SIMCUDA)/%.map:
+	@mkdir -p $(@D)
+	@echo '$* { global: *; };' >$@
+
+simcuda_versioned = $(filter libcudart.% libcupti.% libcublas%,$(1))
+define simcuda_link
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
+		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
+		$(filter %.so %.so.1,$^) -ldl -pthread
+endef
+
+SIMCUDA_LIB := $(SIMCUDA)/lib
+$(SIMCUDA_LIB)/libcuda.so.1: $(call simcuda_objects,driver) $(call simcuda_generated,driver) $(SIMCUDA_LIB)/libsimcuda.so
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libcudart.so.13: $(call simcuda_objects,runtime) $(call simcuda_generated,runtime) $(SIMCUDA)/gen/forward.o \
+		$(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcudart.so.13.map
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libcupti.so.13: $(call simcuda_objects,cupti) $(call simcuda_generated,cupti) \
+		$(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcupti.so.13.map
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libnvidia-ml.so.1: $(call simcuda_objects,nvml) $(SIMCUDA_LIB)/libsimcuda.so
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libcublas.so.13: $(call simcuda_objects,cublas blas) $(call simcuda_generated,cublas) \
+		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublas.so.13.map
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libcublasLt.so.13: $(call simcuda_objects,cublaslt blas) $(call simcuda_generated,cublaslt) \
+		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublasLt.so.13.map
+	$(simcuda_link)
+$(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(call simcuda_generated,nccl) \
+		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so
+	$(simcuda_link)
+
+ifneq ($(CUDA_INCLUDE),)
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) ## build the simulated CUDA libraries (test/simcuda/README.md)
+else
+simcuda:
+	@echo "note: no CUDA headers here (PyPI's wheels below build/venv, or CUDA_HOME): no simulated CUDA" >&2
+endif
+.PHONY: simcuda
+.SECONDARY: $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.c) $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
+-include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*/*.d)

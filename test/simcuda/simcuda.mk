@@ -24,7 +24,7 @@ SIMCUDA_HEADERS := $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
 
 $(SIMCUDA)/test/simcuda/engine/%.o: test/simcuda/engine/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) -fPIC -MMD -MP -c -o $@ $<
+	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -MMD -MP -c -o $@ $<
 
 $(SIMCUDA_GEN)/%_api.c $(SIMCUDA_GEN)/%_api.h: test/simcuda/gen/wrappers.py test/simcuda/gen/torch_imports.txt
 	@mkdir -p $(@D)
@@ -93,3 +93,15 @@ endif
 .PHONY: simcuda
 .SECONDARY: $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.c) $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
 -include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*/*.d)
+
+# Tests of the engine link it alone.
+$(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread
+
+# Those of CUPTI link the simulated libraries, as any client does.
+$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),simcuda)
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread $(if $(CUDA_INCLUDE), \
+		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(SIMCUDA_LIB)/libsimcuda.so \
+		-Wl$(comma)-rpath$(comma)$(abspath $(SIMCUDA_LIB)))

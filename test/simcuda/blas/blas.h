@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What the simulated cuBLAS and cuBLASLt share: launching a kernel of a name, that takes as long as its arithmetic. */
 #ifndef SIMCUDA_BLAS_H
 #define SIMCUDA_BLAS_H

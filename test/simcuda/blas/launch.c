@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Kernels of the simulated BLAS. */
 #include "test/simcuda/blas/blas.h"
 

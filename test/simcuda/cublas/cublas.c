@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The simulated cuBLAS: handles, and products and a few vector operations that launch a kernel and compute nothing. */
 #include "cublas_api.h"
 #include "test/simcuda/blas/blas.h"

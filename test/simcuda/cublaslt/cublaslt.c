@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The simulated cuBLASLt: descriptions of products, one algorithm for each, and a kernel for it. */
 #include "cublaslt_api.h"
 #include "test/simcuda/blas/blas.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What is enabled, the attributes of recording, and what can be asked without it. */
 #include "test/simcuda/cupti/cupti.h"
 
@@ -24,7 +24,7 @@ bool cupti_is_recorded(CUpti_ActivityKind kind, uint64_t t_ns)
 {
 	const struct cupti_kind *k = &cupti_kinds[kind];
 
-	return t_ns >= k->since_ns && k->since_ns && (k->is_on || t_ns < k->until_ns);
+	return t_ns >= k->since_ns && k->since_ns && (k->is_on || t_ns <= k->until_ns);
 }
 
 CUptiResult cupti_check(void)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Buffers: asked for at the first record, handed back when full or flushed. As long as a buffer is CUPTI's the client
  * finds a pattern in it, and records are kept aside until it is handed back: whoever writes to it meanwhile, or reads
@@ -20,7 +20,7 @@ struct channel {
 	uint8_t *buffer; /* the client's */
 	size_t bytes, used, n_most, n_records;
 	uint8_t *aside;
-	bool is_free; /* its thread has ended */
+	bool is_free; /* its thread has ended: another may have it once its buffer is handed back */
 	struct channel *next;
 };
 
@@ -87,7 +87,7 @@ static struct channel *join_channel(void)
 
 	pthread_once(&once, make_key);
 	pthread_mutex_lock(&lock);
-	for (channel = channels; channel && !channel->is_free; channel = channel->next)
+	for (channel = channels; channel && !(channel->is_free && !channel->buffer); channel = channel->next)
 		;
 	if (!channel) {
 		channel = calloc(1, sizeof(*channel));

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the files of the simulated libcupti share: who subscribed, what is enabled, and how records get into buffers.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* External correlation ids: a stack for each thread and kind. */
 #include "test/simcuda/cupti/cupti.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The lengths of records by version, from the structs of the headers, which say when each was replaced. That a newer
  * struct begins with the older one is checked for the last fields that the older has.

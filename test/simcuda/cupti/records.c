@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Records, in the layout of the version that SIMCUDA_CUPTI_VERSION names. Each version's struct begins with the one
  * before, so that the newest is filled and its first bytes are given out: layouts.c checks that against the headers.

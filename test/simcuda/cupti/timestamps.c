@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Times of records: the wall clock, or the units of the callback that the client registered. Moments of a device come to
  * those by a line through two readings of both clocks.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Devices by number, and the contexts of threads. */
 #include "test/simcuda/driver/driver.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the files of the simulated libcuda share. A handle of CUDA is a pointer to the engine's object of the same noun.
  */

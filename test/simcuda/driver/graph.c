@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Graphs that are built by hand, and executable graphs. Conditional nodes and arrays are not simulated. */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/graph.h"

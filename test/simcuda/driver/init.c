@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* cuInit with the injection of tools, versions, errors by name, and the look-up of entry points. */
 #include "test/simcuda/driver/driver.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Memory of devices and of the host, and what is known of an address. */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/memory.h"

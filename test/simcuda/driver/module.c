@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Modules, libraries and their kernels. Code is never read: a kernel is its name, and any name can be had.
  */

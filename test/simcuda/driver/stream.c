@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Streams, events, host functions and capture. */
 #include "test/simcuda/driver/driver.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Virtual memory management: addresses that are reserved, physical memory by handle, and its mapping. The pages are
  * really mapped where the program has them; until cuMemSetAccess they can't be used.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Entry and exit of calls, and the faults that are injected into them: SIMCUDA_FAULTS="NAME=CODE[@N[+]],...". */
 #include "test/simcuda/engine/call.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A call of a simulated library from its entry to its exit: where faults are injected, correlation ids are drawn, and
  * CUPTI looks on. The generated entry points (gen/) make one for every call.

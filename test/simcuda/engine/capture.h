@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Capture: what is submitted to streams becomes nodes of a graph. With the lock, unless said otherwise. */
 #ifndef SIMCUDA_CAPTURE_H
 #define SIMCUDA_CAPTURE_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The clock of the devices, real or virtual. */
 #include "test/simcuda/engine/clock.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Device time in ns: the machine's CLOCK_MONOTONIC, or a virtual clock that moves only when somebody waits or calls.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Reading SIMCUDA_* variables. A wrong one ends the process: a test whose settings were not obeyed proves nothing.
  */
@@ -72,6 +72,7 @@ static const struct variable {
 	{ "STRICT", TYPE_BOOL, &config.is_strict },
 	{ "ZERO_COUNTS", TYPE_BOOL, &config.zeroes_counts },
 	{ "SHARED_CORRELATION", TYPE_BOOL, &config.shares_correlation },
+	{ "NESTED_RECORDS", TYPE_BOOL, &config.records_nested },
 	{ "SKEW_PPB", TYPE_I64, &config.skew_ppb },
 	{ "CLOCK_STEPS", TYPE_TEXT, &config.clock_steps },
 };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What is simulated: read once from SIMCUDA_* variables, before the first call. README.md lists them.
  */
@@ -51,6 +51,7 @@ struct sim_config {
 	bool is_strict;     /* a broken rule of CUPTI ends the process */
 	bool zeroes_counts; /* copies of at most 8 bytes to the host carry zeroes */
 	bool shares_correlation; /* a driver call within a runtime call has its correlation id */
+	bool records_nested;     /* CUPTI records driver calls within runtime calls too */
 	int64_t skew_ppb;        /* CUPTI's clock against the device's */
 	const char *clock_steps; /* "AT_NS:BY_NS,..." of CUPTI's default clock */
 };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Devices, contexts, streams and events. Handles of programs are pointers to these; what was destroyed is kept, so
  * that a stale handle is told from a live one. Errors are those of result.h. What ends in _locked needs the lock.

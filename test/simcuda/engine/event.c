@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Events: the moment at which a stream came to where they were recorded. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* First fit over an ordered array. */
 #include "test/simcuda/engine/extents.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The free parts of a range of numbers, ordered and never touching each other: device memory by offset.
  * Guarded by the engine's lock.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Graphs, and how they are launched: each node becomes an operation that waits for those before it. */
 #include "test/simcuda/engine/graph.h"
 

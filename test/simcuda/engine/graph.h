@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Graphs: nodes of work with what they depend on. An executable graph is a clone, whose nodes have ids of their own. A
  * graph is the program's own, and used by one thread at a time, as the interface demands.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The engine's one lock: guards devices, contexts, streams, operations, ranges and pools. Not held while anything of the
  * program's is called.

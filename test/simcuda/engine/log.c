@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The ground truth's file. Every process writes its own; a child that was forked writes none. */
 #include "test/simcuda/engine/log.h"
 

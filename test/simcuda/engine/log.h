@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The ground truth: one JSON object a line in SIMCUDA_LOG (%p is the process), of all that the devices did.
  * Times are device time; the first line has what makes them wall-clock time.

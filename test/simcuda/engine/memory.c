@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The address space of the devices, an ordered array of ranges. */
 #include "test/simcuda/engine/memory.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The lines of the ground truth for kernels, copies and memsets. */
 #include "test/simcuda/engine/op_log.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* An operation that has ended, told to the log and to the tracer; with the engine's lock. */
 #ifndef SIMCUDA_OP_LOG_H
 #define SIMCUDA_OP_LOG_H

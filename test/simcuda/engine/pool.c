@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Pools of a device's memory. */
 #include "test/simcuda/engine/pool.h"
 

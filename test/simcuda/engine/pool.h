@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Pools of memory that is allocated and freed in the order of a stream. What was freed stays with its pool until
  * something is synchronised, and then as much as the release threshold says.

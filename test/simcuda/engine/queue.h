@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The discrete-event engine: operations wait for others, then for their unit of the device, run for their duration, and
  * end in the order of time. Time is moved on by whoever calls: up to the clock on each submission and query, up to the next

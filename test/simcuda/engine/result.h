@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The errors that the engine reports: the values that CUresult and cudaError_t have in common, so that the engine
  * builds without CUDA's headers. driver/init.c checks them against cuda.h.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Streams: what is submitted to one runs in order; the legacy stream and blocking streams wait for each other. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the simulated CUPTI is told. There is at most one tracer, and none as long as nobody asked CUPTI for anything.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* How long work takes, and what copies and memsets do to memory. Kernels do nothing. */
 #include "test/simcuda/engine/work.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What a stream, or a node of a graph, is asked to do: a value, copied by whoever keeps it.
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The simulated NCCL: every collective launches a kernel named as NCCL's are. Ranks don't meet: what another rank does or
  * fails to do has no effect here.

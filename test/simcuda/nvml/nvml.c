@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The simulated NVML: what PyTorch and monitors ask. Its header comes with no wheel: types and numbers are those of its
  * documentation.

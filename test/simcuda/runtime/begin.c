@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The way to the driver, the device of a thread, and errors. */
 #include "test/simcuda/runtime/runtime.h"
 

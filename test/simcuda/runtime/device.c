@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Devices and their properties, versions, and the driver's entry points. */
 #include "test/simcuda/runtime/runtime.h"
 

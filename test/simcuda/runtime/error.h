@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The last error of a thread. */
 #ifndef SIMCUDA_RUNTIME_ERROR_H
 #define SIMCUDA_RUNTIME_ERROR_H

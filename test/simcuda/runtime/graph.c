@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Nodes of graphs whose description differs between the runtime and the driver. */
 #include "test/simcuda/runtime/runtime.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Copies by their kind, variables of devices, and what is known of a pointer. */
 #include "test/simcuda/runtime/runtime.h"
 

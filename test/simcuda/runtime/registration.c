@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the code that nvcc makes calls by itself: it registers fat binaries, kernels and variables before main, and
  * launches through a call configuration. None of these names is in a public header; cupti_runtime_cbid.h has their ids.

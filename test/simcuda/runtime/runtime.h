@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the files of the simulated libcudart share. As the real one it reaches the driver only through libcuda.so.1 and
  * cuGetProcAddress, so that whoever stands between sees its calls; unlike the real one it wants no private tables.

@@ -17,7 +17,7 @@ static char *kept[N_KEPT_MAX];
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
 
-#define N_INJECTIONS 2
+#define N_INJECTIONS 3
 #define VARIABLE_NAME_MAX 32
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
 static size_t n_injections;

@@ -10,7 +10,7 @@
 
 /*
  * Let the variable name say path, here and in children, where it has no value yet. Before torsh_environment_start; at
- * most two times.
+ * most three times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 

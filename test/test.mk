@@ -66,10 +66,10 @@ RUN_TESTS = BUILD=$(BUILD) $(PYTHON) test/run --jobs $(J) --match '$(T)'
 
 test: ## run every test; T=name runs those whose name contains it
 	.ci/deps build test
-	@$(MAKE) --no-print-directory all unit test-programs $(REPLAYS)
+	@$(MAKE) --no-print-directory all unit test-programs simcuda $(REPLAYS)
 	@$(RUN_TESTS)
 
-check: all unit test-programs $(REPLAYS) ## run the tests in their short form, in under a minute
+check: all unit test-programs simcuda $(REPLAYS) ## run the tests in their short form, in under a minute
 	@$(RUN_TESTS) --quick
 
 # The readers with AddressSanitizer and UBSan: unit tests and the fuzz corpus. The agent is not sanitised, and tests that

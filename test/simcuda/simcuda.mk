@@ -4,13 +4,14 @@
 # build/, or a toolkit's. Without them there is nothing to build, and the tests say so. Included by test/test.mk.
 
 CUDA_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include/cupti.h \
-	$(CUDA_HOME)/include/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h /usr/local/cuda/include/cupti.h)))
+	build/venv/lib/python3*/site-packages/nvidia/cu*/include/cupti.h $(CUDA_HOME)/include/cupti.h $(CUDA_HOME)/extras/CUPTI/include/cupti.h /usr/local/cuda/include/cupti.h)))
 NCCL_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
+	build/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
 	$(CUDA_INCLUDE)nccl.h /usr/include/nccl.h)))
 
 SIMCUDA := $(BUILD)/simcuda
 SIMCUDA_GEN := $(BUILD)/gen/simcuda
-SIMCUDA_FLAGS = -std=gnu11 $(COMMON) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -I$(SIMCUDA_GEN) \
+SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -I$(SIMCUDA_GEN) \
 	$(CUDA_INCLUDE:%=-isystem %) $(NCCL_INCLUDE:%=-isystem %) -MMD -MP
 simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(foreach folder,$(1),$(sort $(wildcard test/simcuda/$(folder)/*.c))))
 simcuda_generated = $(patsubst %,$(SIMCUDA)/gen/%_api.o,$(1))
@@ -48,7 +49,7 @@ $(SIMCUDA)/test/simcuda/%.o: test/simcuda/%.c $(BUILD)/flags $(SIMCUDA_HEADERS)
 
 $(SIMCUDA)/lib/libsimcuda.so: $(SIMCUDA_ENGINE)
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared -o $@ $^ -Wl,-soname,libsimcuda.so -Wl,-z,defs -pthread
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $^ -Wl,-soname,libsimcuda.so -Wl,-z,defs -pthread
 
 # The vendor's libraries carry their symbols under a version of their name, but for the driver, NVML and NCCL.
 $(SIMCUDA)/%.map:
@@ -58,7 +59,7 @@ $(SIMCUDA)/%.map:
 simcuda_versioned = $(filter libcudart.% libcupti.% libcublas%,$(1))
 define simcuda_link
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
 		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef

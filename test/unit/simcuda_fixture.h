@@ -51,7 +51,7 @@ static inline struct sim_stream *make_stream(unsigned flags)
 
 static inline struct sim_work kernel(const char *name)
 {
-	struct sim_work work = { .kind = SIM_KERNEL, .duration_ns = sim_kernel_duration(name) };
+	struct sim_work work = {.kind = SIM_KERNEL, .duration_ns = sim_kernel_duration(name)};
 
 	work.kernel.name = name;
 	return work;
@@ -76,12 +76,12 @@ static inline struct sim_event *make_event(void)
 
 static inline struct sim_work record(struct sim_event *event)
 {
-	return (struct sim_work){ .kind = SIM_RECORD, .event = event };
+	return (struct sim_work){.kind = SIM_RECORD, .event = event};
 }
 
 static inline struct sim_work wait_for(struct sim_event *event)
 {
-	return (struct sim_work){ .kind = SIM_WAIT, .event = event };
+	return (struct sim_work){.kind = SIM_WAIT, .event = event};
 }
 
 #endif

@@ -20,7 +20,8 @@ static uint64_t launch(struct sim_exec *exec, struct sim_stream *stream)
 static void nodes_run_when_what_they_depend_on_has_ended(void **state)
 {
 	struct sim_graph *graph = sim_graph_create();
-	struct sim_graph_node *root = add(graph, "a", NULL), *left = add(graph, "slow", root), *right = add(graph, "a", root);
+	struct sim_graph_node *root = add(graph, "a", NULL), *left = add(graph, "slow", root),
+			      *right = add(graph, "a", root);
 	struct sim_exec *exec;
 
 	(void)state;
@@ -80,7 +81,7 @@ static void a_graph_within_a_graph_runs_as_one_node(void **state)
 	struct sim_graph *inner = sim_graph_create(), *outer = sim_graph_create();
 	struct sim_graph_node *first, *child;
 	struct sim_exec *exec;
-	struct sim_work work = { .kind = SIM_CHILD };
+	struct sim_work work = {.kind = SIM_CHILD};
 
 	(void)state;
 	add(inner, "a", add(inner, "a", NULL));
@@ -176,7 +177,7 @@ static void an_object_lives_as_long_as_a_graph_needs_it(void **state)
 	int n = 0;
 
 	(void)state;
-	*object = (struct sim_user_object){ count, &n, 1 };
+	*object = (struct sim_user_object){count, &n, 1};
 	add(graph, "a", NULL);
 	sim_graph_retain(graph, object, 1);
 	sim_user_object_release(object, 1);

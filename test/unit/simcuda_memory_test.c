@@ -12,8 +12,10 @@ static uint64_t free_bytes(void)
 static void extents_give_back_what_was_taken(void **state)
 {
 	enum { N = 200, ROUNDS = 4000, UNIT = 512 };
-	struct { uint64_t offset, bytes; } taken[N] = { 0 };
-	struct sim_extents extents = { 0 };
+	struct {
+		uint64_t offset, bytes;
+	} taken[N] = {0};
+	struct sim_extents extents = {0};
 	uint64_t random = 7;
 
 	(void)state;

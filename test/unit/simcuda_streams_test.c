@@ -179,7 +179,7 @@ static void a_host_function_is_called_between_what_is_around_it(void **state)
 {
 	struct sim_stream *stream = make_stream(1);
 	uint64_t called_ns = 0;
-	struct sim_work call = { .kind = SIM_HOST, .host = { note, &called_ns } };
+	struct sim_work call = {.kind = SIM_HOST, .host = {note, &called_ns}};
 	struct sim_op *before = submit(stream, kernel("a")), *after;
 
 	(void)state;

@@ -26,7 +26,7 @@ static void nothing_is_simulated_without_the_headers_of_cuda(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda) };
+	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_simulated_without_the_headers_of_cuda)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
@@ -88,9 +88,9 @@ static int begin(void **state)
 	if (fd < 0 || close(fd))
 		return 1;
 	return cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) ||
-		cuCtxSetCurrent(context) || cuModuleLoadData(&module, "code") ||
-		cuModuleGetFunction(&function, module, "_Z4workPf") || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
-		cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+	       cuCtxSetCurrent(context) || cuModuleLoadData(&module, "code") ||
+	       cuModuleGetFunction(&function, module, "_Z4workPf") || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
+	       cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
 }
 
 static int end(void **state)
@@ -252,7 +252,8 @@ static void single_calls_can_be_recorded(void **state)
 	finish();
 	cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, 0);
 	assert_int_equal(client.n_records, 1);
-	assert_int_equal(((const CUpti_ActivityAPI *)client.records[0])->cbid, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize);
+	assert_int_equal(((const CUpti_ActivityAPI *)client.records[0])->cbid,
+			 CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize);
 }
 
 static void a_buffer_holds_nothing_to_read_before_it_is_completed(void **state)
@@ -514,7 +515,8 @@ static void a_second_subscriber_is_refused_and_told_who_was_first(void **state)
 {
 	char name[64] = "";
 	CUpti_SubscriberHandle first, second;
-	CUpti_SubscriberParams params = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE, .subscriberName = "the first" };
+	CUpti_SubscriberParams params = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+					 .subscriberName = "the first"};
 
 	(void)state;
 	assert_int_equal(cuptiSubscribe_v2(&first, on_callback, NULL, &params), 0);
@@ -570,10 +572,12 @@ static void names_of_calls_are_those_of_the_headers(void **state)
 	const char *name;
 
 	(void)state;
-	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
-					      &name), 0);
+	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API,
+					      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &name),
+			 0);
 	assert_string_equal(name, "cudaLaunchKernel_v7000");
-	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 100000, &name), CUPTI_ERROR_INVALID_PARAMETER);
+	assert_int_equal(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, 100000, &name),
+			 CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 int main(void)

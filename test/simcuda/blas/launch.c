@@ -27,7 +27,12 @@ CUresult blas_launch(const char *name, double flops, CUstream stream)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	CUlaunchConfig config = {
-		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1,
+		.gridDimX = BLOCKS,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
 		.hStream = stream,
 	};
 	CUkernel kernel;

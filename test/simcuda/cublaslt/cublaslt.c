@@ -33,7 +33,6 @@ cublasStatus_t do_cublasLtDestroy(cublasLtHandle_t lightHandle)
 cublasStatus_t do_cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc, cublasComputeType_t computeType,
 					   cudaDataType_t scaleType)
 {
-	(void)computeType, (void)scaleType;
 	*matmulDesc = (cublasLtMatmulDesc_t)calloc(1, sizeof(**matmulDesc));
 	return *matmulDesc ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
@@ -55,9 +54,8 @@ cublasStatus_t do_cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc
 cublasStatus_t do_cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout, cudaDataType type, uint64_t rows,
 					     uint64_t cols, int64_t ld)
 {
-	struct layout layout = { rows, cols, 1 };
+	struct layout layout = {rows, cols, 1};
 
-	(void)type, (void)ld;
 	*matLayout = (cublasLtMatrixLayout_t)calloc(1, sizeof(**matLayout));
 	if (!*matLayout)
 		return CUBLAS_STATUS_ALLOC_FAILED;
@@ -71,8 +69,9 @@ cublasStatus_t do_cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t matLayout)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t do_cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout, cublasLtMatrixLayoutAttribute_t attr,
-						   const void *buf, size_t sizeInBytes)
+cublasStatus_t do_cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout,
+						   cublasLtMatrixLayoutAttribute_t attr, const void *buf,
+						   size_t sizeInBytes)
 {
 	if (attr == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && sizeInBytes >= sizeof(int32_t))
 		((struct layout *)matLayout)->batch = *(const int32_t *)buf;
@@ -96,16 +95,16 @@ cublasStatus_t do_cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_
 						       cublasLtMatmulPreferenceAttributes_t attr, const void *buf,
 						       size_t sizeInBytes)
 {
-	(void)attr, (void)buf, (void)sizeInBytes;
 	return pref ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t do_cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
-	cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
-	cublasLtMatmulPreference_t preference, int requestedAlgoCount, cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
-	int *returnAlgoCount)
+						 cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
+						 cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+						 cublasLtMatmulPreference_t preference, int requestedAlgoCount,
+						 cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
+						 int *returnAlgoCount)
 {
-	(void)lightHandle, (void)operationDesc, (void)Adesc, (void)Bdesc, (void)Cdesc, (void)Ddesc, (void)preference;
 	if (requestedAlgoCount < 1)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	memset(heuristicResultsArray, 0, sizeof(*heuristicResultsArray));
@@ -116,17 +115,17 @@ cublasStatus_t do_cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, c
 }
 
 cublasStatus_t do_cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void *alpha,
-	const void *A, cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta, const void *C,
-	cublasLtMatrixLayout_t Cdesc, void *D, cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo, void *workspace,
-	size_t workspaceSizeInBytes, cudaStream_t stream)
+				 const void *A, cublasLtMatrixLayout_t Adesc, const void *B,
+				 cublasLtMatrixLayout_t Bdesc, const void *beta, const void *C,
+				 cublasLtMatrixLayout_t Cdesc, void *D, cublasLtMatrixLayout_t Ddesc,
+				 const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspaceSizeInBytes,
+				 cudaStream_t stream)
 {
 	const struct product *product = (const struct product *)computeDesc;
 	const struct layout *a = (const struct layout *)Adesc, *d = (const struct layout *)Ddesc;
 	uint64_t k = product->transposes_a == CUBLAS_OP_N ? a->columns : a->rows;
 	double flops = blas_gemm_flops((int64_t)d->rows, (int64_t)d->columns, (int64_t)k, d->batch);
 
-	(void)lightHandle, (void)alpha, (void)A, (void)B, (void)Bdesc, (void)beta, (void)C, (void)Cdesc, (void)D, (void)algo;
-	(void)workspace, (void)workspaceSizeInBytes;
 	return blas_launch("simcuda_lt_matmul", flops, stream) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
 

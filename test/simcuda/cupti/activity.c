@@ -31,7 +31,8 @@ CUptiResult cupti_check(void)
 {
 	if (sim_is_forked())
 		sim_violation("CUPTI was called in a forked child, where the real one may hang");
-	return sim_config()->driver == SIM_DRIVER_PRESENT && sim_config()->n_devices ? CUPTI_SUCCESS : CUPTI_ERROR_UNKNOWN;
+	return sim_config()->driver == SIM_DRIVER_PRESENT && sim_config()->n_devices ? CUPTI_SUCCESS
+										     : CUPTI_ERROR_UNKNOWN;
 }
 
 void cupti_attach(void)
@@ -51,7 +52,9 @@ void cupti_attach(void)
 /* Calls are recorded by kind, and by the domain of their callbacks; 0: the kind is none of calls. */
 static int domain_of(CUpti_ActivityKind kind)
 {
-	return kind == CUPTI_ACTIVITY_KIND_DRIVER ? SIM_DOMAIN_DRIVER : kind == CUPTI_ACTIVITY_KIND_RUNTIME ? SIM_DOMAIN_RUNTIME : 0;
+	return kind == CUPTI_ACTIVITY_KIND_DRIVER    ? SIM_DOMAIN_DRIVER
+	       : kind == CUPTI_ACTIVITY_KIND_RUNTIME ? SIM_DOMAIN_RUNTIME
+						     : 0;
 }
 
 /* Kinds that the simulated device has nothing of are accepted like the real one does where the device lacks it. */
@@ -100,12 +103,14 @@ CUptiResult do_cuptiActivityDisable(CUpti_ActivityKind kind)
 
 CUptiResult do_cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kind)
 {
-	return sim_context_is_live((struct sim_context *)context) ? do_cuptiActivityEnable(kind) : CUPTI_ERROR_INVALID_CONTEXT;
+	return sim_context_is_live((struct sim_context *)context) ? do_cuptiActivityEnable(kind)
+								  : CUPTI_ERROR_INVALID_CONTEXT;
 }
 
 CUptiResult do_cuptiActivityDisableContext(CUcontext context, CUpti_ActivityKind kind)
 {
-	return sim_context_is_live((struct sim_context *)context) ? do_cuptiActivityDisable(kind) : CUPTI_ERROR_INVALID_CONTEXT;
+	return sim_context_is_live((struct sim_context *)context) ? do_cuptiActivityDisable(kind)
+								  : CUPTI_ERROR_INVALID_CONTEXT;
 }
 
 static CUptiResult set_call(int domain, CUpti_CallbackId cbid, uint8_t enable)
@@ -164,11 +169,10 @@ CUptiResult do_cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *v
 }
 
 /* Switches for what the simulated records don't carry: obeyed by carrying nothing. */
-#define SWITCH(name) \
+#define SWITCH(name)                          \
 	CUptiResult do_##name(uint8_t enable) \
-	{ \
-		(void)enable; \
-		return cupti_check(); \
+	{                                     \
+		return cupti_check();         \
 	}
 SWITCH(cuptiActivityEnableLatencyTimestamps)
 SWITCH(cuptiActivityEnableLaunchAttributes)
@@ -200,6 +204,10 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 
 	if (result)
 		return result;
+	if (sim_config()->flush_ns)
+		nanosleep(&(struct timespec){.tv_sec = (time_t)(sim_config()->flush_ns / 1000000000),
+					     .tv_nsec = (long)(sim_config()->flush_ns % 1000000000)},
+			  NULL);
 	sim_lock();
 	sim_run();
 	sim_unlock();
@@ -214,10 +222,9 @@ static _Atomic uint32_t period_ms;
 
 static void *flush_periodically(void *unused)
 {
-	(void)unused;
 	for (;;) {
 		uint32_t ms = period_ms;
-		struct timespec time = { ms / 1000, (long)(ms % 1000) * 1000000 };
+		struct timespec time = {ms / 1000, (long)(ms % 1000) * 1000000};
 
 		if (!ms)
 			time.tv_sec = 1;
@@ -332,8 +339,11 @@ CUptiResult do_cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t *pId)
 	return CUPTI_SUCCESS;
 }
 
-static const struct { CUptiResult code; const char *name; } results[] = {
-#define RESULT(name) { CUPTI_##name, "CUPTI_" #name },
+static const struct {
+	CUptiResult code;
+	const char *name;
+} results[] = {
+#define RESULT(name) {CUPTI_##name, "CUPTI_" #name},
 #include "test/simcuda/cupti/results.def"
 #undef RESULT
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/log.h"
 
 enum { ALIGNMENT = 8, POISON = 0xc5 };
@@ -47,7 +48,6 @@ CUptiResult do_cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc f
 
 CUptiResult do_cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *dropped)
 {
-	(void)context, (void)streamId;
 	if (!dropped)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	*dropped = atomic_exchange(&n_dropped, 0);
@@ -141,10 +141,19 @@ static void check_poison(const struct channel *channel)
 {
 	for (size_t i = 0; i < channel->bytes; i++)
 		if (channel->buffer[i] != POISON) {
-			sim_violation("byte %zu of the activity buffer at %p was written before the buffer was completed", i,
-				      (void *)channel->buffer);
+			sim_violation(
+				"byte %zu of the activity buffer at %p was written before the buffer was completed", i,
+				(void *)channel->buffer);
 			return;
 		}
+}
+
+static bool is_lost(void)
+{
+	static _Atomic int n_buffers;
+	int every = sim_config()->lost_buffers;
+
+	return every && ++n_buffers % every == 0;
 }
 
 static void complete_buffer(struct channel *channel)
@@ -155,6 +164,8 @@ static void complete_buffer(struct channel *channel)
 	memcpy(buffer, channel->aside, channel->used);
 	free(channel->aside);
 	channel->buffer = channel->aside = NULL;
+	if (is_lost())
+		return;
 	is_in_callback = true;
 	complete(NULL, 0, buffer, channel->bytes, channel->used);
 	is_in_callback = false;

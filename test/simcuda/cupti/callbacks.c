@@ -133,7 +133,8 @@ CUptiResult do_cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, 
 	return CUPTI_SUCCESS;
 }
 
-static void call_back(const struct subscriber *subscriber, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void call_back(const struct subscriber *subscriber, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+		      const void *data)
 {
 	CUpti_CallbackFunc call = atomic_load(&((struct subscriber *)subscriber)->call);
 
@@ -144,7 +145,7 @@ static void call_back(const struct subscriber *subscriber, CUpti_CallbackDomain 
 static bool is_wanted(const struct sim_call *call)
 {
 	return call->api->domain && call->api->cbid < CUPTI_N_CALLBACKS &&
-		the_subscriber.is_enabled[call->api->domain][call->api->cbid];
+	       the_subscriber.is_enabled[call->api->domain][call->api->cbid];
 }
 
 static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
@@ -171,7 +172,7 @@ static bool is_nested(const struct sim_call *call)
 static bool is_call_recorded(const struct sim_call *call)
 {
 	return !is_nested(call) && call->api->domain && call->api->cbid < CUPTI_N_CALLBACKS &&
-		cupti_recorded_calls[call->api->domain][call->api->cbid];
+	       cupti_recorded_calls[call->api->domain][call->api->cbid];
 }
 
 void cupti_call_begins(struct sim_call *call)
@@ -196,11 +197,11 @@ void cupti_call_ends(struct sim_call *call)
 static CUgraphNodeType type_of(const struct sim_graph_node *node)
 {
 	static const CUgraphNodeType types[] = {
-		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY, [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
-		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY, [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
-		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST, [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY,	    [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
+		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,	    [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
+		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST,	    [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
 		[SIM_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT, [SIM_RELEASE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
-		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH, [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH,	    [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 	};
 
 	return node ? types[node->work.kind] : CU_GRAPH_NODE_TYPE_EMPTY;
@@ -221,7 +222,7 @@ void cupti_resource(const struct sim_resource_event *event)
 		.cubinSize = event->module_bytes,
 		.pCubin = event->module,
 	};
-	CUpti_ResourceData data = { .context = (CUcontext)event->context };
+	CUpti_ResourceData data = {.context = (CUcontext)event->context};
 
 	if (!the_subscriber.is_enabled[CUPTI_CB_DOMAIN_RESOURCE][event->what])
 		return;

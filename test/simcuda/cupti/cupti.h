@@ -56,6 +56,9 @@ uint64_t cupti_stamp(void);
 /* A device's moment as records have it. */
 uint64_t cupti_stamp_of(uint64_t t_ns);
 
+/* A kernel's moment: after a second registration some are of the wrong clock (SIMCUDA_MIXED_CLOCKS). */
+bool cupti_mixes_clocks(void);
+
 /* Measure the registered clock against the device's again, before moments are converted. */
 void cupti_calibrate(void);
 

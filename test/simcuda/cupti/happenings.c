@@ -13,7 +13,7 @@
 
 enum { MUCH = 512 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards the happenings */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the happenings */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER; /* keeps their order among threads that drain */
 static struct cupti_happening *happenings;
 static size_t capacity;
@@ -33,13 +33,17 @@ static void keep(const struct cupti_happening *happening)
 static CUpti_ActivityKind kind_of(const struct sim_op *op)
 {
 	switch (op->work.kind) {
-	case SIM_KERNEL: return CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+	case SIM_KERNEL:
+		return CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
 	case SIM_COPY:
-		return sim_copy_kind(&op->work.copy) == SIM_COPY_BETWEEN_DEVICES ? CUPTI_ACTIVITY_KIND_MEMCPY2 :
-										   CUPTI_ACTIVITY_KIND_MEMCPY;
-	case SIM_MEMSET: return CUPTI_ACTIVITY_KIND_MEMSET;
-	case SIM_RECORD: return CUPTI_ACTIVITY_KIND_CUDA_EVENT;
-	default: return op->ends_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_INVALID;
+		return sim_copy_kind(&op->work.copy) == SIM_COPY_BETWEEN_DEVICES ? CUPTI_ACTIVITY_KIND_MEMCPY2
+										 : CUPTI_ACTIVITY_KIND_MEMCPY;
+	case SIM_MEMSET:
+		return CUPTI_ACTIVITY_KIND_MEMSET;
+	case SIM_RECORD:
+		return CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+	default:
+		return op->ends_graph ? CUPTI_ACTIVITY_KIND_GRAPH_TRACE : CUPTI_ACTIVITY_KIND_INVALID;
 	}
 }
 
@@ -50,14 +54,15 @@ static bool is_recorded(const struct sim_op *op)
 	/* Graphs are recorded as a whole or by their nodes, never both. */
 	if (op->graph_node && cupti_is_recorded(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, op->submitted_ns))
 		return false;
-	if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && cupti_is_recorded(CUPTI_ACTIVITY_KIND_KERNEL, op->submitted_ns))
+	if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+	    cupti_is_recorded(CUPTI_ACTIVITY_KIND_KERNEL, op->submitted_ns))
 		return true;
 	return kind && cupti_is_recorded(kind, op->submitted_ns);
 }
 
 void cupti_op_ends(const struct sim_op *op)
 {
-	struct cupti_happening happening = { .what = HAPPENED_OP };
+	struct cupti_happening happening = {.what = HAPPENED_OP};
 
 	if (op->is_forced_out || !is_recorded(op))
 		return;
@@ -67,7 +72,7 @@ void cupti_op_ends(const struct sim_op *op)
 
 void cupti_memory(const struct sim_memory_event *event)
 {
-	struct cupti_happening happening = { .what = HAPPENED_MEMORY, .memory = *event };
+	struct cupti_happening happening = {.what = HAPPENED_MEMORY, .memory = *event};
 
 	if (cupti_is_recorded(CUPTI_ACTIVITY_KIND_MEMORY2, event->t_ns))
 		keep(&happening);
@@ -75,7 +80,7 @@ void cupti_memory(const struct sim_memory_event *event)
 
 void cupti_waited(const struct sim_wait_event *event)
 {
-	struct cupti_happening happening = { .what = HAPPENED_WAIT, .wait = *event };
+	struct cupti_happening happening = {.what = HAPPENED_WAIT, .wait = *event};
 
 	if (cupti_is_recorded(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, event->begin_ns))
 		keep(&happening);
@@ -109,7 +114,7 @@ void cupti_drain(void)
 
 static void force_out(struct sim_op *op)
 {
-	struct cupti_happening happening = { .what = HAPPENED_OP, .is_unfinished = true };
+	struct cupti_happening happening = {.what = HAPPENED_OP, .is_unfinished = true};
 
 	if (op->is_forced_out || !is_recorded(op))
 		return;

@@ -14,7 +14,8 @@ enum {
 #define SAME(older, newer, field) \
 	_Static_assert(offsetof(older, field) == offsetof(newer, field), #newer " begins with " #older)
 
-_Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) == offsetof(struct newest_kernel, r.maxActiveClusters),
+_Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
+		       offsetof(struct newest_kernel, r.maxActiveClusters),
 	       "every newer kernel record begins with that of 12.0");
 SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, channelType);
 SAME(CUpti_ActivityMemory3, CUpti_ActivityMemory4, memoryPoolConfig);
@@ -39,21 +40,29 @@ size_t layout_bytes(CUpti_ActivityKind kind, int version)
 {
 	switch (kind) {
 	case CUPTI_ACTIVITY_KIND_KERNEL:
-	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return kernel_bytes(version);
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		return kernel_bytes(version);
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityMemcpy6) : sizeof(CUpti_ActivityMemcpy5);
-	case CUPTI_ACTIVITY_KIND_MEMCPY2: return sizeof(CUpti_ActivityMemcpyPtoP4);
-	case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		return sizeof(CUpti_ActivityMemcpyPtoP4);
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return sizeof(CUpti_ActivityMemset4);
 	case CUPTI_ACTIVITY_KIND_MEMORY2:
 		return version >= CUPTI_13_0 ? sizeof(CUpti_ActivityMemory4) : sizeof(CUpti_ActivityMemory3);
 	case CUPTI_ACTIVITY_KIND_DRIVER:
-	case CUPTI_ACTIVITY_KIND_RUNTIME: return sizeof(CUpti_ActivityAPI);
-	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+		return sizeof(CUpti_ActivityAPI);
+	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+		return sizeof(CUpti_ActivityExternalCorrelation);
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivitySynchronization2) : sizeof(CUpti_ActivitySynchronization);
+		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivitySynchronization2)
+					     : sizeof(CUpti_ActivitySynchronization);
 	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
 		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityCudaEvent2) : sizeof(CUpti_ActivityCudaEvent);
-	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: return sizeof(CUpti_ActivityGraphTrace2);
-	default: return 0;
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+		return sizeof(CUpti_ActivityGraphTrace2);
+	default:
+		return 0;
 	}
 }

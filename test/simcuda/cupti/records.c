@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "test/simcuda/cupti/layouts.h"
+#include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 
 /* As CUPTI writes a stream that there is none of. */
@@ -26,39 +27,55 @@ static uint64_t end_of(const struct cupti_happening *happening)
 	return happening->is_unfinished ? 0 : cupti_stamp_of(happening->op.end_ns);
 }
 
+/* What tools have met: kernels without times, and with times of another clock. */
+static void spoil_times(uint64_t *start, uint64_t *end, const struct sim_op *op)
+{
+	static _Atomic int n_kernels;
+	int every = sim_config()->untimed_kernels;
+
+	if (every && ++n_kernels % every == 0) {
+		*start = *end = 0;
+	} else if (cupti_mixes_clocks()) {
+		*start = sim_wall_of(op->start_ns);
+		*end = sim_wall_of(op->end_ns);
+	}
+}
+
 static void record_kernel(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
 	const struct sim_kernel_work *kernel = &op->work.kernel;
-	struct newest_kernel record = { .r = {
-		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-		.registersPerThread = kernel->registers,
-		.start = cupti_stamp_of(op->start_ns),
-		.end = end_of(happening),
-		.deviceId = (uint32_t)op->device->ordinal,
-		.contextId = op->context->id,
-		.streamId = op->stream_id,
-		.gridX = (int32_t)kernel->grid[0],
-		.gridY = (int32_t)kernel->grid[1],
-		.gridZ = (int32_t)kernel->grid[2],
-		.blockX = (int32_t)kernel->block[0],
-		.blockY = (int32_t)kernel->block[1],
-		.blockZ = (int32_t)kernel->block[2],
-		.staticSharedMemory = (int32_t)kernel->static_shared_bytes,
-		.dynamicSharedMemory = (int32_t)kernel->dynamic_shared_bytes,
-		.localMemoryPerThread = kernel->local_bytes,
-		.correlationId = (uint32_t)op->correlation,
-		.name = kernel->name,
-		.graphNodeId = op->graph_node,
-		.graphId = op->graph_id,
-		.clusterX = kernel->cluster[0],
-		.clusterY = kernel->cluster[1],
-		.clusterZ = kernel->cluster[2],
-		.launchType = kernel->is_cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE :
-						       CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
-		.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
-	} };
+	struct newest_kernel record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+			.registersPerThread = kernel->registers,
+			.start = cupti_stamp_of(op->start_ns),
+			.end = end_of(happening),
+			.deviceId = (uint32_t)op->device->ordinal,
+			.contextId = op->context->id,
+			.streamId = op->stream_id,
+			.gridX = (int32_t)kernel->grid[0],
+			.gridY = (int32_t)kernel->grid[1],
+			.gridZ = (int32_t)kernel->grid[2],
+			.blockX = (int32_t)kernel->block[0],
+			.blockY = (int32_t)kernel->block[1],
+			.blockZ = (int32_t)kernel->block[2],
+			.staticSharedMemory = (int32_t)kernel->static_shared_bytes,
+			.dynamicSharedMemory = (int32_t)kernel->dynamic_shared_bytes,
+			.localMemoryPerThread = kernel->local_bytes,
+			.correlationId = (uint32_t)op->correlation,
+			.name = kernel->name,
+			.graphNodeId = op->graph_node,
+			.graphId = op->graph_id,
+			.clusterX = kernel->cluster[0],
+			.clusterY = kernel->cluster[1],
+			.clusterZ = kernel->cluster[2],
+			.launchType = kernel->is_cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
+							     : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
+			.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
+		}};
 
+	spoil_times(&record.r.start, &record.r.end, op);
 	record.r.completed = record.r.end;
 	append(&record);
 }
@@ -177,36 +194,44 @@ static void record_op(const struct cupti_happening *happening)
 	const struct sim_op *op = &happening->op;
 
 	switch (op->work.kind) {
-	case SIM_KERNEL: record_kernel(happening); break;
+	case SIM_KERNEL:
+		record_kernel(happening);
+		break;
 	case SIM_COPY:
 		if (sim_copy_kind(&op->work.copy) == SIM_COPY_BETWEEN_DEVICES)
 			record_peer_copy(happening);
 		else
 			record_copy(happening);
 		break;
-	case SIM_MEMSET: record_memset(happening); break;
-	case SIM_RECORD: record_event(op); break;
-	default: record_graph(happening);
+	case SIM_MEMSET:
+		record_memset(happening);
+		break;
+	case SIM_RECORD:
+		record_event(op);
+		break;
+	default:
+		record_graph(happening);
 	}
 }
 
 static void record_memory(const struct sim_memory_event *event)
 {
-	struct newest_memory record = { .r = {
-		.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
-		.memoryOperationType = event->is_release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE :
-							   CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
-		.memoryKind = (CUpti_ActivityMemoryKind)event->kind,
-		.correlationId = (uint32_t)event->correlation,
-		.address = event->address,
-		.bytes = event->bytes,
-		.timestamp = cupti_stamp_of(event->t_ns),
-		.processId = (uint32_t)getpid(),
-		.deviceId = (uint32_t)event->device,
-		.contextId = event->context,
-		.streamId = event->is_async ? event->stream : NO_STREAM,
-		.isAsync = event->is_async,
-	} };
+	struct newest_memory record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+			.memoryOperationType = event->is_release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+								 : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+			.memoryKind = (CUpti_ActivityMemoryKind)event->kind,
+			.correlationId = (uint32_t)event->correlation,
+			.address = event->address,
+			.bytes = event->bytes,
+			.timestamp = cupti_stamp_of(event->t_ns),
+			.processId = (uint32_t)getpid(),
+			.deviceId = (uint32_t)event->device,
+			.contextId = event->context,
+			.streamId = event->is_async ? event->stream : NO_STREAM,
+			.isAsync = event->is_async,
+		}};
 
 	if (event->pool) {
 		record.r.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
@@ -237,9 +262,15 @@ static void record_wait(const struct sim_wait_event *event)
 void cupti_record(const struct cupti_happening *happening)
 {
 	switch (happening->what) {
-	case HAPPENED_OP: record_op(happening); break;
-	case HAPPENED_MEMORY: record_memory(&happening->memory); break;
-	case HAPPENED_WAIT: record_wait(&happening->wait); break;
+	case HAPPENED_OP:
+		record_op(happening);
+		break;
+	case HAPPENED_MEMORY:
+		record_memory(&happening->memory);
+		break;
+	case HAPPENED_WAIT:
+		record_wait(&happening->wait);
+		break;
 	}
 }
 

@@ -103,14 +103,21 @@ CUresult do_cuDeviceTotalMem_v2(const cuDeviceTotalMem_v2_p *p)
 static int attribute_of(CUdevice_attribute attribute, int ordinal)
 {
 	switch (attribute) {
-#define ATTRIBUTE(name, value) case CU_DEVICE_ATTRIBUTE_##name: return value;
+#define ATTRIBUTE(name, value)           \
+	case CU_DEVICE_ATTRIBUTE_##name: \
+		return value;
 #include "test/simcuda/driver/attributes.def"
 #undef ATTRIBUTE
-	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return FIRST_BUS + ordinal;
-	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return sim_config()->n_processors;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return sim_config()->arch / 10;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return sim_config()->arch % 10;
-	default: return 0;
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+		return FIRST_BUS + ordinal;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+		return sim_config()->n_processors;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+		return sim_config()->arch / 10;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+		return sim_config()->arch % 10;
+	default:
+		return 0;
 	}
 }
 
@@ -384,6 +391,6 @@ CUresult do_cuThreadExchangeStreamCaptureMode(const cuThreadExchangeStreamCaptur
 {
 	if ((unsigned)*p->mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
-	*p->mode = (CUstreamCaptureMode)sim_capture_exchange_mode((enum sim_capture_mode)*p->mode);
+	*p->mode = (CUstreamCaptureMode)sim_capture_exchange_mode((enum sim_capture_mode) * p->mode);
 	return CUDA_SUCCESS;
 }

@@ -88,10 +88,13 @@ CUresult do_cuMemcpyPeerAsync(const cuMemcpyPeerAsync_p *p)
 static CUdeviceptr end_of(CUmemorytype type, const void *host, CUdeviceptr device, size_t offset)
 {
 	switch (type) {
-	case CU_MEMORYTYPE_HOST: return address_of(host) + offset;
+	case CU_MEMORYTYPE_HOST:
+		return address_of(host) + offset;
 	case CU_MEMORYTYPE_DEVICE:
-	case CU_MEMORYTYPE_UNIFIED: return device + offset;
-	default: return 0;
+	case CU_MEMORYTYPE_UNIFIED:
+		return device + offset;
+	default:
+		return 0;
 	}
 }
 
@@ -222,22 +225,23 @@ CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARA
 	return (CUresult)sim_memset_make(work, &rows);
 }
 
-#define MEMSET(bits, value) \
-	CUresult do_cuMemsetD##bits##_v2(const cuMemsetD##bits##_v2_p *p) \
-	{ \
-		return set(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0)); \
-	} \
-	CUresult do_cuMemsetD##bits##Async(const cuMemsetD##bits##Async_p *p) \
-	{ \
-		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0), p->hStream); \
-	} \
-	CUresult do_cuMemsetD2D##bits##_v2(const cuMemsetD2D##bits##_v2_p *p) \
-	{ \
-		return set(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch)); \
-	} \
-	CUresult do_cuMemsetD2D##bits##Async(const cuMemsetD2D##bits##Async_p *p) \
-	{ \
-		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch), p->hStream); \
+#define MEMSET(bits, value)                                                                                   \
+	CUresult do_cuMemsetD##bits##_v2(const cuMemsetD##bits##_v2_p *p)                                     \
+	{                                                                                                     \
+		return set(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0));                            \
+	}                                                                                                     \
+	CUresult do_cuMemsetD##bits##Async(const cuMemsetD##bits##Async_p *p)                                 \
+	{                                                                                                     \
+		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->N, 1, 0), p->hStream);          \
+	}                                                                                                     \
+	CUresult do_cuMemsetD2D##bits##_v2(const cuMemsetD2D##bits##_v2_p *p)                                 \
+	{                                                                                                     \
+		return set(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch));      \
+	}                                                                                                     \
+	CUresult do_cuMemsetD2D##bits##Async(const cuMemsetD2D##bits##Async_p *p)                             \
+	{                                                                                                     \
+		return set_async(rows_of(p->dstDevice, p->value, bits / 8, p->Width, p->Height, p->dstPitch), \
+				 p->hStream);                                                                 \
 	}
 
 MEMSET(8, uc)

@@ -7,15 +7,8 @@
 
 #include "driver_api.h"
 #include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/function.h"
 #include "test/simcuda/engine/result.h"
-
-/* A kernel, as CUfunction or CUkernel. Lives as long as the process: what a module's unloading leaves is a stale name. */
-struct drv_function {
-	uint32_t magic;
-	char *name;
-	struct drv_module *module;
-	int max_dynamic_shared_bytes, carveout;
-};
 
 /* The current context of this thread; 3, 4 or 201 where there is none. */
 CUresult drv_context(struct sim_context **context);
@@ -36,7 +29,7 @@ CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARA
 CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *copy, bool is_async);
 CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARAMS *params);
 
-struct drv_function *drv_function_of(CUfunction handle);
+struct sim_function *drv_function_of(CUfunction handle);
 struct sim_stream *drv_capturing(CUstream handle);
 
 #endif

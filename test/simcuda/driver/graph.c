@@ -30,7 +30,7 @@ static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, 
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (tracer && tracer->resource)
-		tracer->resource(&(struct sim_resource_event){ .what = SIM_NODE_CREATED, .graph = graph, .node = node });
+		tracer->resource(&(struct sim_resource_event){.what = SIM_NODE_CREATED, .graph = graph, .node = node});
 	*out = (CUgraphNode)node;
 	return CUDA_SUCCESS;
 }
@@ -103,7 +103,7 @@ CUresult do_cuGraphAddMemsetNode(const cuGraphAddMemsetNode_p *p)
 
 CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
 {
-	struct sim_work work = { .kind = SIM_HOST };
+	struct sim_work work = {.kind = SIM_HOST};
 
 	work.host.call = p->nodeParams->fn;
 	work.host.data = p->nodeParams->userData;
@@ -117,24 +117,25 @@ CUresult do_cuGraphAddChildGraphNode(const cuGraphAddChildGraphNode_p *p)
 	if (!child)
 		return CUDA_ERROR_INVALID_VALUE;
 	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){ .kind = SIM_CHILD, .child = sim_graph_clone(child) });
+		   &(struct sim_work){.kind = SIM_CHILD, .child = sim_graph_clone(child)});
 }
 
 CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
 {
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &(struct sim_work){ .kind = SIM_EMPTY });
+	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+		   &(struct sim_work){.kind = SIM_EMPTY});
 }
 
 CUresult do_cuGraphAddEventRecordNode(const cuGraphAddEventRecordNode_p *p)
 {
 	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){ .kind = SIM_RECORD, .event = (struct sim_event *)p->event });
+		   &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
 }
 
 CUresult do_cuGraphAddEventWaitNode(const cuGraphAddEventWaitNode_p *p)
 {
 	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){ .kind = SIM_WAIT, .event = (struct sim_event *)p->event });
+		   &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
 }
 
 CUresult do_cuGraphAddDependencies_v2(const cuGraphAddDependencies_v2_p *p)
@@ -160,11 +161,11 @@ CUresult do_cuGraphDestroyNode(const cuGraphDestroyNode_p *p)
 CUresult do_cuGraphNodeGetType(const cuGraphNodeGetType_p *p)
 {
 	static const CUgraphNodeType types[] = {
-		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY, [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
-		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY, [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
-		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST, [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY,	    [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
+		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,	    [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
+		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST,	    [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
 		[SIM_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT, [SIM_RELEASE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
-		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH, [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH,	    [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 	};
 
 	if (!node_of(p->hNode))
@@ -189,7 +190,7 @@ static void list(struct listing *listing, const struct sim_graph_node *node)
 CUresult do_cuGraphGetNodes(const cuGraphGetNodes_p *p)
 {
 	struct sim_graph *graph = graph_of(p->hGraph);
-	struct listing listing = { p->nodes, *p->numNodes, 0 };
+	struct listing listing = {p->nodes, *p->numNodes, 0};
 
 	if (!graph)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -202,7 +203,7 @@ CUresult do_cuGraphGetNodes(const cuGraphGetNodes_p *p)
 CUresult do_cuGraphGetRootNodes(const cuGraphGetRootNodes_p *p)
 {
 	struct sim_graph *graph = graph_of(p->hGraph);
-	struct listing listing = { p->rootNodes, *p->numRootNodes, 0 };
+	struct listing listing = {p->rootNodes, *p->numRootNodes, 0};
 
 	if (!graph)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -216,7 +217,7 @@ CUresult do_cuGraphGetRootNodes(const cuGraphGetRootNodes_p *p)
 CUresult do_cuGraphNodeGetDependencies_v2(const cuGraphNodeGetDependencies_v2_p *p)
 {
 	struct sim_graph_node *node = node_of(p->hNode);
-	struct listing listing = { p->dependencies, *p->numDependencies, 0 };
+	struct listing listing = {p->dependencies, *p->numDependencies, 0};
 
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -277,7 +278,7 @@ CUresult do_cuUserObjectCreate(const cuUserObjectCreate_p *p)
 {
 	struct sim_user_object *object = calloc(1, sizeof(*object));
 
-	*object = (struct sim_user_object){ p->destroy, p->ptr, p->initialRefcount };
+	*object = (struct sim_user_object){p->destroy, p->ptr, p->initialRefcount};
 	*p->object_out = (CUuserObject)object;
 	return CUDA_SUCCESS;
 }

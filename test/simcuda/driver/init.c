@@ -12,11 +12,15 @@
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/log.h"
 
-_Static_assert(SIM_INVALID_VALUE == (int)CUDA_ERROR_INVALID_VALUE && SIM_OUT_OF_MEMORY == (int)CUDA_ERROR_OUT_OF_MEMORY &&
-	SIM_INVALID_HANDLE == (int)CUDA_ERROR_INVALID_HANDLE && SIM_NOT_READY == (int)CUDA_ERROR_NOT_READY &&
-	SIM_ILLEGAL_ADDRESS == (int)CUDA_ERROR_ILLEGAL_ADDRESS && SIM_NOT_SUPPORTED == (int)CUDA_ERROR_NOT_SUPPORTED &&
-	SIM_CAPTURE_UNSUPPORTED == (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-	SIM_CAPTURE_WRONG_THREAD == (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "result.h says what cuda.h says");
+_Static_assert(SIM_INVALID_VALUE == (int)CUDA_ERROR_INVALID_VALUE &&
+		       SIM_OUT_OF_MEMORY == (int)CUDA_ERROR_OUT_OF_MEMORY &&
+		       SIM_INVALID_HANDLE == (int)CUDA_ERROR_INVALID_HANDLE &&
+		       SIM_NOT_READY == (int)CUDA_ERROR_NOT_READY &&
+		       SIM_ILLEGAL_ADDRESS == (int)CUDA_ERROR_ILLEGAL_ADDRESS &&
+		       SIM_NOT_SUPPORTED == (int)CUDA_ERROR_NOT_SUPPORTED &&
+		       SIM_CAPTURE_UNSUPPORTED == (int)CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+		       SIM_CAPTURE_WRONG_THREAD == (int)CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+	       "result.h says what cuda.h says");
 
 /* Let the tool that CUDA_INJECTION64_PATH names look on from before the first context. */
 static void inject_tool(void)
@@ -59,7 +63,7 @@ static const struct error {
 	CUresult code;
 	const char *name, *text;
 } errors[] = {
-#define ERROR(name, text) { name, #name, text },
+#define ERROR(name, text) {name, #name, text},
 #include "test/simcuda/driver/errors.def"
 #undef ERROR
 };

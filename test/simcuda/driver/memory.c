@@ -159,7 +159,7 @@ CUresult do_cuMemGetAddressRange_v2(const cuMemGetAddressRange_v2_p *p)
 /* Where the attribute has a value for memory that CUDA does not know, it is written too. */
 static CUresult read_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)
 {
-	struct sim_range range = { 0 };
+	struct sim_range range = {0};
 	bool is_known = sim_memory_lookup(address, &range);
 	bool is_host = range.kind == SIM_MEMORY_PINNED;
 	struct sim_device *device = sim_device(range.device);
@@ -167,21 +167,44 @@ static CUresult read_attribute(void *data, CUpointer_attribute attribute, CUdevi
 	if (!is_known)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT: *(void **)data = device ? device->primary : NULL; break;
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(void **)data = device ? device->primary : NULL;
+		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned *)data = is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)data = address; break;
+		*(unsigned *)data = is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(CUdeviceptr *)data = address;
+		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(uint64_t *)data = range.kind == SIM_MEMORY_DEVICE ? 0 : address; break;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned *)data = range.kind == SIM_MEMORY_MANAGED; break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)data = range.device; break;
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(unsigned long long *)data = range.id; break;
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)data = range.base; break;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)data = range.bytes; break;
-	case CU_POINTER_ATTRIBUTE_MAPPED: *(bool *)data = true; break;
-	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *(void **)data = range.pool; break;
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *(bool *)data = false; break;
-	default: return CUDA_ERROR_NOT_SUPPORTED;
+		*(uint64_t *)data = range.kind == SIM_MEMORY_DEVICE ? 0 : address;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned *)data = range.kind == SIM_MEMORY_MANAGED;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = range.device;
+		break;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)data = range.id;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = range.base;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = range.bytes;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(bool *)data = true;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(void **)data = range.pool;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(bool *)data = false;
+		break;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	return CUDA_SUCCESS;
 }
@@ -213,7 +236,7 @@ CUresult do_cuMemPrefetchAsync_v2(const cuMemPrefetchAsync_v2_p *p)
 
 	if (!sim_memory_lookup(p->devPtr, &range))
 		return CUDA_ERROR_INVALID_VALUE;
-	return drv_submit(p->hStream, &(struct sim_work){ .kind = SIM_EMPTY });
+	return drv_submit(p->hStream, &(struct sim_work){.kind = SIM_EMPTY});
 }
 
 /* ---- pools ------------------------------------------------------------------------------------------------------- */
@@ -287,14 +310,22 @@ CUresult do_cuMemPoolSetAttribute(const cuMemPoolSetAttribute_p *p)
 
 	sim_lock();
 	switch (p->attr) {
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->threshold_bytes = *(cuuint64_t *)p->value; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: pool->reserved_high_bytes = pool->reserved_bytes; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: pool->used_high_bytes = pool->used_bytes; break;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		pool->threshold_bytes = *(cuuint64_t *)p->value;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		pool->reserved_high_bytes = pool->reserved_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		pool->used_high_bytes = pool->used_bytes;
+		break;
 	/* How memory is used again between streams: here it is used again only once it is free. */
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: break;
-	default: result = CUDA_ERROR_INVALID_VALUE;
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		break;
+	default:
+		result = CUDA_ERROR_INVALID_VALUE;
 	}
 	sim_unlock();
 	return result;
@@ -308,15 +339,28 @@ CUresult do_cuMemPoolGetAttribute(const cuMemPoolGetAttribute_p *p)
 
 	sim_lock();
 	switch (p->attr) {
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *value = pool->threshold_bytes; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *value = pool->reserved_bytes; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *value = pool->reserved_high_bytes; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *value = pool->used_bytes; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *value = pool->used_high_bytes; break;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		*value = pool->threshold_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		*value = pool->reserved_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		*value = pool->reserved_high_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		*value = pool->used_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		*value = pool->used_high_bytes;
+		break;
 	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
 	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *(int *)p->value = 1; break;
-	default: result = CUDA_ERROR_INVALID_VALUE;
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		*(int *)p->value = 1;
+		break;
+	default:
+		result = CUDA_ERROR_INVALID_VALUE;
 	}
 	sim_unlock();
 	return result;

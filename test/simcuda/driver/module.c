@@ -13,7 +13,6 @@
 #include "test/simcuda/engine/config.h"
 
 enum {
-	FUNCTION_MAGIC = 0x46756e63,
 	MODULE_MAGIC = 0x4d6f646c,
 	THREADS_PER_PROCESSOR = 2048,
 	BLOCKS_PER_PROCESSOR = 32,
@@ -27,7 +26,7 @@ enum {
 struct drv_module {
 	uint32_t magic, id;
 	pthread_mutex_t lock; /* guards the functions */
-	struct drv_function **functions;
+	struct sim_function **functions;
 	size_t n_functions;
 };
 
@@ -42,8 +41,8 @@ static struct drv_module *make_module(const void *image)
 	module->id = ++last_id;
 	pthread_mutex_init(&module->lock, NULL);
 	if (tracer && tracer->resource && !drv_context(&context))
-		tracer->resource(&(struct sim_resource_event){ .what = SIM_MODULE_LOADED, .context = context,
-							       .module = image, .module_id = module->id });
+		tracer->resource(&(struct sim_resource_event){
+			.what = SIM_MODULE_LOADED, .context = context, .module = image, .module_id = module->id});
 	return module;
 }
 
@@ -60,11 +59,11 @@ static CUresult unload(void *handle)
 	return CUDA_SUCCESS;
 }
 
-static struct drv_function *make_function(struct drv_module *module, const char *name)
+static struct sim_function *make_function(struct drv_module *module, const char *name)
 {
-	struct drv_function *function = calloc(1, sizeof(*function));
+	struct sim_function *function = calloc(1, sizeof(*function));
 
-	function->magic = FUNCTION_MAGIC;
+	function->magic = SIM_FUNCTION_MAGIC;
 	function->name = strdup(name);
 	function->module = module;
 	function->max_dynamic_shared_bytes = SHARED_PER_BLOCK;
@@ -74,7 +73,7 @@ static struct drv_function *make_function(struct drv_module *module, const char 
 	return function;
 }
 
-static CUresult find_function(void *handle, const char *name, struct drv_function **found)
+static CUresult find_function(void *handle, const char *name, struct sim_function **found)
 {
 	struct drv_module *module = handle;
 
@@ -93,11 +92,11 @@ static CUresult find_function(void *handle, const char *name, struct drv_functio
 	return CUDA_SUCCESS;
 }
 
-struct drv_function *drv_function_of(CUfunction handle)
+struct sim_function *drv_function_of(CUfunction handle)
 {
-	struct drv_function *function = (struct drv_function *)handle;
+	struct sim_function *function = (struct sim_function *)handle;
 
-	return function && function->magic == FUNCTION_MAGIC ? function : NULL;
+	return function && function->magic == SIM_FUNCTION_MAGIC ? function : NULL;
 }
 
 static CUresult load(void *handle, const void *image)
@@ -139,7 +138,7 @@ CUresult do_cuModuleUnload(const cuModuleUnload_p *p)
 
 CUresult do_cuModuleGetFunction(const cuModuleGetFunction_p *p)
 {
-	return find_function(p->hmod, p->name, (struct drv_function **)p->hfunc);
+	return find_function(p->hmod, p->name, (struct sim_function **)p->hfunc);
 }
 
 /* A library belongs to no context. */
@@ -167,7 +166,7 @@ CUresult do_cuLibraryUnload(const cuLibraryUnload_p *p)
 
 CUresult do_cuLibraryGetKernel(const cuLibraryGetKernel_p *p)
 {
-	return find_function(p->library, p->name, (struct drv_function **)p->pKernel);
+	return find_function(p->library, p->name, (struct sim_function **)p->pKernel);
 }
 
 CUresult do_cuLibraryGetModule(const cuLibraryGetModule_p *p)
@@ -186,7 +185,7 @@ CUresult do_cuKernelGetFunction(const cuKernelGetFunction_p *p)
 
 CUresult do_cuKernelGetName(const cuKernelGetName_p *p)
 {
-	const struct drv_function *function = drv_function_of((CUfunction)p->hfunc);
+	const struct sim_function *function = drv_function_of((CUfunction)p->hfunc);
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -196,7 +195,7 @@ CUresult do_cuKernelGetName(const cuKernelGetName_p *p)
 
 CUresult do_cuFuncGetName(const cuFuncGetName_p *p)
 {
-	const struct drv_function *function = drv_function_of(p->hfunc);
+	const struct sim_function *function = drv_function_of(p->hfunc);
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -206,7 +205,7 @@ CUresult do_cuFuncGetName(const cuFuncGetName_p *p)
 
 CUresult do_cuFuncGetModule(const cuFuncGetModule_p *p)
 {
-	const struct drv_function *function = drv_function_of(p->hfunc);
+	const struct sim_function *function = drv_function_of(p->hfunc);
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -214,18 +213,29 @@ CUresult do_cuFuncGetModule(const cuFuncGetModule_p *p)
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_attribute(int *value, CUfunction_attribute attribute, const struct drv_function *function)
+static CUresult get_attribute(int *value, CUfunction_attribute attribute, const struct sim_function *function)
 {
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	switch (attribute) {
-	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = MAX_THREADS_PER_BLOCK; break;
-	case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = REGISTERS; break;
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+		*value = MAX_THREADS_PER_BLOCK;
+		break;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS:
+		*value = REGISTERS;
+		break;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-	case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = sim_config()->arch; break;
-	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->max_dynamic_shared_bytes; break;
-	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = function->carveout; break;
-	default: *value = 0;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*value = sim_config()->arch;
+		break;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+		*value = function->max_dynamic_shared_bytes;
+		break;
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		*value = function->carveout;
+		break;
+	default:
+		*value = 0;
 	}
 	return CUDA_SUCCESS;
 }
@@ -240,7 +250,7 @@ CUresult do_cuKernelGetAttribute(const cuKernelGetAttribute_p *p)
 	return get_attribute(p->pi, p->attrib, drv_function_of((CUfunction)p->kernel));
 }
 
-static CUresult set_attribute(struct drv_function *function, CUfunction_attribute attribute, int value)
+static CUresult set_attribute(struct sim_function *function, CUfunction_attribute attribute, int value)
 {
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -291,8 +301,8 @@ CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(const cuOccupancyMaxActi
 	return occupancy(p->numBlocks, p->func, p->blockSize, p->dynamicSMemSize);
 }
 
-CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-	const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_p *p)
+CUresult
+do_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_p *p)
 {
 	return occupancy(p->numBlocks, p->func, p->blockSize, p->dynamicSMemSize);
 }
@@ -320,17 +330,17 @@ static void read_attributes(struct sim_kernel_work *kernel, const CUlaunchConfig
 
 CUresult drv_kernel_work(struct sim_work *work, CUfunction handle, const CUlaunchConfig *c)
 {
-	const struct drv_function *function = drv_function_of(handle);
+	const struct sim_function *function = drv_function_of(handle);
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!is_launchable(c) || c->sharedMemBytes > (unsigned)function->max_dynamic_shared_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	*work = (struct sim_work){ .kind = SIM_KERNEL, .duration_ns = sim_kernel_duration(function->name) };
+	*work = (struct sim_work){.kind = SIM_KERNEL, .duration_ns = sim_kernel_duration(function->name)};
 	work->kernel = (struct sim_kernel_work){
 		.name = function->name,
-		.grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
-		.block = { c->blockDimX, c->blockDimY, c->blockDimZ },
+		.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.dynamic_shared_bytes = c->sharedMemBytes,
 		.registers = REGISTERS,
 	};
@@ -348,10 +358,8 @@ static CUresult launch(CUfunction function, const CUlaunchConfig *config)
 
 CUresult do_cuLaunchKernel(const cuLaunchKernel_p *p)
 {
-	CUlaunchConfig config = {
-		p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ,
-		p->sharedMemBytes, p->hStream, NULL, 0
-	};
+	CUlaunchConfig config = {p->gridDimX,  p->gridDimY,	  p->gridDimZ, p->blockDimX, p->blockDimY,
+				 p->blockDimZ, p->sharedMemBytes, p->hStream,  NULL,	     0};
 
 	return launch(p->f, &config);
 }
@@ -363,21 +371,17 @@ CUresult do_cuLaunchKernelEx(const cuLaunchKernelEx_p *p)
 
 CUresult do_cuLaunchCooperativeKernel(const cuLaunchCooperativeKernel_p *p)
 {
-	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-	CUlaunchConfig config = {
-		p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ,
-		p->sharedMemBytes, p->hStream, &attribute, 1
-	};
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	CUlaunchConfig config = {p->gridDimX,  p->gridDimY,	  p->gridDimZ, p->blockDimX, p->blockDimY,
+				 p->blockDimZ, p->sharedMemBytes, p->hStream,  &attribute,   1};
 
 	return launch(p->f, &config);
 }
 
 CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARAMS *n)
 {
-	CUlaunchConfig config = {
-		n->gridDimX, n->gridDimY, n->gridDimZ, n->blockDimX, n->blockDimY, n->blockDimZ,
-		n->sharedMemBytes, NULL, NULL, 0
-	};
+	CUlaunchConfig config = {n->gridDimX,  n->gridDimY,	  n->gridDimZ, n->blockDimX, n->blockDimY,
+				 n->blockDimZ, n->sharedMemBytes, NULL,	       NULL,	     0};
 
 	return drv_kernel_work(work, n->func ? n->func : (CUfunction)n->kern, &config);
 }

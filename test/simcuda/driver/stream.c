@@ -151,7 +151,7 @@ static CUresult wait_for_event(CUstream stream, CUevent event)
 {
 	if (!sim_event_is_live((struct sim_event *)event))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return drv_submit(stream, &(struct sim_work){ .kind = SIM_WAIT, .event = (struct sim_event *)event });
+	return drv_submit(stream, &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)event});
 }
 
 CUresult do_cuStreamWaitEvent(const cuStreamWaitEvent_p *p)
@@ -161,7 +161,7 @@ CUresult do_cuStreamWaitEvent(const cuStreamWaitEvent_p *p)
 
 CUresult do_cuLaunchHostFunc(const cuLaunchHostFunc_p *p)
 {
-	struct sim_work work = { .kind = SIM_HOST };
+	struct sim_work work = {.kind = SIM_HOST};
 
 	if (!p->fn)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -187,9 +187,9 @@ static void call_back(void *data)
 CUresult do_cuStreamAddCallback(const cuStreamAddCallback_p *p)
 {
 	struct callback *callback = malloc(sizeof(*callback));
-	struct sim_work work = { .kind = SIM_HOST };
+	struct sim_work work = {.kind = SIM_HOST};
 
-	*callback = (struct callback){ p->callback, p->hStream, p->userData };
+	*callback = (struct callback){p->callback, p->hStream, p->userData};
 	work.host.call = call_back;
 	work.host.data = callback;
 	return drv_submit(p->hStream, &work);
@@ -197,7 +197,7 @@ CUresult do_cuStreamAddCallback(const cuStreamAddCallback_p *p)
 
 static CUresult write_value(CUstream stream, CUdeviceptr to, uint64_t value, unsigned bytes)
 {
-	struct sim_work work = { .kind = SIM_WRITE_VALUE };
+	struct sim_work work = {.kind = SIM_WRITE_VALUE};
 
 	work.write.to = to;
 	work.write.value = value;
@@ -236,7 +236,7 @@ static CUresult record_event(CUevent event, CUstream stream)
 {
 	if (!sim_event_is_live((struct sim_event *)event))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return drv_submit(stream, &(struct sim_work){ .kind = SIM_RECORD, .event = (struct sim_event *)event });
+	return drv_submit(stream, &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)event});
 }
 
 CUresult do_cuEventRecord(const cuEventRecord_p *p)
@@ -300,8 +300,10 @@ CUresult do_cuStreamBeginCaptureToGraph(const cuStreamBeginCaptureToGraph_p *p)
 
 	if (!result && !sim_graph_is_live((struct sim_graph *)p->hGraph))
 		result = CUDA_ERROR_INVALID_VALUE;
-	return result ? result : (CUresult)sim_capture_begin(stream, (enum sim_capture_mode)p->mode,
-		(struct sim_graph *)p->hGraph, (struct sim_graph_node *const *)p->dependencies, p->numDependencies);
+	return result ? result
+		      : (CUresult)sim_capture_begin(
+				stream, (enum sim_capture_mode)p->mode, (struct sim_graph *)p->hGraph,
+				(struct sim_graph_node *const *)p->dependencies, p->numDependencies);
 }
 
 CUresult do_cuStreamEndCapture(const cuStreamEndCapture_p *p)

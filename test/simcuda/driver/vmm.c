@@ -41,7 +41,8 @@ CUresult do_cuMemAddressReserve(const cuMemAddressReserve_p *p)
 
 	if (!is_granular(p->size))
 		return CUDA_ERROR_INVALID_VALUE;
-	all = mmap((void *)(uintptr_t)p->addr, p->size + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	all = mmap((void *)(uintptr_t)p->addr, p->size + alignment, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (all == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	aligned = (char *)(((uintptr_t)all + alignment - 1) & -(uintptr_t)alignment);
@@ -80,8 +81,7 @@ CUresult do_cuMemCreate(const cuMemCreate_p *p)
 		return CUDA_ERROR_INVALID_VALUE;
 	physical = calloc(1, sizeof(*physical));
 	*physical = (struct physical){
-		.magic = HANDLE_MAGIC, .device = device, .prop = *p->prop, .bytes = p->size, .n_refs = 1
-	};
+		.magic = HANDLE_MAGIC, .device = device, .prop = *p->prop, .bytes = p->size, .n_refs = 1};
 	sim_lock();
 	bool has_room = sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
 	sim_unlock();
@@ -124,16 +124,16 @@ CUresult do_cuMemMap(const cuMemMap_p *p)
 	if (!physical || p->offset || p->size > physical->bytes || !is_granular(p->size) || drv_context(&context))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_range found, range = {
-		.base = p->ptr,
-		.bytes = p->size,
-		.bytes_at = physical->device->memory_at + physical->offset,
-		.kind = SIM_MEMORY_DEVICE,
-		.device = physical->device->ordinal,
-		.context = context->id,
-		.is_mapping = true,
-		.offset = physical->offset,
-		.handle = physical,
-	};
+					.base = p->ptr,
+					.bytes = p->size,
+					.bytes_at = physical->device->memory_at + physical->offset,
+					.kind = SIM_MEMORY_DEVICE,
+					.device = physical->device->ordinal,
+					.context = context->id,
+					.is_mapping = true,
+					.offset = physical->offset,
+					.handle = physical,
+				};
 	if (mmap((void *)(uintptr_t)p->ptr, p->size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
 		 physical->device->memory_fd, (off_t)physical->offset) == MAP_FAILED)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -142,7 +142,7 @@ CUresult do_cuMemMap(const cuMemMap_p *p)
 	if (!is_taken) {
 		physical->n_refs++;
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+		sim_memory_tell(&range, false, (struct sim_memory_from){0});
 	}
 	sim_unlock();
 	return is_taken ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -154,16 +154,18 @@ CUresult do_cuMemUnmap(const cuMemUnmap_p *p)
 	struct sim_range range;
 
 	sim_lock();
-	while (at < end && sim_memory_find(at, &range) && range.is_mapping && range.base == at && at + range.bytes <= end) {
+	while (at < end && sim_memory_find(at, &range) && range.is_mapping && range.base == at &&
+	       at + range.bytes <= end) {
 		sim_memory_remove(at, &range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){ 0 });
+		sim_memory_tell(&range, true, (struct sim_memory_from){0});
 		unref(range.handle);
 		at += range.bytes;
 	}
 	sim_unlock();
 	if (at == p->ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	mmap((void *)(uintptr_t)p->ptr, at - p->ptr, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	mmap((void *)(uintptr_t)p->ptr, at - p->ptr, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+	     -1, 0);
 	return at == end ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -181,7 +183,8 @@ CUresult do_cuMemGetAccess(const cuMemGetAccess_p *p)
 {
 	struct sim_range range;
 
-	*p->flags = sim_memory_lookup(p->ptr, &range) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	*p->flags =
+		sim_memory_lookup(p->ptr, &range) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	return CUDA_SUCCESS;
 }
 

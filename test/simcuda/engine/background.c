@@ -21,7 +21,7 @@ enum {
 
 pthread_mutex_t sim_the_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pthread_cond_t changed;   /* something ended, or is needed */
+static pthread_cond_t changed; /* something ended, or is needed */
 static struct sim_op *first_call, *last_call;
 static int n_needed;
 
@@ -55,7 +55,7 @@ void sim_wait_until(uint64_t t_ns)
 	if (t_ns == UINT64_MAX) {
 		pthread_cond_wait(condition(), &sim_the_lock);
 	} else if (t_ns > now + SPIN_NS) {
-		struct timespec at = { (time_t)(t_ns / 1000000000), (long)(t_ns % 1000000000) };
+		struct timespec at = {(time_t)(t_ns / 1000000000), (long)(t_ns % 1000000000)};
 
 		pthread_cond_timedwait(condition(), &sim_the_lock, &at);
 	} else if (t_ns > now) {

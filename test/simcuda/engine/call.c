@@ -13,7 +13,9 @@
 
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/log.h"
+#include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/trace.h"
 
 enum { MAX_FAULTS = 64, UNKNOWN = 0, HEALTHY, FAULTY };
@@ -21,7 +23,7 @@ enum { MAX_FAULTS = 64, UNKNOWN = 0, HEALTHY, FAULTY };
 static struct fault {
 	char name[96]; /* a pattern as of the shell */
 	int code;
-	uint64_t at;   /* the call from which it fails, counted from 1 for each function */
+	uint64_t at; /* the call from which it fails, counted from 1 for each function */
 	bool is_lasting;
 } faults[MAX_FAULTS];
 static int n_faults;
@@ -130,8 +132,9 @@ int sim_call_exit(struct sim_call *call)
 	current = call->outer;
 	if (sim_config()->logs_calls && sim_log_is_on())
 		sim_log("{\"kind\":\"call\",\"name\":\"%s\",\"domain\":%d,\"cbid\":%u,\"thread\":%u,\"correlation\":%lu,"
-			"\"start\":%lu,\"end\":%lu,\"result\":%d}", call->api->name, call->api->domain, call->api->cbid,
-			sim_thread_id(), call->correlation, call->begin_ns, sim_now(), call->result);
+			"\"start\":%lu,\"end\":%lu,\"result\":%d}",
+			call->api->name, call->api->domain, call->api->cbid, sim_thread_id(), call->correlation,
+			call->begin_ns, sim_now(), call->result);
 	return call->result;
 }
 
@@ -156,10 +159,15 @@ int sim_call_unsupported(struct sim_api *api)
 	return api->unsupported;
 }
 
+/* What has ended by the exit is in the log, also where nobody asked. */
 __attribute__((destructor(101))) static void log_counts(void)
 {
 	if (!sim_log_is_on())
 		return;
+	if (!pthread_mutex_trylock(&sim_the_lock)) {
+		sim_run();
+		sim_unlock();
+	}
 	for (struct sim_api *api = atomic_load(&apis_seen); api; api = api->next)
 		sim_log("{\"kind\":\"calls\",\"name\":\"%s\",\"calls\":%lu,\"unsupported\":%lu}", api->name,
 			atomic_load(&api->n_calls), atomic_load(&api->n_unsupported));

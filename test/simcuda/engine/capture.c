@@ -24,7 +24,7 @@ void sim_capture_leave(struct sim_capture_end *end)
 	if (end->capture)
 		unref(end->capture);
 	free(end->after);
-	*end = (struct sim_capture_end){ 0 };
+	*end = (struct sim_capture_end){0};
 }
 
 static bool has(const struct sim_capture_end *end, const struct sim_graph_node *node)
@@ -213,8 +213,8 @@ static void add_node(struct sim_stream *stream, const struct sim_work *work)
 	if (!tracer || !tracer->resource)
 		return;
 	sim_unlock();
-	tracer->resource(&(struct sim_resource_event){ .what = SIM_NODE_CREATED, .context = stream->context,
-						       .stream = stream, .graph = graph, .node = node });
+	tracer->resource(&(struct sim_resource_event){
+		.what = SIM_NODE_CREATED, .context = stream->context, .stream = stream, .graph = graph, .node = node});
 	sim_lock();
 }
 

@@ -10,10 +10,7 @@
 
 #include "test/simcuda/engine/config.h"
 
-enum {
-	VIRTUAL_BEGIN_NS = 1000000000,
-	MAX_STEPS = 16
-};
+enum { VIRTUAL_BEGIN_NS = 1000000000, MAX_STEPS = 16 };
 
 /* 2023-11-14: like a wall clock's, and the same in every run. */
 static const int64_t VIRTUAL_WALL_OFFSET = 1700000000000000000;
@@ -21,7 +18,10 @@ static const int64_t VIRTUAL_WALL_OFFSET = 1700000000000000000;
 static _Atomic uint64_t virtual_now = VIRTUAL_BEGIN_NS;
 static int64_t wall_offset;
 static uint64_t first_ns;
-static struct { uint64_t at_ns; int64_t by_ns; } steps[MAX_STEPS];
+static struct {
+	uint64_t at_ns;
+	int64_t by_ns;
+} steps[MAX_STEPS];
 static int n_steps;
 
 static uint64_t read_clock(clockid_t id)
@@ -70,8 +70,9 @@ static void read_steps(const char *text)
 static void begin(void)
 {
 	first_ns = sim_now();
-	wall_offset = sim_config()->is_virtual_clock ? VIRTUAL_WALL_OFFSET :
-		(int64_t)(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC));
+	wall_offset = sim_config()->is_virtual_clock
+			      ? VIRTUAL_WALL_OFFSET
+			      : (int64_t)(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC));
 	read_steps(sim_config()->clock_steps);
 }
 

@@ -45,36 +45,41 @@ static const struct variable {
 	enum type type;
 	void *value;
 } variables[] = {
-	{ "DRIVER", TYPE_DRIVER, &config.driver },
-	{ "DEVICES", TYPE_INT, &config.n_devices },
-	{ "MEMORY", TYPE_SIZE, &config.device_bytes },
-	{ "NAME", TYPE_TEXT, &config.device_name },
-	{ "ARCH", TYPE_INT, &config.arch },
-	{ "PROCESSORS", TYPE_INT, &config.n_processors },
-	{ "DRIVER_VERSION", TYPE_INT, &config.driver_version },
-	{ "RUNTIME_VERSION", TYPE_INT, &config.runtime_version },
-	{ "CUPTI_VERSION", TYPE_INT, &config.cupti_version },
-	{ "CLOCK", TYPE_CLOCK, &config.is_virtual_clock },
-	{ "CALL_NS", TYPE_U64, &config.call_ns },
-	{ "LAUNCH_NS", TYPE_U64, &config.launch_ns },
-	{ "KERNEL_NS", TYPE_U64, &config.kernel_ns },
-	{ "KERNELS", TYPE_TEXT, &config.kernels },
-	{ "COPY_NS", TYPE_U64, &config.copy_ns },
-	{ "LINK_BYTES_PER_US", TYPE_U64, &config.link_bytes_per_us },
-	{ "LOCAL_BYTES_PER_US", TYPE_U64, &config.local_bytes_per_us },
-	{ "FLOPS_PER_NS", TYPE_U64, &config.flops_per_ns },
-	{ "CONCURRENT", TYPE_INT, &config.n_concurrent },
-	{ "QUEUE", TYPE_INT, &config.queue_depth },
-	{ "LOG", TYPE_TEXT, &config.log },
-	{ "LOG_CALLS", TYPE_BOOL, &config.logs_calls },
-	{ "FAULTS", TYPE_TEXT, &config.faults },
-	{ "PROTECT", TYPE_BOOL, &config.is_protected },
-	{ "STRICT", TYPE_BOOL, &config.is_strict },
-	{ "ZERO_COUNTS", TYPE_BOOL, &config.zeroes_counts },
-	{ "SHARED_CORRELATION", TYPE_BOOL, &config.shares_correlation },
-	{ "NESTED_RECORDS", TYPE_BOOL, &config.records_nested },
-	{ "SKEW_PPB", TYPE_I64, &config.skew_ppb },
-	{ "CLOCK_STEPS", TYPE_TEXT, &config.clock_steps },
+	{"DRIVER", TYPE_DRIVER, &config.driver},
+	{"DEVICES", TYPE_INT, &config.n_devices},
+	{"MEMORY", TYPE_SIZE, &config.device_bytes},
+	{"NAME", TYPE_TEXT, &config.device_name},
+	{"ARCH", TYPE_INT, &config.arch},
+	{"PROCESSORS", TYPE_INT, &config.n_processors},
+	{"DRIVER_VERSION", TYPE_INT, &config.driver_version},
+	{"RUNTIME_VERSION", TYPE_INT, &config.runtime_version},
+	{"CUPTI_VERSION", TYPE_INT, &config.cupti_version},
+	{"CLOCK", TYPE_CLOCK, &config.is_virtual_clock},
+	{"CALL_NS", TYPE_U64, &config.call_ns},
+	{"LAUNCH_NS", TYPE_U64, &config.launch_ns},
+	{"KERNEL_NS", TYPE_U64, &config.kernel_ns},
+	{"KERNELS", TYPE_TEXT, &config.kernels},
+	{"COPY_NS", TYPE_U64, &config.copy_ns},
+	{"LINK_BYTES_PER_US", TYPE_U64, &config.link_bytes_per_us},
+	{"LOCAL_BYTES_PER_US", TYPE_U64, &config.local_bytes_per_us},
+	{"FLOPS_PER_NS", TYPE_U64, &config.flops_per_ns},
+	{"CONCURRENT", TYPE_INT, &config.n_concurrent},
+	{"QUEUE", TYPE_INT, &config.queue_depth},
+	{"LOG", TYPE_TEXT, &config.log},
+	{"LOG_AT_ONCE", TYPE_BOOL, &config.logs_at_once},
+	{"LOG_CALLS", TYPE_BOOL, &config.logs_calls},
+	{"FAULTS", TYPE_TEXT, &config.faults},
+	{"PROTECT", TYPE_BOOL, &config.is_protected},
+	{"STRICT", TYPE_BOOL, &config.is_strict},
+	{"ZERO_COUNTS", TYPE_BOOL, &config.zeroes_counts},
+	{"SHARED_CORRELATION", TYPE_BOOL, &config.shares_correlation},
+	{"NESTED_RECORDS", TYPE_BOOL, &config.records_nested},
+	{"LOST_BUFFERS", TYPE_INT, &config.lost_buffers},
+	{"UNTIMED_KERNELS", TYPE_INT, &config.untimed_kernels},
+	{"MIXED_CLOCKS", TYPE_BOOL, &config.mixes_clocks},
+	{"FLUSH_NS", TYPE_U64, &config.flush_ns},
+	{"SKEW_PPB", TYPE_I64, &config.skew_ppb},
+	{"CLOCK_STEPS", TYPE_TEXT, &config.clock_steps},
 };
 
 static void refuse(const char *name, const char *value, const char *why)
@@ -106,19 +111,33 @@ static int read_word(const char *name, const char *value, const char *const *wor
 
 static void set_variable(const struct variable *variable, const char *value)
 {
-	static const char *const clocks[] = { "real", "virtual", NULL };
-	static const char *const drivers[] = { "present", "absent", "stub", "nodevice", NULL };
+	static const char *const clocks[] = {"real", "virtual", NULL};
+	static const char *const drivers[] = {"present", "absent", "stub", "nodevice", NULL};
 	const char *name = variable->name;
 
 	switch (variable->type) {
-	case TYPE_TEXT: *(const char **)variable->value = value; break;
-	case TYPE_CLOCK: *(bool *)variable->value = read_word(name, value, clocks); break;
-	case TYPE_DRIVER: *(enum sim_driver *)variable->value = read_word(name, value, drivers); break;
-	case TYPE_BOOL: *(bool *)variable->value = read_number(name, value) != 0; break;
-	case TYPE_INT: *(int *)variable->value = (int)read_number(name, value); break;
+	case TYPE_TEXT:
+		*(const char **)variable->value = value;
+		break;
+	case TYPE_CLOCK:
+		*(bool *)variable->value = read_word(name, value, clocks);
+		break;
+	case TYPE_DRIVER:
+		*(enum sim_driver *)variable->value = read_word(name, value, drivers);
+		break;
+	case TYPE_BOOL:
+		*(bool *)variable->value = read_number(name, value) != 0;
+		break;
+	case TYPE_INT:
+		*(int *)variable->value = (int)read_number(name, value);
+		break;
 	case TYPE_U64:
-	case TYPE_I64: *(int64_t *)variable->value = read_number(name, value); break;
-	case TYPE_SIZE: *(size_t *)variable->value = (size_t)read_number(name, value); break;
+	case TYPE_I64:
+		*(int64_t *)variable->value = read_number(name, value);
+		break;
+	case TYPE_SIZE:
+		*(size_t *)variable->value = (size_t)read_number(name, value);
+		break;
 	}
 }
 

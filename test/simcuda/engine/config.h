@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-	SIM_MAX_DEVICES = 16
-};
+enum { SIM_MAX_DEVICES = 16 };
 
 /* What answers in place of the driver. */
 enum sim_driver {
@@ -28,31 +26,36 @@ struct sim_config {
 	const char *device_name;
 	int arch; /* 90 is compute capability 9.0 */
 	int n_processors;
-	int driver_version;  /* as cuDriverGetVersion writes it */
+	int driver_version; /* as cuDriverGetVersion writes it */
 	int runtime_version; /* as cudaRuntimeGetVersion writes it */
-	int cupti_version;   /* CUPTI_API_VERSION whose record layouts are written */
+	int cupti_version; /* CUPTI_API_VERSION whose record layouts are written */
 
 	bool is_virtual_clock;
-	uint64_t call_ns;   /* a call lasts so long on the virtual clock */
+	uint64_t call_ns; /* a call lasts so long on the virtual clock */
 	uint64_t launch_ns; /* from the call to the earliest start on the device */
 	uint64_t kernel_ns; /* what no pattern names */
 	const char *kernels; /* "PATTERN=NS,..." */
-	uint64_t copy_ns;    /* added to each copy and memset */
-	uint64_t link_bytes_per_us;  /* host to device, and back */
+	uint64_t copy_ns; /* added to each copy and memset */
+	uint64_t link_bytes_per_us; /* host to device, and back */
 	uint64_t local_bytes_per_us; /* within a device */
-	uint64_t flops_per_ns;       /* of cuBLAS */
-	int n_concurrent;  /* kernels that run at a time on a device */
-	int queue_depth;   /* operations of a stream that wait before a call blocks */
+	uint64_t flops_per_ns; /* of cuBLAS */
+	int n_concurrent; /* kernels that run at a time on a device */
+	int queue_depth; /* operations of a stream that wait before a call blocks */
 
 	const char *log; /* NULL: none */
 	bool logs_calls;
+	bool logs_at_once; /* what is logged survives SIGKILL */
 	const char *faults;
-	bool is_protected;  /* the host can't touch device memory */
-	bool is_strict;     /* a broken rule of CUPTI ends the process */
+	bool is_protected; /* the host can't touch device memory */
+	bool is_strict; /* a broken rule of CUPTI ends the process */
 	bool zeroes_counts; /* copies of at most 8 bytes to the host carry zeroes */
 	bool shares_correlation; /* a driver call within a runtime call has its correlation id */
-	bool records_nested;     /* CUPTI records driver calls within runtime calls too */
-	int64_t skew_ppb;        /* CUPTI's clock against the device's */
+	bool records_nested; /* CUPTI records driver calls within runtime calls too */
+	int lost_buffers; /* every so many'th buffer is never handed back; 0: none */
+	int untimed_kernels; /* every so many'th kernel has no times */
+	bool mixes_clocks; /* registering a clock again spoils the times of the next kernels */
+	uint64_t flush_ns; /* real time that a flush takes */
+	int64_t skew_ppb; /* CUPTI's clock against the device's */
 	const char *clock_steps; /* "AT_NS:BY_NS,..." of CUPTI's default clock */
 };
 

@@ -56,7 +56,8 @@ static int open_device(int ordinal)
 
 static void begin(void)
 {
-	begun = sim_config()->driver == SIM_DRIVER_WITHOUT_DEVICE || !sim_config()->n_devices ? SIM_NO_DEVICE : SIM_SUCCESS;
+	begun = sim_config()->driver == SIM_DRIVER_WITHOUT_DEVICE || !sim_config()->n_devices ? SIM_NO_DEVICE
+											      : SIM_SUCCESS;
 	for (int i = 0; begun == SIM_SUCCESS && i < sim_config()->n_devices; i++)
 		begun = open_device(i);
 }
@@ -84,7 +85,7 @@ static void tell(enum sim_resource what, struct sim_context *context)
 	const struct sim_tracer *tracer = sim_tracer();
 
 	if (tracer && tracer->resource)
-		tracer->resource(&(struct sim_resource_event){ .what = what, .context = context });
+		tracer->resource(&(struct sim_resource_event){.what = what, .context = context});
 }
 
 int sim_context_create(struct sim_device *device, unsigned flags, struct sim_context **out)

@@ -103,7 +103,8 @@ int sim_event_elapsed(const struct sim_event *from, const struct sim_event *to, 
 
 	sim_lock();
 	sim_run();
-	if ((from->flags | to->flags) & WITHOUT_TIMING || !from->is_recorded || !to->is_recorded || !from->op || !to->op)
+	if ((from->flags | to->flags) & WITHOUT_TIMING || !from->is_recorded || !to->is_recorded || !from->op ||
+	    !to->op)
 		result = SIM_INVALID_HANDLE;
 	else if (from->op->state != SIM_OP_DONE || to->op->state != SIM_OP_DONE)
 		result = SIM_NOT_READY;

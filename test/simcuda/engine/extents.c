@@ -55,7 +55,7 @@ void sim_extents_give(struct sim_extents *extents, uint64_t offset, uint64_t byt
 		behind->offset = offset;
 		behind->bytes += bytes;
 	} else {
-		insert_at(extents, i, (struct sim_extent){ offset, bytes });
+		insert_at(extents, i, (struct sim_extent){offset, bytes});
 	}
 }
 
@@ -67,9 +67,9 @@ static void cut(struct sim_extents *extents, size_t i, uint64_t offset, uint64_t
 
 	remove_at(extents, i);
 	if (end > offset + bytes)
-		insert_at(extents, i, (struct sim_extent){ offset + bytes, end - offset - bytes });
+		insert_at(extents, i, (struct sim_extent){offset + bytes, end - offset - bytes});
 	if (offset > part.offset)
-		insert_at(extents, i, (struct sim_extent){ part.offset, offset - part.offset });
+		insert_at(extents, i, (struct sim_extent){part.offset, offset - part.offset});
 	extents->free_bytes -= bytes;
 }
 

@@ -49,7 +49,7 @@ struct sim_graph *sim_graph_create(void)
 {
 	struct sim_graph *graph = make_graph();
 
-	tell(&(struct sim_resource_event){ .what = SIM_GRAPH_CREATED, .graph = graph });
+	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CREATED, .graph = graph});
 	return graph;
 }
 
@@ -107,7 +107,7 @@ void sim_graph_remove(struct sim_graph_node *node)
 	struct sim_graph *graph = node->graph;
 	size_t kept = 0;
 
-	tell(&(struct sim_resource_event){ .what = SIM_NODE_DESTROYED, .graph = graph, .node = node });
+	tell(&(struct sim_resource_event){.what = SIM_NODE_DESTROYED, .graph = graph, .node = node});
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		struct sim_graph_node *other = graph->nodes[i];
 		size_t n = 0;
@@ -183,10 +183,13 @@ static struct sim_graph *clone_graph(struct sim_graph *graph)
 		return NULL;
 	}
 	link_clones(clone);
-	tell(&(struct sim_resource_event){ .what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph });
+	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
 	for (size_t i = 0; i < clone->n_nodes; i++)
-		tell(&(struct sim_resource_event){ .what = SIM_NODE_CLONED, .graph = clone, .original_graph = graph,
-						   .node = clone->nodes[i], .original_node = clone->nodes[i]->original });
+		tell(&(struct sim_resource_event){.what = SIM_NODE_CLONED,
+						  .graph = clone,
+						  .original_graph = graph,
+						  .node = clone->nodes[i],
+						  .original_node = clone->nodes[i]->original});
 	for (size_t i = 0; i < graph->n_objects; i++)
 		sim_graph_retain(clone, graph->objects[i], 1);
 	return clone;
@@ -199,7 +202,7 @@ struct sim_graph *sim_graph_clone(struct sim_graph *graph)
 
 void sim_graph_destroy(struct sim_graph *graph)
 {
-	tell(&(struct sim_resource_event){ .what = SIM_GRAPH_DESTROYED, .graph = graph });
+	tell(&(struct sim_resource_event){.what = SIM_GRAPH_DESTROYED, .graph = graph});
 	graph->magic = 0;
 	for (size_t i = 0; i < graph->n_objects; i++)
 		sim_user_object_release(graph->objects[i], 1);
@@ -223,14 +226,15 @@ int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 	exec->magic = EXEC_MAGIC;
 	exec->id = clone->id;
 	exec->graph = clone;
-	tell(&(struct sim_resource_event){ .what = SIM_EXEC_CREATED, .graph = clone, .original_graph = graph, .exec = exec });
+	tell(&(struct sim_resource_event){
+		.what = SIM_EXEC_CREATED, .graph = clone, .original_graph = graph, .exec = exec});
 	*out = exec;
 	return SIM_SUCCESS;
 }
 
 void sim_exec_destroy(struct sim_exec *exec)
 {
-	tell(&(struct sim_resource_event){ .what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec });
+	tell(&(struct sim_resource_event){.what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec});
 	exec->magic = 0;
 	sim_lock();
 	sim_op_unref(exec->last);
@@ -257,10 +261,11 @@ static struct sim_op *make_op(const struct launch *launch, const struct sim_work
 
 static struct sim_op *make_mark(const struct launch *launch)
 {
-	return make_op(launch, &(struct sim_work){ .kind = SIM_EMPTY });
+	return make_op(launch, &(struct sim_work){.kind = SIM_EMPTY});
 }
 
-static void launch_nodes(const struct launch *launch, struct sim_graph *graph, struct sim_op *begin, struct sim_op *end);
+static void launch_nodes(const struct launch *launch, struct sim_graph *graph, struct sim_op *begin,
+			 struct sim_op *end);
 
 /* A node that is a graph: a mark, the nodes, and a mark; returns the latter. */
 static struct sim_op *launch_child(const struct launch *launch, struct sim_graph_node *node, struct sim_op *begin)
@@ -316,13 +321,13 @@ static void launch_nodes(const struct launch *launch, struct sim_graph *graph, s
 
 static void launch_locked(struct sim_exec *exec, struct sim_stream *stream)
 {
-	struct launch launch = { .stream = stream, .graph_id = exec->id };
-	struct sim_op *begin = sim_stream_op(stream, &(struct sim_work){ .kind = SIM_EMPTY });
+	struct launch launch = {.stream = stream, .graph_id = exec->id};
+	struct sim_op *begin = sim_stream_op(stream, &(struct sim_work){.kind = SIM_EMPTY});
 
 	sim_run();
 	sim_op_after(begin, exec->last);
 	sim_stream_append(stream, begin, sim_now());
-	launch.end = sim_stream_op(stream, &(struct sim_work){ .kind = SIM_EMPTY });
+	launch.end = sim_stream_op(stream, &(struct sim_work){.kind = SIM_EMPTY});
 	launch.end->graph_id = exec->id;
 	launch.end->ends_graph = true;
 	launch_nodes(&launch, exec->graph, begin, launch.end);
@@ -334,7 +339,7 @@ static void launch_locked(struct sim_exec *exec, struct sim_stream *stream)
 
 int sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
-	struct sim_work child = { .kind = SIM_CHILD, .child = exec->graph };
+	struct sim_work child = {.kind = SIM_CHILD, .child = exec->graph};
 	int result = stream->context->error;
 
 	sim_lock();

@@ -15,7 +15,7 @@ struct sim_graph_node {
 	struct sim_graph_node **after;
 	size_t n_after;
 	struct sim_graph_node *original; /* in the graph that was cloned */
-	struct sim_op *op;               /* while it is being launched */
+	struct sim_op *op; /* while it is being launched */
 	bool is_removed;
 	bool has_mark; /* of a walk over the graph */
 };

@@ -13,12 +13,7 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 
-enum {
-	BUFFER_BYTES = 1 << 16,
-	MAX_LINE = 20 << 10,
-	MAX_QUOTED = 16 << 10,
-	N_QUOTED = 2
-};
+enum { BUFFER_BYTES = 1 << 16, MAX_LINE = 20 << 10, MAX_QUOTED = 16 << 10, N_QUOTED = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the buffer */
 static char buffer[BUFFER_BYTES];
@@ -91,8 +86,9 @@ static void begin(void)
 		return;
 	open_log(config->log);
 	sim_log("{\"kind\":\"begin\",\"pid\":%d,\"clock\":\"%s\",\"wall_offset_ns\":%ld,\"devices\":%d,"
-		"\"device_bytes\":%zu}", getpid(), config->is_virtual_clock ? "virtual" : "real", (long)sim_wall_offset(),
-		config->n_devices, config->device_bytes);
+		"\"device_bytes\":%zu}",
+		getpid(), config->is_virtual_clock ? "virtual" : "real", (long)sim_wall_offset(), config->n_devices,
+		config->device_bytes);
 }
 
 __attribute__((destructor)) static void end(void)
@@ -119,6 +115,8 @@ void sim_log(const char *format, ...)
 	va_start(arguments, format);
 	append_line(format, arguments);
 	va_end(arguments);
+	if (sim_config()->logs_at_once)
+		flush_locked();
 	pthread_mutex_unlock(&lock);
 }
 

@@ -110,7 +110,8 @@ void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t byt
 	uint64_t begin = (offset + PAGE - 1) & -(uint64_t)PAGE, end = (offset + bytes) & -(uint64_t)PAGE;
 
 	if (end > begin && end - begin >= DISCARD_FROM)
-		fallocate(device->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin, (off_t)(end - begin));
+		fallocate(device->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)begin,
+			  (off_t)(end - begin));
 }
 
 void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from)
@@ -161,7 +162,7 @@ int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, 
 		.offset = offset,
 	};
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+	sim_memory_tell(&range, false, (struct sim_memory_from){0});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -185,7 +186,7 @@ int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t by
 	};
 	sim_lock();
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+	sim_memory_tell(&range, false, (struct sim_memory_from){0});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -206,7 +207,8 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 
 	sim_lock();
 	bool is_right = sim_memory_find(address, &range) && range.base == address && !range.is_registered &&
-		!range.is_mapping && (range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
+			!range.is_mapping &&
+			(range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
 	if (!is_right || range.is_freed_later) {
 		sim_unlock();
 		return SIM_INVALID_VALUE;
@@ -216,7 +218,7 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 		sim_pool_take_back(&range);
 	else if (range.kind == SIM_MEMORY_DEVICE)
 		release_device_memory(&range);
-	sim_memory_tell(&range, true, (struct sim_memory_from){ 0 });
+	sim_memory_tell(&range, true, (struct sim_memory_from){0});
 	sim_unlock();
 	if (range.kind != SIM_MEMORY_DEVICE)
 		munmap(range.bytes_at, range.bytes);
@@ -226,14 +228,14 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 int sim_memory_register(struct sim_device *device, uint32_t context, void *p, size_t bytes)
 {
 	struct sim_range found, range = {
-		.base = (uint64_t)(uintptr_t)p,
-		.bytes = bytes,
-		.bytes_at = p,
-		.kind = SIM_MEMORY_PINNED,
-		.device = device->ordinal,
-		.context = context,
-		.is_registered = true,
-	};
+					.base = (uint64_t)(uintptr_t)p,
+					.bytes = bytes,
+					.bytes_at = p,
+					.kind = SIM_MEMORY_PINNED,
+					.device = device->ordinal,
+					.context = context,
+					.is_registered = true,
+				};
 	int result = SIM_SUCCESS;
 
 	if (!p || !bytes)
@@ -243,7 +245,7 @@ int sim_memory_register(struct sim_device *device, uint32_t context, void *p, si
 		result = SIM_HOST_MEMORY_ALREADY_REGISTERED;
 	else {
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, false, (struct sim_memory_from){ 0 });
+		sim_memory_tell(&range, false, (struct sim_memory_from){0});
 	}
 	sim_unlock();
 	return result;
@@ -257,7 +259,7 @@ int sim_memory_unregister(void *p)
 	sim_lock();
 	if (sim_memory_find((uint64_t)(uintptr_t)p, &range) && range.is_registered && range.bytes_at == p) {
 		sim_memory_remove(range.base, &range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){ 0 });
+		sim_memory_tell(&range, true, (struct sim_memory_from){0});
 		result = SIM_SUCCESS;
 	}
 	sim_unlock();

@@ -27,12 +27,12 @@ struct sim_range {
 	int device;
 	uint32_t context;
 	bool is_registered; /* the program's own memory, pinned */
-	bool is_mapping;    /* of the virtual memory interface: bytes_at is a handle's */
+	bool is_mapping; /* of the virtual memory interface: bytes_at is a handle's */
 	bool is_freed_later;
 	struct sim_pool *pool;
 	uint64_t offset; /* within the device's memory */
-	void *handle;    /* of the memory that is mapped */
-	unsigned id;     /* as CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	void *handle; /* of the memory that is mapped */
+	unsigned id; /* as CU_POINTER_ATTRIBUTE_BUFFER_ID */
 };
 
 /* What the log and CUPTI are to know of an allocation beside its range. */

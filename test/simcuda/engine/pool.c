@@ -27,7 +27,8 @@ static void trim_locked(struct sim_pool *pool, uint64_t keep_bytes)
 	while (pool->cached.n && pool->reserved_bytes > keep_bytes) {
 		struct sim_extent part = pool->cached.parts[pool->cached.n - 1];
 		uint64_t offset, excess = pool->reserved_bytes - keep_bytes;
-		uint64_t bytes = part.bytes <= excess ? part.bytes : (excess + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
+		uint64_t bytes =
+			part.bytes <= excess ? part.bytes : (excess + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
 		/* The part's end: what is left of it stays one part. */
 		pool->cached.n--;
@@ -111,7 +112,7 @@ int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t byte
 		.offset = offset,
 	};
 	sim_memory_insert(&range);
-	sim_memory_tell(&range, false, (struct sim_memory_from){ stream->id, true });
+	sim_memory_tell(&range, false, (struct sim_memory_from){stream->id, true});
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
@@ -119,17 +120,17 @@ int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t byte
 
 int sim_pool_free(uint64_t address, struct sim_stream *stream)
 {
-	struct sim_work work = { .kind = SIM_RELEASE, .address = address };
+	struct sim_work work = {.kind = SIM_RELEASE, .address = address};
 	struct sim_range range;
 
 	sim_lock();
 	bool is_ours = sim_memory_find(address, &range) && range.base == address && range.kind == SIM_MEMORY_DEVICE &&
-		!range.is_mapping && !range.is_freed_later;
+		       !range.is_mapping && !range.is_freed_later;
 	if (is_ours) {
 		sim_memory_remove(address, &range);
 		range.is_freed_later = true;
 		sim_memory_insert(&range);
-		sim_memory_tell(&range, true, (struct sim_memory_from){ stream->id, true });
+		sim_memory_tell(&range, true, (struct sim_memory_from){stream->id, true});
 	}
 	sim_unlock();
 	return is_ours ? sim_stream_submit(stream, &work, NULL) : SIM_INVALID_VALUE;

@@ -37,7 +37,7 @@ static bool is_before(const struct moment *a, const struct moment *b)
 
 static void push_moment(uint64_t t_ns, struct sim_op *op)
 {
-	struct moment moment = { t_ns, ++last_seq, op };
+	struct moment moment = {t_ns, ++last_seq, op};
 	size_t i = n_moments++;
 
 	if (n_moments > capacity) {
@@ -85,14 +85,19 @@ static enum sim_unit unit_of(const struct sim_work *work)
 {
 	switch (work->kind) {
 	case SIM_KERNEL:
-	case SIM_MEMSET: return SIM_COMPUTE;
+	case SIM_MEMSET:
+		return SIM_COMPUTE;
 	case SIM_COPY:
 		switch (sim_copy_kind(&work->copy)) {
-		case SIM_COPY_TO_DEVICE: return SIM_COPY_IN;
-		case SIM_COPY_TO_HOST: return SIM_COPY_OUT;
-		default: return SIM_COPY_LOCAL;
+		case SIM_COPY_TO_DEVICE:
+			return SIM_COPY_IN;
+		case SIM_COPY_TO_HOST:
+			return SIM_COPY_OUT;
+		default:
+			return SIM_COPY_LOCAL;
 		}
-	default: return SIM_NO_UNIT;
+	default:
+		return SIM_NO_UNIT;
 	}
 }
 
@@ -104,7 +109,8 @@ static bool is_visible(const struct sim_work *work)
 {
 	if (sim_config()->is_virtual_clock)
 		return work->kind == SIM_HOST;
-	return work->kind == SIM_HOST || work->kind == SIM_WRITE_VALUE || (work->kind == SIM_COPY && work->copy.is_async);
+	return work->kind == SIM_HOST || work->kind == SIM_WRITE_VALUE ||
+	       (work->kind == SIM_COPY && work->copy.is_async);
 }
 
 struct sim_op *sim_op_create(struct sim_context *context, const struct sim_work *work)
@@ -159,7 +165,7 @@ void sim_op_after(struct sim_op *op, struct sim_op *before)
 		free_waiters = waiter->next;
 	else
 		waiter = malloc(sizeof(*waiter));
-	*waiter = (struct sim_waiter){ op, before->waiters };
+	*waiter = (struct sim_waiter){op, before->waiters};
 	before->waiters = waiter;
 	op->n_waits++;
 }
@@ -188,9 +194,13 @@ void sim_op_submit(struct sim_op *op, uint64_t t_ns)
 static int perform(struct sim_op *op)
 {
 	switch (op->work.kind) {
-	case SIM_COPY: return sim_copy_perform(&op->work.copy);
-	case SIM_MEMSET: return sim_memset_perform(&op->work.memset);
-	case SIM_RELEASE: sim_pool_release(op->work.address); return SIM_SUCCESS;
+	case SIM_COPY:
+		return sim_copy_perform(&op->work.copy);
+	case SIM_MEMSET:
+		return sim_memset_perform(&op->work.memset);
+	case SIM_RELEASE:
+		sim_pool_release(op->work.address);
+		return SIM_SUCCESS;
 	case SIM_WRITE_VALUE: {
 		size_t n;
 		char *to = sim_memory_reach(op->work.write.to, &n);
@@ -200,7 +210,8 @@ static int perform(struct sim_op *op)
 		memcpy(to, &op->work.write.value, op->work.write.bytes);
 		return SIM_SUCCESS;
 	}
-	default: return SIM_SUCCESS;
+	default:
+		return SIM_SUCCESS;
 	}
 }
 

@@ -24,13 +24,13 @@ struct sim_op {
 	struct sim_stream *stream; /* whose pending operation this is, or NULL */
 	uint32_t stream_id, thread;
 	uint64_t correlation;
-	uint32_t graph_id;   /* of the executable graph, or 0 */
+	uint32_t graph_id; /* of the executable graph, or 0 */
 	uint64_t graph_node; /* 0: none */
 	bool is_visible;
 	bool is_forced_out; /* CUPTI has recorded it without its end */
 	bool ends_graph;
 	struct sim_op *graph_end; /* the operation that ends the launch that this one is of */
-	uint64_t graph_start_ns;  /* of the one that ends it: when the first of its nodes started; 0 before */
+	uint64_t graph_start_ns; /* of the one that ends it: when the first of its nodes started; 0 before */
 	int error; /* what became of it */
 	uint32_t event_id; /* of the event that is recorded by it */
 	uint64_t event_sync_id;

@@ -33,7 +33,8 @@ static void tell(enum sim_resource what, struct sim_stream *stream)
 	const struct sim_tracer *tracer = sim_tracer();
 
 	if (tracer && tracer->resource && stream != stream->context->legacy)
-		tracer->resource(&(struct sim_resource_event){ .what = what, .context = stream->context, .stream = stream });
+		tracer->resource(
+			&(struct sim_resource_event){.what = what, .context = stream->context, .stream = stream});
 }
 
 int sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **out)
@@ -126,8 +127,9 @@ struct sim_op *sim_stream_op(struct sim_stream *stream, const struct sim_work *w
 
 static int submit_now(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
 {
-	uint64_t latency = work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET ?
-		sim_config()->launch_ns : 0;
+	uint64_t latency = work->kind == SIM_KERNEL || work->kind == SIM_COPY || work->kind == SIM_MEMSET
+				   ? sim_config()->launch_ns
+				   : 0;
 
 	if (stream->n_pending >= sim_config()->queue_depth)
 		sim_wait_for_room(stream, sim_config()->queue_depth);
@@ -141,39 +143,6 @@ static int submit_now(struct sim_stream *stream, const struct sim_work *work, st
 	else
 		sim_op_unref(op);
 	return SIM_SUCCESS;
-}
-
-int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
-{
-	int result;
-
-	if (out)
-		*out = NULL;
-	if (stream->context->error)
-		return stream->context->error;
-	sim_lock();
-	if (sim_capture_takes(stream, work))
-		result = sim_capture_add(stream, work);
-	else if (work->kind == SIM_WAIT && work->event->end.capture)
-		result = SIM_CAPTURE_ISOLATION;
-	else
-		result = submit_now(stream, work, out);
-	sim_unlock();
-	return result;
-}
-
-int sim_stream_query(struct sim_stream *stream)
-{
-	int result;
-
-	sim_lock();
-	result = sim_capture_forbids(stream);
-	if (!result) {
-		sim_run();
-		result = stream->n_pending ? SIM_NOT_READY : stream->context->error;
-	}
-	sim_unlock();
-	return result;
 }
 
 static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint32_t stream, uint64_t begin_ns)
@@ -192,8 +161,43 @@ static void tell_wait(enum sim_wait_kind kind, struct sim_context *context, uint
 		tracer->waited(&event);
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"sync\",\"type\":%d,\"context\":%u,\"stream\":%u,\"start\":%lu,\"end\":%lu,"
-			"\"correlation\":%lu,\"thread\":%u}", kind, context->id, stream, begin_ns, event.end_ns,
-			event.correlation, sim_thread_id());
+			"\"correlation\":%lu,\"thread\":%u}",
+			kind, context->id, stream, begin_ns, event.end_ns, event.correlation, sim_thread_id());
+}
+
+int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, struct sim_op **out)
+{
+	int result;
+
+	if (out)
+		*out = NULL;
+	if (stream->context->error)
+		return stream->context->error;
+	sim_lock();
+	if (sim_capture_takes(stream, work))
+		result = sim_capture_add(stream, work);
+	else if (work->kind == SIM_WAIT && work->event->end.capture)
+		result = SIM_CAPTURE_ISOLATION;
+	else
+		result = submit_now(stream, work, out);
+	sim_unlock();
+	if (work->kind == SIM_WAIT && !result)
+		tell_wait(SIM_WAIT_STREAM_EVENT, stream->context, stream->id, sim_now());
+	return result;
+}
+
+int sim_stream_query(struct sim_stream *stream)
+{
+	int result;
+
+	sim_lock();
+	result = sim_capture_forbids(stream);
+	if (!result) {
+		sim_run();
+		result = stream->n_pending ? SIM_NOT_READY : stream->context->error;
+	}
+	sim_unlock();
+	return result;
 }
 
 int sim_stream_synchronize(struct sim_stream *stream)

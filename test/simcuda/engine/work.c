@@ -36,12 +36,18 @@ enum sim_copy_kind sim_copy_kind(const struct sim_copy_work *copy)
 const char *sim_copy_name(enum sim_copy_kind kind)
 {
 	switch (kind) {
-	case SIM_COPY_TO_DEVICE: return "HtoD";
-	case SIM_COPY_TO_HOST: return "DtoH";
-	case SIM_COPY_WITHIN_DEVICE: return "DtoD";
-	case SIM_COPY_WITHIN_HOST: return "HtoH";
-	case SIM_COPY_BETWEEN_DEVICES: return "PtoP";
-	default: return "unknown";
+	case SIM_COPY_TO_DEVICE:
+		return "HtoD";
+	case SIM_COPY_TO_HOST:
+		return "DtoH";
+	case SIM_COPY_WITHIN_DEVICE:
+		return "DtoD";
+	case SIM_COPY_WITHIN_HOST:
+		return "HtoH";
+	case SIM_COPY_BETWEEN_DEVICES:
+		return "PtoP";
+	default:
+		return "unknown";
 	}
 }
 
@@ -87,8 +93,8 @@ uint64_t sim_kernel_duration(const char *name)
 
 static uint64_t copy_duration(const struct sim_copy_work *copy)
 {
-	uint64_t speed = sim_copy_kind(copy) == SIM_COPY_WITHIN_DEVICE ? sim_config()->local_bytes_per_us :
-									  sim_config()->link_bytes_per_us;
+	uint64_t speed = sim_copy_kind(copy) == SIM_COPY_WITHIN_DEVICE ? sim_config()->local_bytes_per_us
+								       : sim_config()->link_bytes_per_us;
 
 	return sim_config()->copy_ns + sim_copy_bytes(copy) * 1000 / speed;
 }
@@ -130,7 +136,8 @@ static char *stage(const struct sim_copy_work *copy)
 	char *staged = malloc(sim_copy_bytes(copy) + 1);
 
 	for (size_t row = 0; staged && row < copy->height; row++)
-		memcpy(staged + row * copy->width, (char *)(uintptr_t)(copy->from + row * copy->from_pitch), copy->width);
+		memcpy(staged + row * copy->width, (char *)(uintptr_t)(copy->from + row * copy->from_pitch),
+		       copy->width);
 	return staged;
 }
 
@@ -143,9 +150,9 @@ int sim_copy_make_rows(struct sim_work *work, const struct sim_copy_work *rows)
 	*copy = *rows;
 	sim_lock();
 	bool is_known = classify(copy->to, &copy->to_kind, &copy->to_device) &&
-		classify(copy->from, &copy->from_kind, &copy->from_device) &&
-		has_rows(copy->to, copy->width, copy->height, copy->to_pitch) &&
-		has_rows(copy->from, copy->width, copy->height, copy->from_pitch);
+			classify(copy->from, &copy->from_kind, &copy->from_device) &&
+			has_rows(copy->to, copy->width, copy->height, copy->to_pitch) &&
+			has_rows(copy->from, copy->width, copy->height, copy->from_pitch);
 	sim_unlock();
 	if (!is_known)
 		return SIM_INVALID_VALUE;
@@ -179,9 +186,10 @@ int sim_memset_make(struct sim_work *work, const struct sim_memset_work *given)
 	work->memset = *given;
 	sim_lock();
 	bool is_known = classify(given->to, &work->memset.kind, &device) && device >= 0 &&
-		has_rows(given->to, given->width, given->height, given->pitch);
+			has_rows(given->to, given->width, given->height, given->pitch);
 	sim_unlock();
-	work->duration_ns = sim_config()->copy_ns + given->width * given->height * 1000 / sim_config()->local_bytes_per_us;
+	work->duration_ns =
+		sim_config()->copy_ns + given->width * given->height * 1000 / sim_config()->local_bytes_per_us;
 	return is_known ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
@@ -208,7 +216,8 @@ static bool move_bytes(uint64_t to, uint64_t from, const char *staged, size_t by
 
 static bool is_count(const struct sim_copy_work *copy)
 {
-	return sim_config()->zeroes_counts && sim_copy_kind(copy) == SIM_COPY_TO_HOST && sim_copy_bytes(copy) <= COUNT_BYTES;
+	return sim_config()->zeroes_counts && sim_copy_kind(copy) == SIM_COPY_TO_HOST &&
+	       sim_copy_bytes(copy) <= COUNT_BYTES;
 }
 
 int sim_copy_perform(const struct sim_copy_work *copy)
@@ -218,7 +227,8 @@ int sim_copy_perform(const struct sim_copy_work *copy)
 	for (size_t row = 0; row < copy->height; row++) {
 		const char *staged = copy->staged ? copy->staged + row * copy->width : is_count(copy) ? zeroes : NULL;
 
-		if (!move_bytes(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, staged, copy->width))
+		if (!move_bytes(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, staged,
+				copy->width))
 			return SIM_ILLEGAL_ADDRESS;
 	}
 	return SIM_SUCCESS;

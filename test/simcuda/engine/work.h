@@ -23,7 +23,7 @@ enum sim_work_kind {
 	SIM_RECORD,
 	SIM_WAIT,
 	SIM_RELEASE, /* memory of a pool */
-	SIM_CHILD,   /* a graph within a graph */
+	SIM_CHILD, /* a graph within a graph */
 	SIM_WRITE_VALUE,
 };
 

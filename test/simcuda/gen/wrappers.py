@@ -41,6 +41,10 @@ LIBRARIES = {
 WITHOUT_STATUS = {"cublasGetStatusName", "cublasGetStatusString", "cublasLtGetVersion", "cublasLtGetCudartVersion",
                   "cublasLtGetStatusName", "cublasLtGetStatusString", "ncclGetErrorString", "ncclGetLastError",
                   "cudaGetErrorName", "cudaGetErrorString", "cudaCreateChannelDesc"}
+# Launches, whose callbacks have the kernel's name from their entry on: what finds it.
+LAUNCHES = {**dict.fromkeys(("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"), "sim_function_name(f)"),
+            **dict.fromkeys(("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel"),
+                            "rt_function_name(func)")}
 # What nvcc's code calls: in no public header, written by hand in runtime/registration.c.
 COMPILED = "__cuda"
 # These give the last error back instead of being one.
@@ -139,6 +143,7 @@ def write_traced(library, kind, functions):
             f"\t{name}_params params = {{ {values} }};" if parameters else "",
             f"\tstruct sim_call call = {{ .api = &api_{symbol}, .is_per_thread = {is_per_thread}"
             + (", .params = &params };" if parameters else " };"),
+            f"\tcall.symbol = {LAUNCHES[base]};" if base in LAUNCHES else "",
             "\tif (sim_call_enter(&call))",
         ]
         argument = f"(const {base}_p *)&params" if parameters else ""
@@ -283,7 +288,9 @@ def main():
     text = [*begin, f"#ifndef {guard}", f"#define {guard}", *includes, symbol if is_traced else "", *header, "#endif"]
     pathlib.Path(out + ".h").write_text("\n".join(text) + "\n")
     text = [*begin, f"#include \"{pathlib.Path(out).name}.h\"", f"#include \"{INCLUDE}\"",
-            *(["#include \"test/simcuda/runtime/error.h\""] if kind == "runtime" else []), "#define EXPORT __attribute__((visibility(\"default\")))", *source, *write_stubs(library, missing)]
+            "#include \"test/simcuda/engine/function.h\"",
+            *(["#include \"test/simcuda/runtime/error.h\"", "const char *rt_function_name(const void *function);"]
+              if kind == "runtime" else []), "#define EXPORT __attribute__((visibility(\"default\")))", *source, *write_stubs(library, missing)]
     pathlib.Path(out + ".c").write_text("\n".join(text) + "\n")
 
 

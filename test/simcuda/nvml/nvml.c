@@ -60,9 +60,9 @@ static enum result device_of(void *handle, int *ordinal)
 }
 
 /* Whether SIMCUDA_FAULTS wants the function to fail; result is set then. */
-#define ENTER(function) \
-	static struct sim_api api = { .name = #function, .unsupported = NVML_NOT_SUPPORTED }; \
-	int result = NVML_SUCCESS; \
+#define ENTER(function)                                                                     \
+	static struct sim_api api = {.name = #function, .unsupported = NVML_NOT_SUPPORTED}; \
+	int result = NVML_SUCCESS;                                                          \
 	bool fails = sim_fault_is_due(&api, &result)
 
 EXPORT enum result nvmlInit_v2(void)
@@ -78,7 +78,6 @@ EXPORT enum result nvmlInit_v2(void)
 
 EXPORT enum result nvmlInitWithFlags(unsigned flags)
 {
-	(void)flags;
 	return nvmlInit_v2();
 }
 
@@ -212,9 +211,8 @@ EXPORT enum result nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigne
 	*n = 1;
 	if (!room)
 		return NVML_INSUFFICIENT_SIZE;
-	processes[0] = (struct process){
-		(unsigned)getpid(), sim_config()->device_bytes - free_bytes(ordinal), UINT32_MAX, UINT32_MAX
-	};
+	processes[0] = (struct process){(unsigned)getpid(), sim_config()->device_bytes - free_bytes(ordinal),
+					UINT32_MAX, UINT32_MAX};
 	return NVML_SUCCESS;
 }
 
@@ -235,7 +233,6 @@ EXPORT enum result nvmlDeviceGetTemperature(void *device, int sensor, unsigned *
 {
 	int ordinal;
 
-	(void)sensor;
 	*celsius = IDLE_CELSIUS;
 	return device_of(device, &ordinal);
 }
@@ -244,7 +241,6 @@ EXPORT enum result nvmlDeviceGetClockInfo(void *device, int type, unsigned *mega
 {
 	int ordinal;
 
-	(void)type;
 	*megahertz = MEGAHERTZ;
 	return device_of(device, &ordinal);
 }
@@ -257,17 +253,17 @@ EXPORT enum result nvmlDeviceGetUtilizationRates(void *device, struct utilizatio
 {
 	int ordinal;
 
-	*utilization = (struct utilization){ 0 };
+	*utilization = (struct utilization){0};
 	return device_of(device, &ordinal);
 }
 
 /* Nothing of these is simulated. */
-#define STUB(function) \
-	EXPORT enum result function(void) \
-	{ \
-		static struct sim_api api = { .name = #function, .unsupported = NVML_NOT_SUPPORTED }; \
-		int code; \
-\
+#define STUB(function)                                                                                   \
+	EXPORT enum result function(void)                                                                \
+	{                                                                                                \
+		static struct sim_api api = {.name = #function, .unsupported = NVML_NOT_SUPPORTED};      \
+		int code;                                                                                \
+                                                                                                         \
 		return (enum result)(sim_fault_is_due(&api, &code) ? code : sim_call_unsupported(&api)); \
 	}
 STUB(nvmlDeviceGetGpuFabricInfoV)

@@ -50,10 +50,13 @@ EXPORT const char *cudaGetErrorName(cudaError_t error)
 	const char *name;
 
 	switch ((int)error) {
-#define ERROR(code, name, text) case code: return name;
+#define ERROR(code, name, text) \
+	case code:              \
+		return name;
 #include "test/simcuda/runtime/errors.def"
 #undef ERROR
-	default: return !rt_load() && !rt_driver.cuGetErrorName((CUresult)error, &name) ? name : "cudaErrorUnknown";
+	default:
+		return !rt_load() && !rt_driver.cuGetErrorName((CUresult)error, &name) ? name : "cudaErrorUnknown";
 	}
 }
 
@@ -62,10 +65,14 @@ EXPORT const char *cudaGetErrorString(cudaError_t error)
 	const char *text;
 
 	switch ((int)error) {
-#define ERROR(code, name, text) case code: return text;
+#define ERROR(code, name, text) \
+	case code:              \
+		return text;
 #include "test/simcuda/runtime/errors.def"
 #undef ERROR
-	default: return !rt_load() && !rt_driver.cuGetErrorString((CUresult)error, &text) ? text : "unrecognized error code";
+	default:
+		return !rt_load() && !rt_driver.cuGetErrorString((CUresult)error, &text) ? text
+											 : "unrecognized error code";
 	}
 }
 

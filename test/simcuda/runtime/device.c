@@ -36,8 +36,8 @@ cudaError_t do_cudaDeviceGetAttribute(const cudaDeviceGetAttribute_p *p)
 {
 	CUresult result = rt_load();
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuDeviceGetAttribute(p->value, (CUdevice_attribute)p->attr, p->device));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuDeviceGetAttribute(p->value, (CUdevice_attribute)p->attr, p->device));
 }
 
 cudaError_t do_cudaDeviceGetPCIBusId(const cudaDeviceGetPCIBusId_p *p)
@@ -149,8 +149,8 @@ cudaError_t do_cudaGetDeviceFlags(const cudaGetDeviceFlags_p *p)
 	CUresult result = rt_load();
 	int is_active;
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuDevicePrimaryCtxGetState(rt_current_device(), p->flags, &is_active));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuDevicePrimaryCtxGetState(rt_current_device(), p->flags, &is_active));
 }
 
 static cudaError_t entry_point(const char *symbol, void **found, unsigned version, unsigned long long flags,

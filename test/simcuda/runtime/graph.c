@@ -9,39 +9,58 @@ cudaError_t do_cudaGraphAddKernelNode(const cudaGraphAddKernelNode_p *p)
 	const struct cudaKernelNodeParams *n = p->pNodeParams;
 	CUDA_KERNEL_NODE_PARAMS params = {
 		.func = rt_function(n->func),
-		.gridDimX = n->gridDim.x, .gridDimY = n->gridDim.y, .gridDimZ = n->gridDim.z,
-		.blockDimX = n->blockDim.x, .blockDimY = n->blockDim.y, .blockDimZ = n->blockDim.z,
-		.sharedMemBytes = n->sharedMemBytes, .kernelParams = n->kernelParams, .extra = n->extra,
+		.gridDimX = n->gridDim.x,
+		.gridDimY = n->gridDim.y,
+		.gridDimZ = n->gridDim.z,
+		.blockDimX = n->blockDim.x,
+		.blockDimY = n->blockDim.y,
+		.blockDimZ = n->blockDim.z,
+		.sharedMemBytes = n->sharedMemBytes,
+		.kernelParams = n->kernelParams,
+		.extra = n->extra,
 	};
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuGraphAddKernelNode(p->pGraphNode, p->graph, p->pDependencies, p->numDependencies, &params));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuGraphAddKernelNode(p->pGraphNode, p->graph, p->pDependencies,
+								     p->numDependencies, &params));
 }
 
 cudaError_t do_cudaGraphAddMemcpyNode1D(const cudaGraphAddMemcpyNode1D_p *p)
 {
 	CUDA_MEMCPY3D copy = {
-		.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = (CUdeviceptr)p->src, .srcPitch = p->count,
-		.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (CUdeviceptr)p->dst, .dstPitch = p->count,
-		.WidthInBytes = p->count, .Height = 1, .Depth = 1,
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = (CUdeviceptr)p->src,
+		.srcPitch = p->count,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = (CUdeviceptr)p->dst,
+		.dstPitch = p->count,
+		.WidthInBytes = p->count,
+		.Height = 1,
+		.Depth = 1,
 	};
 	CUresult result = rt_begin();
 
 	copy.srcHeight = copy.dstHeight = 1;
-	return (cudaError_t)(result ? result :
-		rt_driver.cuGraphAddMemcpyNode(p->pGraphNode, p->graph, p->pDependencies, p->numDependencies, &copy, NULL));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuGraphAddMemcpyNode(p->pGraphNode, p->graph, p->pDependencies,
+								     p->numDependencies, &copy, NULL));
 }
 
 cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
 {
 	const struct cudaMemsetParams *m = p->pMemsetParams;
 	CUDA_MEMSET_NODE_PARAMS params = {
-		.dst = (CUdeviceptr)m->dst, .pitch = m->pitch, .value = m->value, .elementSize = m->elementSize,
-		.width = m->width, .height = m->height,
+		.dst = (CUdeviceptr)m->dst,
+		.pitch = m->pitch,
+		.value = m->value,
+		.elementSize = m->elementSize,
+		.width = m->width,
+		.height = m->height,
 	};
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuGraphAddMemsetNode(p->pGraphNode, p->graph, p->pDependencies, p->numDependencies, &params, NULL));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuGraphAddMemsetNode(p->pGraphNode, p->graph, p->pDependencies,
+								     p->numDependencies, &params, NULL));
 }

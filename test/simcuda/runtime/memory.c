@@ -16,12 +16,17 @@ static CUresult copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKi
 	if (result || !bytes)
 		return result;
 	switch (kind) {
-	case cudaMemcpyHostToDevice: return rt_driver.cuMemcpyHtoD(address_of(to), from, bytes);
-	case cudaMemcpyDeviceToHost: return rt_driver.cuMemcpyDtoH(to, address_of(from), bytes);
-	case cudaMemcpyDeviceToDevice: return rt_driver.cuMemcpyDtoD(address_of(to), address_of(from), bytes);
+	case cudaMemcpyHostToDevice:
+		return rt_driver.cuMemcpyHtoD(address_of(to), from, bytes);
+	case cudaMemcpyDeviceToHost:
+		return rt_driver.cuMemcpyDtoH(to, address_of(from), bytes);
+	case cudaMemcpyDeviceToDevice:
+		return rt_driver.cuMemcpyDtoD(address_of(to), address_of(from), bytes);
 	case cudaMemcpyHostToHost:
-	case cudaMemcpyDefault: return rt_driver.cuMemcpy(address_of(to), address_of(from), bytes);
-	default: return (CUresult)cudaErrorInvalidMemcpyDirection;
+	case cudaMemcpyDefault:
+		return rt_driver.cuMemcpy(address_of(to), address_of(from), bytes);
+	default:
+		return (CUresult)cudaErrorInvalidMemcpyDirection;
 	}
 }
 
@@ -32,12 +37,17 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMe
 	if (result || !bytes)
 		return result;
 	switch (kind) {
-	case cudaMemcpyHostToDevice: return rt_driver.cuMemcpyHtoDAsync(address_of(to), from, bytes, stream);
-	case cudaMemcpyDeviceToHost: return rt_driver.cuMemcpyDtoHAsync(to, address_of(from), bytes, stream);
-	case cudaMemcpyDeviceToDevice: return rt_driver.cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream);
+	case cudaMemcpyHostToDevice:
+		return rt_driver.cuMemcpyHtoDAsync(address_of(to), from, bytes, stream);
+	case cudaMemcpyDeviceToHost:
+		return rt_driver.cuMemcpyDtoHAsync(to, address_of(from), bytes, stream);
+	case cudaMemcpyDeviceToDevice:
+		return rt_driver.cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream);
 	case cudaMemcpyHostToHost:
-	case cudaMemcpyDefault: return rt_driver.cuMemcpyAsync(address_of(to), address_of(from), bytes, stream);
-	default: return (CUresult)cudaErrorInvalidMemcpyDirection;
+	case cudaMemcpyDefault:
+		return rt_driver.cuMemcpyAsync(address_of(to), address_of(from), bytes, stream);
+	default:
+		return (CUresult)cudaErrorInvalidMemcpyDirection;
 	}
 }
 
@@ -51,12 +61,18 @@ cudaError_t do_cudaMemcpyAsync(const cudaMemcpyAsync_p *p)
 	return (cudaError_t)copy_async(p->dst, p->src, p->count, p->kind, p->stream);
 }
 
-static CUDA_MEMCPY2D rows_of(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
+static CUDA_MEMCPY2D rows_of(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+			     size_t height)
 {
 	CUDA_MEMCPY2D rows = {
-		.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = address_of(from), .srcPitch = from_pitch,
-		.dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = address_of(to), .dstPitch = to_pitch,
-		.WidthInBytes = width, .Height = height,
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = address_of(from),
+		.srcPitch = from_pitch,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = address_of(to),
+		.dstPitch = to_pitch,
+		.WidthInBytes = width,
+		.Height = height,
 	};
 
 	return rows;
@@ -147,11 +163,10 @@ cudaError_t do_cudaPointerGetAttributes(const cudaPointerGetAttributes_p *p)
 	CUdeviceptr device_pointer = 0;
 	void *host_pointer = NULL;
 	int ordinal = 0;
-	CUpointer_attribute attributes[] = {
-		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
-		CU_POINTER_ATTRIBUTE_HOST_POINTER, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-	};
-	void *values[] = { &type, &is_managed, &device_pointer, &host_pointer, &ordinal };
+	CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+					    CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER,
+					    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+	void *values[] = {&type, &is_managed, &device_pointer, &host_pointer, &ordinal};
 	CUresult result = rt_begin();
 
 	if (result)
@@ -167,18 +182,20 @@ cudaError_t do_cudaPointerGetAttributes(const cudaPointerGetAttributes_p *p)
 
 cudaError_t do_cudaMemAdvise(const cudaMemAdvise_p *p)
 {
-	CUmemLocation location = { .type = (CUmemLocationType)p->location.type, .id = p->location.id };
+	CUmemLocation location = {.type = (CUmemLocationType)p->location.type, .id = p->location.id};
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuMemAdvise(address_of(p->devPtr), p->count, (CUmem_advise)p->advice, location));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count, (CUmem_advise)p->advice,
+							    location));
 }
 
 cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
 {
-	CUmemLocation location = { .type = (CUmemLocationType)p->location.type, .id = p->location.id };
+	CUmemLocation location = {.type = (CUmemLocationType)p->location.type, .id = p->location.id};
 	CUresult result = rt_begin();
 
-	return (cudaError_t)(result ? result :
-		rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, location, p->flags, p->stream));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, location, p->flags,
+								   p->stream));
 }

@@ -11,6 +11,7 @@
 
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/function.h"
 #include "test/simcuda/runtime/error.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -67,7 +68,7 @@ static void insert(const void *key, const char *name, struct binary *binary, siz
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 
-	*entry = (struct entry){ .key = key, .name = name, .binary = binary, .bytes = bytes };
+	*entry = (struct entry){.key = key, .name = name, .binary = binary, .bytes = bytes};
 	pthread_mutex_lock(&lock);
 	if (2 * n_entries >= n_slots)
 		grow();
@@ -95,7 +96,8 @@ static CUresult kernel_of(struct entry *entry)
 	if (entry->kernel)
 		return CUDA_SUCCESS;
 	if (!entry->binary->library)
-		result = rt_driver.cuLibraryLoadData(&entry->binary->library, entry->binary->image, NULL, NULL, 0, NULL, NULL, 0);
+		result = rt_driver.cuLibraryLoadData(&entry->binary->library, entry->binary->image, NULL, NULL, 0, NULL,
+						     NULL, 0);
 	return result ? result : rt_driver.cuLibraryGetKernel(&entry->kernel, entry->binary->library, entry->name);
 }
 
@@ -106,6 +108,13 @@ CUfunction rt_function(const void *function)
 	if (!entry)
 		return (CUfunction)function;
 	return entry->bytes || kernel_of(entry) ? NULL : (CUfunction)entry->kernel;
+}
+
+const char *rt_function_name(const void *function)
+{
+	struct entry *entry = find(function);
+
+	return entry ? entry->name : sim_function_name(function);
 }
 
 CUresult rt_variable(const void *symbol, CUdeviceptr *address, size_t *bytes)
@@ -136,31 +145,26 @@ EXPORT void **__cudaRegisterFatBinary(void *image)
 
 EXPORT void __cudaRegisterFatBinaryEnd(void **handle)
 {
-	(void)handle;
 }
 
 EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
-	(void)handle;
 }
 
 EXPORT char __cudaInitModule(void **handle)
 {
-	(void)handle;
 	return 1;
 }
 
-EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name, int thread_limit,
-				   void *tid, void *bid, void *block, void *grid, int *warp_size)
+EXPORT void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name,
+				   int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
-	(void)device_stub, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
 	insert(stub, name, (struct binary *)handle, 0);
 }
 
-EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *address, const char *name, int is_external, size_t bytes,
-			      int is_constant, int is_global)
+EXPORT void __cudaRegisterVar(void **handle, char *shadow, char *address, const char *name, int is_external,
+			      size_t bytes, int is_constant, int is_global)
 {
-	(void)address, (void)is_external, (void)is_constant, (void)is_global;
 	insert(shadow, name, (struct binary *)handle, bytes ? bytes : 1);
 }
 
@@ -173,7 +177,6 @@ EXPORT void __cudaRegisterHostVar(void **handle, const char *name, char *shadow,
 EXPORT void __cudaRegisterManagedVar(void **handle, void **shadow, char *address, const char *name, int is_external,
 				     size_t bytes, int is_constant, int is_global)
 {
-	(void)handle, (void)address, (void)name, (void)is_external, (void)is_constant, (void)is_global;
 	*shadow = calloc(1, bytes);
 }
 
@@ -190,7 +193,7 @@ EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared
 {
 	if (n_configurations == MAX_CONFIGURATIONS)
 		return 1;
-	configurations[n_configurations++] = (struct configuration){ grid, block, shared_bytes, stream };
+	configurations[n_configurations++] = (struct configuration){grid, block, shared_bytes, stream};
 	return 0;
 }
 
@@ -231,27 +234,26 @@ static CUresult launch(CUfunction f, dim3 grid, dim3 block, void **arguments, si
 		return (CUresult)cudaErrorInvalidDeviceFunction;
 	if (result)
 		return result;
-	struct sim_call *call = sim_call_current();
-	if (call && !call->symbol)
-		rt_driver.cuFuncGetName(&call->symbol, f);
-	return rt_driver.cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared_bytes, stream,
-					arguments, NULL);
+	return rt_driver.cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared_bytes,
+					stream, arguments, NULL);
 }
 
 static cudaError_t launch_compiled(struct sim_api *api, bool is_per_thread, cudaLaunchKernel_v7000_params *p)
 {
-	struct sim_call call = { .api = api, .params = p, .is_per_thread = is_per_thread };
+	struct sim_call call = {
+		.api = api, .params = p, .is_per_thread = is_per_thread, .symbol = sim_function_name(p->func)};
 
 	if (sim_call_enter(&call))
-		call.result = (int)launch((CUfunction)p->func, p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
+		call.result =
+			(int)launch((CUfunction)p->func, p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
 	return (cudaError_t)rt_call_exit(&call);
 }
 
 EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
 				      cudaStream_t stream)
 {
-	static struct sim_api api = { .name = "__cudaLaunchKernel", .cbid = CBID_LAUNCH, .domain = SIM_DOMAIN_RUNTIME };
-	cudaLaunchKernel_v7000_params p = { kernel, grid, block, arguments, shared_bytes, stream };
+	static struct sim_api api = {.name = "__cudaLaunchKernel", .cbid = CBID_LAUNCH, .domain = SIM_DOMAIN_RUNTIME};
+	cudaLaunchKernel_v7000_params p = {kernel, grid, block, arguments, shared_bytes, stream};
 
 	return launch_compiled(&api, false, &p);
 }
@@ -260,9 +262,8 @@ EXPORT cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 
 					   size_t shared_bytes, cudaStream_t stream)
 {
 	static struct sim_api api = {
-		.name = "__cudaLaunchKernel_ptsz", .cbid = CBID_LAUNCH_PTSZ, .domain = SIM_DOMAIN_RUNTIME
-	};
-	cudaLaunchKernel_v7000_params p = { kernel, grid, block, arguments, shared_bytes, stream };
+		.name = "__cudaLaunchKernel_ptsz", .cbid = CBID_LAUNCH_PTSZ, .domain = SIM_DOMAIN_RUNTIME};
+	cudaLaunchKernel_v7000_params p = {kernel, grid, block, arguments, shared_bytes, stream};
 
 	return launch_compiled(&api, true, &p);
 }
@@ -275,10 +276,16 @@ cudaError_t do_cudaLaunchKernel(const cudaLaunchKernel_p *p)
 cudaError_t do_cudaLaunchKernelExC(const cudaLaunchKernelExC_p *p)
 {
 	const cudaLaunchConfig_t *c = p->config;
-	CUlaunchConfig config = {
-		c->gridDim.x, c->gridDim.y, c->gridDim.z, c->blockDim.x, c->blockDim.y, c->blockDim.z,
-		(unsigned)c->dynamicSmemBytes, c->stream, (CUlaunchAttribute *)c->attrs, c->numAttrs
-	};
+	CUlaunchConfig config = {c->gridDim.x,
+				 c->gridDim.y,
+				 c->gridDim.z,
+				 c->blockDim.x,
+				 c->blockDim.y,
+				 c->blockDim.z,
+				 (unsigned)c->dynamicSmemBytes,
+				 c->stream,
+				 (CUlaunchAttribute *)c->attrs,
+				 c->numAttrs};
 	CUfunction function = rt_function(p->func);
 	CUresult result = rt_begin();
 
@@ -294,8 +301,11 @@ cudaError_t do_cudaLaunchCooperativeKernel(const cudaLaunchCooperativeKernel_p *
 
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
-	return (cudaError_t)(result ? result : rt_driver.cuLaunchCooperativeKernel(function, p->gridDim.x, p->gridDim.y,
-		p->gridDim.z, p->blockDim.x, p->blockDim.y, p->blockDim.z, (unsigned)p->sharedMem, p->stream, p->args));
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuLaunchCooperativeKernel(function, p->gridDim.x, p->gridDim.y,
+									  p->gridDim.z, p->blockDim.x, p->blockDim.y,
+									  p->blockDim.z, (unsigned)p->sharedMem,
+									  p->stream, p->args));
 }
 
 cudaError_t do_cudaFuncGetAttributes(const cudaFuncGetAttributes_p *p)
@@ -307,7 +317,7 @@ cudaError_t do_cudaFuncGetAttributes(const cudaFuncGetAttributes_p *p)
 		return cudaErrorInvalidDeviceFunction;
 	memset(p->attr, 0, sizeof(*p->attr));
 #define READ(field, attribute) \
-	if (!result) \
+	if (!result)           \
 		result = rt_driver.cuFuncGetAttribute(&p->attr->field, CU_FUNC_ATTRIBUTE_##attribute, f);
 	READ(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)
 	READ(numRegs, NUM_REGS)

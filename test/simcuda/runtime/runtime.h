@@ -31,6 +31,9 @@ int rt_current_device(void);
 /* What a kernel's stub, cudaKernel_t or cudaFunction_t stands for; NULL where it is none of them. */
 CUfunction rt_function(const void *function);
 
+/* The name of the same, without asking the driver. */
+const char *rt_function_name(const void *function);
+
 /* Where a __device__ variable lies on the current device, and how large it is. */
 CUresult rt_variable(const void *symbol, CUdeviceptr *address, size_t *bytes);
 

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Programs that nvcc compiled, and PyTorch's CUDA build from PyPI, run unmodified on the simulated CUDA; what they and Kineto
+say of the device is what the simulation did.
+"""
+
+import collections
+import itertools
+import json
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from simcuda import LIBRARIES, duration_ns, need_simcuda, of_kind, read_truth, simulate  # noqa: E402
+from torch_python import torch_python  # noqa: E402
+
+PROGRAMS_SOURCE = ROOT / "test/simcuda/programs"
+KERNEL_NS = 100_000
+LAUNCHES, REPLAYS = 10, 5
+CPU_ONLY = "the PyTorch here is built without CUDA"
+
+
+def compiled(name):
+    """A CUDA program of test/simcuda/programs, by nvcc, with the shared runtime."""
+    need_simcuda()
+    nvcc = need_command("nvcc")
+    program = scratch("program") / name
+    built = run([nvcc, "-cudart", "shared", "-o", program, PROGRAMS_SOURCE / f"{name}.cu"])
+    expect_equal(built.returncode, 0, built.stderr.decode())
+    return program
+
+
+def ran(program, truth=None, **settings):
+    result = simulate([program], truth, **settings)
+    expect_equal(result.returncode, 0, result.stderr.decode())
+    return result.stdout.decode().splitlines()
+
+
+@case
+def a_compiled_program_runs_as_on_a_device():
+    said = ran(compiled("streams"), clock="virtual", kernel_ns=KERNEL_NS)
+    expect_equal(said[:2], ["devices 1", "copies agree"], "first lines")
+    expect_equal(said[3:], ["nodes 3", "host calls 1, symbol 5"], "last lines")
+    # Two streams with ten kernels each, one beside the other.
+    took_ms = float(said[2].split()[1])
+    assert LAUNCHES * KERNEL_NS / 1e6 <= took_ms < 1.2 * LAUNCHES * KERNEL_NS / 1e6, took_ms
+
+
+@case
+def the_ground_truth_has_all_that_a_program_did():
+    path = scratch() / "truth"
+    ran(compiled("streams"), path, clock="virtual", kernel_ns=KERNEL_NS)
+    truth = read_truth(path)
+    kernels = of_kind(truth, "kernel")
+    expect_equal(collections.Counter(kernel["name"] for kernel in kernels),
+                 {"_Z5scalePffi": 2 * LAUNCHES + REPLAYS, "_Z6reducePKfPf": REPLAYS}, "kernels")
+    expect_equal({duration_ns(kernel) for kernel in kernels}, {KERNEL_NS}, "durations")
+    expect_equal([copy["bytes"] for copy in of_kind(truth, "memcpy")], [1 << 16, 1 << 16, 4, 4], "copies")
+    expect_equal([copy["copy"] for copy in of_kind(truth, "memcpy")], ["HtoD", "DtoH", "HtoD", "DtoH"], "directions")
+    expect_equal(len(of_kind(truth, "graph")), REPLAYS, "launches of the graph")
+    live = {line["address"] for line in of_kind(truth, "alloc")} - {line["address"] for line in of_kind(truth, "free")}
+    # The __device__ variable.
+    expect_equal(len(live), 1, "allocations that are left")
+    expect_equal(of_kind(truth, "violation") + of_kind(truth, "unsupported"), [], "complaints")
+
+
+@case
+def the_virtual_clock_gives_the_same_run_twice():
+    program, folder = compiled("streams"), scratch()
+    for name in ("first", "second"):
+        ran(program, folder / name, clock="virtual")
+    times = [[(line["kind"], line["start"], line["end"]) for line in of_kind(read_truth(folder / name), "kernel", "memset")]
+             for name in ("first", "second")]
+    expect_equal(times[0], times[1], "times of both runs")
+
+
+@case
+def device_memory_can_not_be_touched_by_the_host():
+    script = ("import ctypes; c = ctypes.CDLL('libcudart.so.13'); p = ctypes.c_void_p(); "
+              "assert c.cudaMalloc(ctypes.byref(p), 4096) == 0; print(ctypes.string_at(p.value, 1))")
+    result = simulate([sys.executable, "-c", script])
+    expect_equal(result.returncode, -signal.SIGSEGV, "status")
+    expect_equal(simulate([sys.executable, "-c", script], protect=0).returncode, 0, "status without protection")
+
+
+@case
+def a_forked_child_has_no_device():
+    script = ("import ctypes, os; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); "
+              "assert c.cudaFree(None) == 0; pid = os.fork(); "
+              "os._exit(c.cudaGetDeviceCount(ctypes.byref(n))) if pid == 0 else "
+              "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
+    result = simulate([sys.executable, "-c", script])
+    expect_equal(result.stdout.decode().strip(), "3", "cudaGetDeviceCount in the child")
+
+
+@case
+def a_machine_without_driver_or_device_says_so():
+    script = "import ctypes; c = ctypes.CDLL('libcudart.so.13'); n = ctypes.c_int(); print(c.cudaGetDeviceCount(ctypes.byref(n)))"
+    for driver, code in (("absent", "35"), ("stub", "34"), ("nodevice", "100"), ("present", "0")):
+        result = simulate([sys.executable, "-c", script], driver=driver)
+        expect_equal(result.stdout.decode().strip(), code, f"driver {driver}")
+
+
+@case
+def a_tool_is_injected_before_the_first_context():
+    folder = scratch()
+    (folder / "tool.c").write_text("#include <stdio.h>\n"
+                                   "int InitializeInjection(void) { puts(\"injected\"); fflush(stdout); return 1; }\n")
+    built = run(["cc", "-shared", "-fPIC", "-o", folder / "tool.so", folder / "tool.c"])
+    expect_equal(built.returncode, 0, built.stderr.decode())
+    script = "import ctypes; ctypes.CDLL('libcudart.so.13').cudaFree(None)"
+    result = simulate([sys.executable, "-c", script], folder / "truth", env={"CUDA_INJECTION64_PATH": str(folder / "tool.so")})
+    expect_equal(result.stdout.decode(), "injected\n", "what the tool said")
+    kinds = [line["kind"] for line in read_truth(folder / "truth")]
+    assert kinds.index("injection") < kinds.index("context"), kinds
+
+
+@case
+def every_call_can_fail_and_the_program_hears_of_it():
+    program, folder = compiled("streams"), scratch()
+    ran(program, folder / "truth", clock="virtual", kernel_ns=1)
+    called = [line["name"] for line in of_kind(read_truth(folder / "truth"), "calls")]
+    assert len(called) > 60, called
+    for name in called:
+        for code in (2, 719, 999):
+            result = simulate([program], clock="virtual", kernel_ns=1, faults=f"{name}={code}@1")
+            # Some failures have no effect: of a pointer's name, of what is done at the end.
+            assert result.returncode in (0, 1), f"{name}={code}: {result.returncode} {result.stderr.decode()}"
+            if result.returncode == 1:
+                assert b"cuda" in result.stderr, f"{name}={code}: {result.stderr.decode()}"
+
+
+@case
+def what_is_not_simulated_is_refused_and_counted():
+    script = "import ctypes; print(ctypes.CDLL('libcudart.so.13').cudaCreateTextureObject(0, 0, 0, 0))"
+    path = scratch() / "truth"
+    result = simulate([sys.executable, "-c", script], path)
+    expect_equal(result.stdout.decode().strip(), "801", "cudaCreateTextureObject")
+    expect_equal([line["name"] for line in of_kind(read_truth(path), "unsupported")], ["cudaCreateTextureObject"], "counted")
+
+
+@case
+def a_setting_that_is_not_understood_ends_the_program():
+    for settings in ({"kernel_ns": "fast"}, {"kernels_ns": "1"}, {"devices": "99"}):
+        result = simulate([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcudart.so.13').cudaFree(None)"], **settings)
+        expect_equal(result.returncode, 2, f"status with {settings}")
+
+
+@case
+def records_have_the_layouts_of_other_versions_of_cupti():
+    need_simcuda()
+    for version in ("120400", "120800", "130000"):
+        env = {**clean_environment(), "SIMCUDA_CUPTI_VERSION": version}
+        result = run([BUILD / "test/unit/simcupti_test"], env)
+        expect_equal(result.returncode, 0, f"the rules of CUPTI with {version}: {result.stdout.decode()[-2000:]}")
+
+
+# ---- PyTorch ------------------------------------------------------------------------------------------------------------
+
+
+def cuda_python():
+    python = torch_python()
+    need_simcuda()
+    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().strip()
+    if not version.startswith("13"):
+        raise Skip(f"{CPU_ONLY} 13" if version else CPU_ONLY)
+    return python
+
+
+@case
+def all_that_pytorch_imports_is_there():
+    python = cuda_python()
+    listed = run([ROOT / "test/simcuda/gen/imports.py", python])
+    expect_equal(listed.returncode, 0, listed.stderr.decode())
+    for line in listed.stdout.decode().splitlines()[1:]:
+        library, _, names = line.partition(": ")
+        path = next(LIBRARIES.glob(f"{library}*"))
+        exported = {entry.split()[-1].partition("@")[0] for entry in
+                    run(["nm", "-D", "--defined-only", path]).stdout.decode().splitlines()}
+        expect_equal(sorted(set(names.split()) - exported), [], f"what {path.name} lacks")
+
+
+def trained(folder, **settings):
+    result = simulate([cuda_python(), PROGRAMS_SOURCE / "train.py", folder], folder / "truth", timeout=250, **settings)
+    expect_equal(result.returncode, 0, result.stderr.decode()[-2000:])
+    return json.loads(result.stdout.decode().splitlines()[-1]), read_truth(folder / "truth")
+
+
+def peak_bytes(changes):
+    """Of allocations and frees in their order."""
+    signed = [line["bytes"] if line["kind"] == "alloc" else -line["bytes"] for line in changes]
+    return max(itertools.accumulate(signed))
+
+
+def device_events(folder, name):
+    """Kineto's events of the device by category, and all events."""
+    events = json.loads((folder / f"{name}.json").read_text())["traceEvents"]
+    wanted = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
+    return [(wanted[event["cat"]], event) for event in events if event.get("cat") in wanted], events
+
+
+def demangled(names):
+    result = run(["c++filt"], input="\n".join(names).encode(), stdin=None)
+    return dict(zip(names, result.stdout.decode().splitlines()))
+
+
+def compare_with_truth(found, truth):
+    """Every operation of the device between the first and the last of Kineto's is there once, with its name and times."""
+    correlations = [event["args"]["correlation"] for _, event in found]
+    expected = [line for line in of_kind(truth, "kernel", "memcpy", "memset")
+                if min(correlations) <= line["correlation"] <= max(correlations)]
+    expect_equal(len(found), len(expected), "events of the device")
+    names = demangled(sorted({line["name"] for line in expected if line["kind"] == "kernel"}))
+    key = lambda kind, correlation, node: (kind, correlation, node)  # noqa: E731
+    by_key = {key(line["kind"], line["correlation"], line["node"]): line for line in expected}
+    expect_equal(len(by_key), len(expected), "keys of the truth")
+    for kind, event in found:
+        line = by_key.pop(key(kind, event["args"]["correlation"], event["args"].get("graph node id", 0)))
+        if kind == "kernel":
+            expect_equal(event["name"], names[line["name"]], "name")
+            expect_equal(event["args"]["grid"], line["grid"], "grid")
+        else:
+            expect_equal(event["args"]["bytes"], line["bytes"], "bytes")
+        expect_equal(event["args"]["stream"], line["stream"], "stream")
+        # Kineto reads its own clock and rounds to ns.
+        assert abs(event["dur"] * 1000 - duration_ns(line)) <= 3 + duration_ns(line) / 1000, (event, line)
+    expect_equal(by_key, {}, "what Kineto does not have")
+
+
+def check_operators(found, events):
+    """Each is on an operator, within which it was launched, on the operator's thread."""
+    operators = {event["args"]["External id"]: event for event in events if event.get("cat") == "cpu_op"}
+    calls = {event["args"]["correlation"]: event for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+    for _, event in found:
+        operator, call = operators[event["args"]["External id"]], calls[event["args"]["correlation"]]
+        expect_equal(operator["tid"], call["tid"], "thread of the operator and of its launch")
+        assert operator["ts"] <= call["ts"] and call["ts"] + call["dur"] <= operator["ts"] + operator["dur"] + 1, \
+            (operator, call)
+
+
+@case
+def pytorch_trains_and_its_own_profiler_sees_what_happened():
+    folder = scratch()
+    said, truth = trained(folder, kernels="*gemm*=20000,*elementwise*=3000")
+    expect_equal((said["moved"], said["error"]), (True, "OutOfMemoryError"), "what it said")
+    assert 0 <= said["elapsed_ms"] < 1000, said
+    expect_equal(of_kind(truth, "violation"), [], "violations")
+    # The caching allocator's segments are the device's allocations.
+    changes = [line for line in of_kind(truth, "alloc", "free") if line["memory"] == 3]
+    expect_equal(sum(line["kind"] == "alloc" for line in changes), said["segments"], "segments")
+    expect_equal(peak_bytes(changes), said["reserved_peak"], "bytes of the segments at their peak")
+    found, events = device_events(folder, "eager")
+    assert len(found) > 50, len(found)
+    compare_with_truth(found, truth)
+    check_operators(found, events)
+    found, _ = device_events(folder, "graph")
+    expect_equal(len(found), 2 * 3, "kernels of three launches of the graph")
+    compare_with_truth(found, truth)
+
+
+@case
+def pytorch_hears_of_faults():
+    python = cuda_python()
+    script = "import torch\ntry:\n    torch.ones(4, device='cuda').add_(1)\n    torch.cuda.synchronize()\n" \
+             "except Exception as error:\n    print(type(error).__name__, str(error).splitlines()[0])"
+    for faults, expected in (("cuMemAlloc_v2=2", "OutOfMemoryError"), ("cuLaunchKernel=719", "unspecified launch failure"),
+                             ("cuCtxSynchronize=700", "illegal memory access")):
+        said = simulate([python, "-c", script], faults=faults).stdout.decode()
+        assert expected in said, (faults, said)
+    said = simulate([python, "-c", "import torch; print(torch.cuda.is_available())"], driver="absent").stdout.decode()
+    expect_equal(said.strip(), "False", "is_available without a driver")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The simulated CUDA: running programs on it, and reading what it knows that happened."""
+
+import json
+
+from harness import BUILD, ROOT, Skip, clean_environment, run
+
+RUN = ROOT / "test/simcuda/run"
+LIBRARIES = BUILD / "simcuda/lib"
+
+
+def need_simcuda():
+    if not (LIBRARIES / "libcudart.so.13").exists():
+        raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
+
+
+def simulate(command, truth=None, timeout=120, env=None, **settings):
+    """Run a command with settings SIMCUDA_NAME=value; its ground truth goes to the file truth."""
+    need_simcuda()
+    variables = {f"SIMCUDA_{name.upper()}": str(value) for name, value in settings.items()}
+    if truth:
+        truth.unlink(missing_ok=True)
+        variables["SIMCUDA_LOG"] = str(truth)
+    return run([RUN, *command], {**clean_environment(), "BUILD": str(BUILD), **variables, **(env or {})}, timeout=timeout)
+
+
+def read_truth(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def of_kind(truth, *kinds):
+    return [line for line in truth if line["kind"] in kinds]
+
+
+def duration_ns(line):
+    return line["end"] - line["start"]

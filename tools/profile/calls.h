@@ -71,6 +71,7 @@ struct call {
 	uint64_t flops, flops_all; /* of all inside, and of itself */
 	uint64_t allocated_bytes, freed_bytes; /* by tensors, inside too */
 	uint64_t self_allocated_bytes, self_freed_bytes;
+	uint64_t device_ns, self_device_ns; /* of what it launched; inside too */
 	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
 	bool has_counted; /* around such a one */
 	void *own; /* whatever the visitor wants */

@@ -293,20 +293,30 @@ void torsh_cuda_injected(void)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* A program that used CUDA without the driver having called us. */
-static void say_why_not(void)
+static int is_of_another_tool(const char *path)
 {
-	const char *path = getenv(TORSH_CUDA_INJECTION);
+	return path && *path && strcmp(path, torsh_agent_path());
+}
 
-	if (was_injected || !is_wanted() || torsh_agent_is_borrowed() || !torsh_objects_has("/libcuda.so"))
-		return;
-	if (path && *path && strcmp(path, torsh_agent_path()))
+/* The driver calls the tool that was there first, and not us: said where the program did use CUDA. */
+static void say_if_displaced(void)
+{
+	if (!was_injected && is_wanted() && !torsh_agent_is_borrowed() &&
+	    is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
 		give_up("another tool's path stands in " TORSH_CUDA_INJECTION, 0);
+	was_injected = 1;
+}
+
+__attribute__((constructor)) static void look_for_another_tool(void)
+{
+	torsh_agent_start();
+	if (is_wanted() && is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
+		on_exit(at_exit, NULL);
 }
 
 void torsh_cuda_exiting(void)
 {
-	say_why_not();
+	say_if_displaced();
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||
 	    atomic_exchange_explicit(&live->is_ending, 1, memory_order_relaxed))
 		return;

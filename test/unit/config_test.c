@@ -164,7 +164,7 @@ static void what_comes_later_says_so(void **state)
 	read_config(set);
 	assert_non_null(strstr(said, "TORSH_PROFILER_WITH_FLOPS has no effect in this version"));
 	assert_non_null(strstr(said, "TORSH_PROFILER_SCHEDULE has no effect in this version"));
-	assert_non_null(strstr(said, "this version records heap, vm, python, torch, nvtx and itt"));
+	assert_non_null(strstr(said, "this version records heap, vm, python, torch, cuda, nvtx and itt"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 

@@ -157,6 +157,7 @@ static void at_call(void *unused, int domain, uint32_t id, const void *data)
 	if (call->site == CUPTI_ENTER) {
 		/* Here CUPTI holds no lock. */
 		torsh_cuda_clock_read(0);
+		torsh_cuda_tee_launch();
 		*call->slot = call->correlation == open_correlation ? 0 : torsh_cuda_monotonic_ns();
 		open_correlation = call->correlation;
 	} else if (*call->slot) {

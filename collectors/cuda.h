@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/cupti.h"
 #include "shim/sys.h"
 
 /* A lock for a few instructions, which no signal handler takes. */
@@ -54,6 +55,12 @@ void torsh_cuda_clock_read(int now);
 /* CUPTI's time in nanoseconds of CLOCK_MONOTONIC; 0: no reading is there to tell. */
 uint64_t torsh_cuda_clock_moment(uint64_t stamp);
 
+/* What the clock of the records is counts anew from here on: another one is to be registered, or just was. */
+void torsh_cuda_clock_change(cupti_clock *clock);
+
+/* How long it was between two of CUPTI's times. */
+uint64_t torsh_cuda_clock_duration(uint64_t start, uint64_t end);
+
 /* The widest bracket around a reading, and the largest change of the distance between two of them. */
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 
@@ -62,10 +69,18 @@ void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
 void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
 
-/* ---- collectors/cuda_records.c ---- */
+/* ---- collectors/cuda_tee.c ---- */
 
-struct cupti_record;
-struct flow;
+#define CUDA_OWN_KINDS                                                                                             \
+	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
+
+/* The program is about to give a device work. Where CUPTI holds no lock. */
+void torsh_cuda_tee_launch(void);
+
+/* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
+void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
+
+/* ---- collectors/cuda_records.c ---- */
 
 /* Make events of the records in the buffer. */
 void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid);

@@ -68,6 +68,7 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 		return;
 	}
 	torsh_cuda_take_records(buffer, n_valid);
+	torsh_cuda_tee_records(buffer, n_valid);
 	give_buffer(buffer);
 	if (!torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped) && n_dropped)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.dropped, n_dropped, memory_order_relaxed);

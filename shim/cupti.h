@@ -7,6 +7,7 @@
 #ifndef TORSH_SHIM_CUPTI_H
 #define TORSH_SHIM_CUPTI_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -122,6 +123,7 @@ struct cupti_subscriber_parameters {
 #define CUPTI_OLD_NAME_BYTES 64u /* CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN */
 
 typedef void cupti_callback(void *data, int domain, uint32_t id, const void *call);
+typedef uint64_t cupti_clock(void);
 typedef void cupti_request(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
 typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
 
@@ -135,6 +137,14 @@ struct cupti_functions {
 };
 
 extern struct cupti_functions torsh_cupti;
+
+/* Another client of CUPTI in this process called; defined by collectors/cuda_tee.c. -1: the call is to go on to CUPTI. */
+int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
+int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);
+int torsh_cuda_tee_ActivityEnable(int kind);
+int torsh_cuda_tee_ActivityDisable(int kind);
+int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
+int torsh_cuda_tee_Finalize(void);
 
 /*
  * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.

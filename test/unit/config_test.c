@@ -157,7 +157,7 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 
 static void what_comes_later_says_so(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_WITH_FLOPS=1", "TORSH_PROFILER_SCHEDULE=skip:1", "TORSH_PROFILER_ACTIVITIES=heap,cuda",
+	char *set[] = {"TORSH_PROFILER_WITH_FLOPS=1", "TORSH_PROFILER_SCHEDULE=skip:1", "TORSH_PROFILER_ACTIVITIES=heap,nccl",
 		       NULL};
 
 	(void)state;

@@ -220,6 +220,14 @@ def pytorch_on_simulated_cuda_has_each_kernel_on_its_operator():
     expect_equal(linear["device_ns"], addmm["device_ns"], "device_ns of what is around")
 
 
+@case
+def pytorchs_graphs_on_simulated_cuda_are_recorded_node_by_node():
+    script = ROOT / "test/simcuda/programs/train.py"
+    output, truth = record_simulated([torch_python(), script, scratch("traces")])
+    assert any(line["node"] for line in of_kind(truth, "kernel")), "no graph"
+    compare(events(output), truth, within_ns=10)
+
+
 def kinetos(path):
     """Correlations of the device's events in a trace of torch.profiler."""
     trace = json.loads(path.read_text())["traceEvents"]

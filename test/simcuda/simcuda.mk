@@ -85,8 +85,20 @@ $(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(call simcuda_ge
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
 
+# Loaded by the linker itself: never sanitised.
+$(SIMCUDA_LIB)/libsimcuda_audit.so: test/simcuda/audit/audit.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -std=gnu11 $(COMMON) -fPIC -shared -o $@ $< -ldl
+
+# What nvcc compiles, where it is: for the vendor's own libraries, which are not loaded.
+NVCC ?= $(if $(CUDA_INCLUDE),$(shell command -v nvcc))
+SIMCUDA_PROGRAMS := $(if $(NVCC),$(patsubst test/simcuda/programs/%.cu,$(SIMCUDA)/programs/%,$(wildcard test/simcuda/programs/*.cu)))
+$(SIMCUDA)/programs/%: test/simcuda/programs/%.cu
+	@mkdir -p $(@D)
+	$(call say,nvcc,$<)$(NVCC) -cudart shared -o $@ $<
+
 ifneq ($(CUDA_INCLUDE),)
-simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) ## build the simulated CUDA libraries (test/simcuda/README.md)
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
 else
 simcuda:
 	@echo "note: no CUDA headers here (PyPI's wheels below build/venv, or CUDA_HOME): no simulated CUDA" >&2
@@ -101,7 +113,7 @@ $(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread
 
 # Those of CUPTI link the simulated libraries, as any client does.
-$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),simcuda)
+$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),$(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%))
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread $(if $(CUDA_INCLUDE), \
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(SIMCUDA_LIB)/libsimcuda.so \

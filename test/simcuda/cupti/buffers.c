@@ -20,7 +20,8 @@ struct channel {
 	pthread_mutex_t lock;
 	uint8_t *buffer; /* the client's */
 	size_t bytes, used, n_most, n_records;
-	uint8_t *aside;
+	uint8_t *aside; /* the records until then */
+	size_t aside_bytes;
 	bool is_free; /* its thread has ended: another may have it once its buffer is handed back */
 	struct channel *next;
 };
@@ -129,23 +130,30 @@ static bool request_buffer(struct channel *channel)
 	if (!buffer || !bytes)
 		return false;
 	memset(buffer, POISON, bytes);
-	channel->aside = malloc(bytes);
-	channel->buffer = buffer;
+	if (channel->aside_bytes < bytes) {
+		free(channel->aside);
+		channel->aside = malloc(bytes);
+		channel->aside_bytes = channel->aside ? bytes : 0;
+	}
+	channel->buffer = channel->aside ? buffer : NULL;
 	channel->bytes = bytes;
 	channel->n_most = n_most;
 	channel->used = channel->n_records = 0;
-	return channel->aside != NULL;
+	return channel->buffer != NULL;
 }
 
 static void check_poison(const struct channel *channel)
 {
-	for (size_t i = 0; i < channel->bytes; i++)
-		if (channel->buffer[i] != POISON) {
-			sim_violation(
-				"byte %zu of the activity buffer at %p was written before the buffer was completed", i,
-				(void *)channel->buffer);
-			return;
-		}
+	const uint8_t *buffer = channel->buffer;
+	size_t i = 0;
+
+	/* All bytes are the first one. */
+	if (buffer[0] == POISON && !memcmp(buffer, buffer + 1, channel->bytes - 1))
+		return;
+	while (buffer[i] == POISON)
+		i++;
+	sim_violation("byte %zu of the activity buffer at %p was written before the buffer was completed", i,
+		      (const void *)buffer);
 }
 
 static bool is_lost(void)
@@ -162,8 +170,7 @@ static void complete_buffer(struct channel *channel)
 
 	check_poison(channel);
 	memcpy(buffer, channel->aside, channel->used);
-	free(channel->aside);
-	channel->buffer = channel->aside = NULL;
+	channel->buffer = NULL;
 	if (is_lost())
 		return;
 	is_in_callback = true;

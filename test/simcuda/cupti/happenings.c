@@ -15,8 +15,8 @@ enum { MUCH = 512 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the happenings */
 static pthread_mutex_t draining = PTHREAD_MUTEX_INITIALIZER; /* keeps their order among threads that drain */
-static struct cupti_happening *happenings;
-static size_t capacity;
+static struct cupti_happening *happenings, *spare; /* spare: of whoever drains */
+static size_t capacity, spare_capacity;
 static _Atomic size_t n_happenings;
 
 static void keep(const struct cupti_happening *happening)
@@ -91,6 +91,24 @@ bool cupti_has_much(void)
 	return n_happenings >= MUCH;
 }
 
+/* What there is, in place of the spare room; returns how many. */
+static size_t take(struct cupti_happening **taken)
+{
+	size_t n, n_room;
+
+	pthread_mutex_lock(&lock);
+	n = n_happenings;
+	n_room = capacity;
+	*taken = happenings;
+	happenings = spare;
+	capacity = spare_capacity;
+	n_happenings = 0;
+	pthread_mutex_unlock(&lock);
+	spare = *taken;
+	spare_capacity = n_room;
+	return n;
+}
+
 void cupti_drain(void)
 {
 	struct cupti_happening *taken;
@@ -100,15 +118,9 @@ void cupti_drain(void)
 		return;
 	pthread_mutex_lock(&draining);
 	cupti_calibrate();
-	pthread_mutex_lock(&lock);
-	taken = happenings;
-	n = n_happenings;
-	happenings = NULL;
-	capacity = n_happenings = 0;
-	pthread_mutex_unlock(&lock);
+	n = take(&taken);
 	for (size_t i = 0; i < n; i++)
 		cupti_record(&taken[i]);
-	free(taken);
 	pthread_mutex_unlock(&draining);
 }
 

@@ -13,6 +13,16 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 
+/* Looked up once: nothing is recorded in a forked child. */
+static uint32_t process_id(void)
+{
+	static _Atomic uint32_t id;
+
+	if (!id)
+		id = (uint32_t)getpid();
+	return id;
+}
+
 /* As CUPTI writes a stream that there is none of. */
 enum { NO_STREAM = UINT32_MAX };
 
@@ -226,7 +236,7 @@ static void record_memory(const struct sim_memory_event *event)
 			.address = event->address,
 			.bytes = event->bytes,
 			.timestamp = cupti_stamp_of(event->t_ns),
-			.processId = (uint32_t)getpid(),
+			.processId = process_id(),
 			.deviceId = (uint32_t)event->device,
 			.contextId = event->context,
 			.streamId = event->is_async ? event->stream : NO_STREAM,
@@ -290,7 +300,7 @@ void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end
 		.cbid = call->api->cbid,
 		.start = begin,
 		.end = end,
-		.processId = (uint32_t)getpid(),
+		.processId = process_id(),
 		.threadId = recorded_thread(),
 		.correlationId = (uint32_t)call->correlation,
 		.returnValue = (uint32_t)call->result,
@@ -302,5 +312,9 @@ void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end
 
 size_t cupti_record_bytes(const CUpti_Activity *record)
 {
-	return layout_bytes(record->kind, sim_config()->cupti_version);
+	CUpti_ActivityKind kind;
+
+	/* A client's buffer may be askew, though it may not. */
+	memcpy(&kind, record, sizeof(kind));
+	return layout_bytes(kind, sim_config()->cupti_version);
 }

@@ -70,7 +70,7 @@ CUresult do_cuMemFree_v2(const cuMemFree_v2_p *p)
 	if (result || !p->dptr)
 		return result;
 	/* As the real one: nothing that runs may still use it. */
-	result = (CUresult)sim_context_synchronize(context);
+	result = (CUresult)sim_context_wait(context);
 	return result ? result : (CUresult)sim_memory_free(p->dptr, SIM_MEMORY_DEVICE);
 }
 

@@ -31,7 +31,6 @@ static _Atomic uint64_t last_correlation;
 static _Atomic(struct sim_api *) apis_seen;
 static _Thread_local struct sim_call *current;
 static _Thread_local uint32_t thread_id;
-static bool is_forked;
 
 static void read_fault(char *text)
 {
@@ -52,7 +51,6 @@ static void read_fault(char *text)
 static void forget_thread(void)
 {
 	thread_id = 0;
-	is_forked = true;
 }
 
 static void begin(void)
@@ -179,9 +177,4 @@ uint32_t sim_thread_id(void)
 	if (!thread_id)
 		thread_id = (uint32_t)syscall(SYS_gettid);
 	return thread_id;
-}
-
-bool sim_is_forked(void)
-{
-	return is_forked;
 }

@@ -65,7 +65,4 @@ bool sim_fault_is_due(struct sim_api *api, int *code);
 /* The number of the calling thread in the kernel. */
 uint32_t sim_thread_id(void);
 
-/* True in a child that was forked after the devices were in use: nothing works there. */
-bool sim_is_forked(void);
-
 #endif

@@ -24,6 +24,7 @@ enum {
 static struct sim_device devices[SIM_MAX_DEVICES];
 static uint32_t last_context;
 static int begun = NOT_BEGUN;
+static bool is_forked;
 
 struct sim_device *sim_device(int ordinal)
 {
@@ -54,8 +55,19 @@ static int open_device(int ordinal)
 	return SIM_SUCCESS;
 }
 
+static void forget_in_child(void)
+{
+	is_forked = true;
+}
+
+bool sim_is_forked(void)
+{
+	return is_forked;
+}
+
 static void begin(void)
 {
+	pthread_atfork(NULL, NULL, forget_in_child);
 	begun = sim_config()->driver == SIM_DRIVER_WITHOUT_DEVICE || !sim_config()->n_devices ? SIM_NO_DEVICE
 											      : SIM_SUCCESS;
 	for (int i = 0; begun == SIM_SUCCESS && i < sim_config()->n_devices; i++)

@@ -71,6 +71,7 @@ struct sim_stream {
 
 struct sim_event {
 	uint32_t magic, id;
+	struct sim_event *next; /* among destroyed ones */
 	unsigned flags;
 	struct sim_context *context;
 	struct sim_op *op; /* the record, until it ends; a reference */
@@ -88,6 +89,9 @@ int sim_begin(void);
 
 /* 0 once sim_begin succeeded, in a process that was not forked since. */
 int sim_check_begun(void);
+
+/* True in a child that was forked after sim_begin: nothing works there. */
+bool sim_is_forked(void);
 
 /* Retain or release the primary context; the last release destroys it. */
 int sim_primary_retain(struct sim_device *device, struct sim_context **context);
@@ -117,5 +121,8 @@ int sim_stream_submit(struct sim_stream *stream, const struct sim_work *work, st
 int sim_stream_query(struct sim_stream *stream);
 int sim_stream_synchronize(struct sim_stream *stream);
 int sim_context_synchronize(struct sim_context *context);
+
+/* The same for what frees memory: no synchronisation that anybody is told of, and no end of a capture. */
+int sim_context_wait(struct sim_context *context);
 
 #endif

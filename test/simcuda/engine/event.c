@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Events: the moment at which a stream came to where they were recorded. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/capture.h"
@@ -11,25 +12,58 @@
 
 enum { EVENT_MAGIC = 0x45766e74, WITHOUT_TIMING = 2 };
 
+/* Destroyed events are used again, the oldest first, once there are many: a stale handle is no live one for long. */
+enum { N_KEPT = 4096 };
+
 static uint32_t last_id;
+static struct sim_event *oldest, *newest;
+static int n_destroyed;
 
 bool sim_event_is_live(const struct sim_event *event)
 {
 	return event && event->magic == EVENT_MAGIC;
 }
 
+/* With the lock. */
+static struct sim_event *reuse_event(void)
+{
+	struct sim_event *event = oldest;
+
+	if (n_destroyed < N_KEPT)
+		return NULL;
+	oldest = event->next;
+	n_destroyed--;
+	memset(event, 0, sizeof(*event));
+	return event;
+}
+
+/* With the lock. */
+static void keep_destroyed(struct sim_event *event)
+{
+	event->next = NULL;
+	if (n_destroyed++)
+		newest->next = event;
+	else
+		oldest = event;
+	newest = event;
+}
+
 int sim_event_create(struct sim_context *context, unsigned flags, struct sim_event **out)
 {
-	struct sim_event *event = calloc(1, sizeof(*event));
+	struct sim_event *event;
 
+	sim_lock();
+	event = reuse_event();
+	if (!event)
+		event = calloc(1, sizeof(*event));
+	if (event)
+		event->id = ++last_id;
+	sim_unlock();
 	if (!event)
 		return SIM_OUT_OF_MEMORY;
-	event->magic = EVENT_MAGIC;
 	event->flags = flags;
 	event->context = context;
-	sim_lock();
-	event->id = ++last_id;
-	sim_unlock();
+	event->magic = EVENT_MAGIC;
 	*out = event;
 	return SIM_SUCCESS;
 }
@@ -54,6 +88,7 @@ int sim_event_destroy(struct sim_event *event)
 	sim_op_unref(event->op);
 	event->op = NULL;
 	sim_capture_leave(&event->end);
+	keep_destroyed(event);
 	sim_unlock();
 	return SIM_SUCCESS;
 }

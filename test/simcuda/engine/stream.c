@@ -216,6 +216,16 @@ int sim_stream_synchronize(struct sim_stream *stream)
 	return result;
 }
 
+int sim_context_wait(struct sim_context *context)
+{
+	sim_lock();
+	for (struct sim_stream *stream = context->streams; stream; stream = stream->next)
+		sim_wait_for(stream->tail);
+	sim_unlock();
+	sim_pool_trim_all(context->device);
+	return context->error;
+}
+
 int sim_context_synchronize(struct sim_context *context)
 {
 	uint64_t begin_ns = sim_now();
@@ -224,10 +234,9 @@ int sim_context_synchronize(struct sim_context *context)
 	sim_lock();
 	for (struct sim_stream *stream = context->streams; stream && !result; stream = stream->next)
 		result = sim_capture_forbids(stream);
-	for (struct sim_stream *stream = context->streams; stream && !result; stream = stream->next)
-		sim_wait_for(stream->tail);
 	sim_unlock();
-	sim_pool_trim_all(context->device);
+	if (!result)
+		result = sim_context_wait(context);
 	tell_wait(SIM_WAIT_CONTEXT, context, UINT32_MAX, begin_ns);
-	return result ? result : context->error;
+	return result;
 }

@@ -7,6 +7,7 @@
 
 #include "test/simcuda/engine/call.h"
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/device.h"
 #include "test/simcuda/runtime/error.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Leads the linker to the simulated libraries, whatever path a program has of its own (PyTorch's DT_RPATH) and whatever
+ * it makes of LD_PRELOAD: an audit library (rtld-audit(7)), which lies beside them.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+	"libcuda.so.1",	   "libcudart.so.13",	"libcupti.so.13", "libnvidia-ml.so.1",
+	"libcublas.so.13", "libcublasLt.so.13", "libnccl.so.2",
+};
+
+static char folder[4096];
+
+unsigned la_version(unsigned version)
+{
+	Dl_info info;
+	const char *slash;
+
+	if (!dladdr((void *)la_version, &info) || !(slash = strrchr(info.dli_fname, '/')))
+		return 0;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
+	return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
+{
+	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+	char *path = NULL;
+
+	(void)cookie;
+	/* Only the name as it was asked for; what the search makes of it comes here too. */
+	if (flag != LA_SER_ORIG)
+		return (char *)name;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(base, names[i]) && asprintf(&path, "%s/%s", folder, base) > 0)
+			return path;
+	return (char *)name;
+}

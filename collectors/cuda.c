@@ -89,12 +89,14 @@ static void say_losses(void)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_LOSS,
-		.device_loss = {
-			.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
-			.dropped = atomic_load_explicit(&torsh_cuda_losses.dropped, memory_order_relaxed),
-			.without_room = atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
-			.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
-		},
+		.device_loss =
+			{
+				.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
+				.dropped = atomic_load_explicit(&torsh_cuda_losses.dropped, memory_order_relaxed),
+				.without_room =
+					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
+				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
+			},
 	};
 
 	torsh_cuda_clock_errors(&event.device_loss.clock_width_ns, &event.device_loss.clock_step_ns);
@@ -116,7 +118,7 @@ static size_t plain_length(const char *name)
 static int is_launch(const char *name)
 {
 	static const char *const beginnings[] = {
-		"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch", "cudaMemPrefetch",
+		"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
 		"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch",
 	};
 
@@ -133,14 +135,15 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 {
 	struct event event = {
 		.id = EVENT_LAUNCH,
-		.launch = {
-			.api = api,
-			.correlation = call->correlation,
-			.result = call->result ? *(const int *)call->result : 0,
-			.context = call->context_id,
-			.begin = begin_ns,
-			.duration_ns = torsh_cuda_monotonic_ns() - begin_ns,
-		},
+		.launch =
+			{
+				.api = api,
+				.correlation = call->correlation,
+				.result = call->result ? *(const int *)call->result : 0,
+				.context = call->context_id,
+				.begin = begin_ns,
+				.duration_ns = torsh_cuda_monotonic_ns() - begin_ns,
+			},
 	};
 
 	send(&event);
@@ -210,7 +213,8 @@ static void subscribe(void)
 		return;
 	}
 	torsh_text_put(&note, "cuda: kernels have no operators: ");
-	torsh_text_put(&note, result == CUPTI_SUBSCRIBER_TAKEN ? "another tool has CUPTI's callbacks" : "CUPTI has no callbacks for us");
+	torsh_text_put(&note, result == CUPTI_SUBSCRIBER_TAKEN ? "another tool has CUPTI's callbacks"
+							       : "CUPTI has no callbacks for us");
 	torsh_text_put(&note, *old_name ? ": " : "");
 	torsh_text_put(&note, old_name);
 	torsh_channel_note(&torsh_process->channel, buffer);

@@ -71,7 +71,7 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 
 /* ---- collectors/cuda_tee.c ---- */
 
-#define CUDA_OWN_KINDS                                                                                             \
+#define CUDA_OWN_KINDS \
 	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
 
 /* The program is about to give a device work. Where CUPTI holds no lock. */

@@ -18,7 +18,8 @@ static int span_of(uint64_t start, uint64_t end, struct span *span)
 {
 	if (!start || end < start)
 		return 0;
-	*span = (struct span){.begin_ns = torsh_cuda_clock_moment(start), .duration_ns = torsh_cuda_clock_duration(start, end)};
+	*span = (struct span){.begin_ns = torsh_cuda_clock_moment(start),
+			      .duration_ns = torsh_cuda_clock_duration(start, end)};
 	return span->begin_ns != 0;
 }
 

@@ -114,7 +114,8 @@ static void hand_over(struct filling *filling)
 static void request(struct filling *filling)
 {
 	*filling = (struct filling){0};
-	atomic_load_explicit(&client.request, memory_order_relaxed)(&filling->buffer, &filling->n_bytes, &filling->n_most);
+	atomic_load_explicit(&client.request, memory_order_relaxed)(&filling->buffer, &filling->n_bytes,
+								    &filling->n_most);
 }
 
 /* The buffer that waits, which is the caller's now; or none. */
@@ -195,7 +196,8 @@ void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
 	while (!is_end) {
 		is_end = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record) != CUPTI_DONE;
 		if (before && is_wanted(before))
-			put(&filling, before, (size_t)((is_end ? buffer + n_valid : (uint8_t *)record) - (uint8_t *)before));
+			put(&filling, before,
+			    (size_t)((is_end ? buffer + n_valid : (uint8_t *)record) - (uint8_t *)before));
 		before = record;
 	}
 	if (filling.n_records)

@@ -17,7 +17,8 @@ static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupt
 #define N_NAMES (sizeof(names) / sizeof(*names))
 
 /* Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a toolkit. */
-static const char *const places[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/", "../../../extras/CUPTI/lib64/"};
+static const char *const places[] = {"", "../../cuda_cupti/lib/", "../extras/CUPTI/lib64/",
+				     "../../../extras/CUPTI/lib64/"};
 
 #define N_PLACES (sizeof(places) / sizeof(*places))
 
@@ -41,7 +42,8 @@ static void *open_loaded(void)
 
 static int find_runtime(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
-	const char **folder_end = context, *found = object->dlpi_name ? strstr(object->dlpi_name, "/libcudart.so") : NULL;
+	const char **folder_end = context,
+		   *found = object->dlpi_name ? strstr(object->dlpi_name, "/libcudart.so") : NULL;
 
 	(void)n_bytes;
 	if (!found || found - object->dlpi_name >= PATH_MAX)
@@ -98,9 +100,9 @@ int torsh_cupti_open(void)
 	if (!library)
 		return -ENOENT;
 #define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = dlsym(library, "cupti" #Name);
-#define CUPTI(Name, parameters)                       \
-	CUPTI_OPTIONAL(Name, parameters)              \
-	if (!torsh_cupti.Name)                        \
+#define CUPTI(Name, parameters)          \
+	CUPTI_OPTIONAL(Name, parameters) \
+	if (!torsh_cupti.Name)           \
 		return -ENOSYS;
 #include "shim/cupti.def"
 #undef CUPTI

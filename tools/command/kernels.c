@@ -221,8 +221,7 @@ static void print_process(const struct kernel_process *process)
 	if (process->has_losses)
 		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
 		       " without room; clocks within %" PRIu64 " ns",
-		       losses->records, losses->dropped, losses->invalid, losses->without_room,
-		       losses->clock_width_ns);
+		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
 	else if (process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
@@ -273,9 +272,9 @@ static void print_text(const struct view *view)
 	}
 	torsh_text_heading(stdout, "%s of devices' time, %.1f %% of it in operators",
 			   torsh_size_duration(view->kernels.total_ns, total),
-			   view->kernels.total_ns ? 100.0 * (double)view->kernels.attributed_ns /
-							    (double)view->kernels.total_ns
-						  : 0.0);
+			   view->kernels.total_ns
+				   ? 100.0 * (double)view->kernels.attributed_ns / (double)view->kernels.total_ns
+				   : 0.0);
 	printf("%10s %10s %6s %10s %10s  name, operators\n", "calls", "total", "", "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);

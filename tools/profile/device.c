@@ -20,17 +20,16 @@ const char *torsh_copy_name(uint32_t kind)
 }
 
 /* What the three have in common. */
-#define COMMON(event)                                                                               \
-	.begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation, \
-	.device = (event)->device, .context = (event)->context, .stream = (event)->stream,          \
-	.graph = (event)->graph, .node = (event)->node
+#define COMMON(event)                                                                                               \
+	.begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation,       \
+	.device = (event)->device, .context = (event)->context, .stream = (event)->stream, .graph = (event)->graph, \
+	.node = (event)->node
 
 bool torsh_device_span(const struct event *event, struct device_span *span)
 {
 	switch (event->id) {
 	case EVENT_KERNEL:
-		*span = (struct device_span){
-			.what = DEVICE_KERNEL, .name = event->kernel.name, COMMON(&event->kernel)};
+		*span = (struct device_span){.what = DEVICE_KERNEL, .name = event->kernel.name, COMMON(&event->kernel)};
 		return true;
 	case EVENT_COPY:
 		*span = (struct device_span){.what = DEVICE_COPY,

@@ -68,7 +68,8 @@ static size_t find_row(struct collector *collector, const struct profile_process
 
 	operator_name = operator_name ? operator_name : "?";
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%s\n%s", (int)span->what, (int)reason, name, reason ? "" : operator_name),
+		.text = torsh_need_text("%d\n%d\n%s\n%s", (int)span->what, (int)reason, name,
+					reason ? "" : operator_name),
 		.row = kernels->n,
 	};
 	found = torsh_need(tsearch(key, &collector->known, compare_texts));

@@ -254,6 +254,8 @@ static void prepare_environment(const char *session)
 		torsh_environment_inject(variable, agent_path);
 	TORSH_INJECTIONS
 #undef INJECTION
+	if (torsh_config.activities & ACTIVITY_CUDA)
+		torsh_environment_inject(TORSH_CUDA_INJECTION, agent_path);
 	torsh_environment_start(agent_path, session);
 }
 

@@ -23,7 +23,8 @@ struct config torsh_config = {
 	.record_shapes = 1,
 	.with_modules = 1,
 	.with_flops = 1,
-	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_NVTX | ACTIVITY_ITT,
+	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_CUDA |
+		      ACTIVITY_NVTX | ACTIVITY_ITT,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
 };
@@ -135,7 +136,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		uint32_t bit;
 	} known[] = {
 		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	     {"python", ACTIVITY_PYTHON},
-		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_LATER},
+		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_CUDA},
 		{"nvtx", ACTIVITY_NVTX},  {"itt", ACTIVITY_ITT},     {"nccl", ACTIVITY_LATER},
 		{"perf", ACTIVITY_LATER},
 	};
@@ -310,10 +311,8 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(
-			PREFIX
-			"ACTIVITIES: this version records heap, vm, python, torch, nvtx and itt; the others named come later",
-			NULL);
+		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, cuda, nvtx and itt; the others named come later",
+			  NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

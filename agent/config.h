@@ -19,7 +19,8 @@ enum activity {
 	ACTIVITY_TORCH = 1 << 3, /* PyTorch's operators, tensors and modules */
 	ACTIVITY_NVTX = 1 << 4, /* what is said by NVTX */
 	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
-	ACTIVITY_LATER = 1 << 6, /* named, but not in this version */
+	ACTIVITY_CUDA = 1 << 6, /* what devices do, and who asked them to */
+	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
 };
 
 struct config {

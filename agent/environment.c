@@ -16,8 +16,9 @@
 static char *kept[N_KEPT_MAX];
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
+static const char *agent; /* its path */
 
-#define N_INJECTIONS 2
+#define N_INJECTIONS 3
 #define VARIABLE_NAME_MAX 32
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
 static size_t n_injections;
@@ -39,48 +40,77 @@ static int is_changeable(const char *definition)
 	return definition != preload && definition != session_variable;
 }
 
-/* LD_PRELOAD= our absolute path, then what was preloaded beside us. */
-static void keep_preload(const char *path, char *const *envp)
+/* The list of what is to be preloaded, NULL where the environment has none. */
+static const char *find_preload(char *const *envp)
 {
-	struct text text = TEXT_IN(preload);
-	const char *base = strrchr(path, '/') + 1, *list = "";
+	const char *list = NULL;
 
-	torsh_text_put(&text, PRELOAD);
-	torsh_text_put(&text, path);
 	for (; envp && *envp; envp++)
 		if (!strncmp(*envp, PRELOAD, sizeof(PRELOAD) - 1))
 			list = *envp + sizeof(PRELOAD) - 1;
+	return list;
+}
+
+/* LD_PRELOAD= our absolute path, then what is preloaded beside us. */
+static void put_preload(struct text *text, const char *list)
+{
+	const char *base = strrchr(agent, '/') + 1;
+
+	torsh_text_put(text, PRELOAD);
+	torsh_text_put(text, agent);
 	while (*list) {
 		size_t n = strcspn(list, ": "), n_base = strlen(base);
 
 		if (n && (n < n_base || strncmp(list + n - n_base, base, n_base))) {
-			torsh_text_put(&text, ":");
-			torsh_text_put_bytes(&text, list, n);
+			torsh_text_put(text, ":");
+			torsh_text_put_bytes(text, list, n);
 		}
 		list += n + (list[n] != '\0');
 	}
+}
+
+static void keep_preload(const char *path, char *const *envp)
+{
+	struct text text = TEXT_IN(preload);
+	const char *list = find_preload(envp);
+
+	agent = path;
+	put_preload(&text, list ? list : "");
 	kept[n_kept++] = preload;
+}
+
+/* Bytes for the preload of a child whose caller wants this list. */
+static size_t preload_bytes(const char *list)
+{
+	return sizeof(PRELOAD) + strlen(agent) + 1 + strlen(list) + 1;
 }
 
 size_t torsh_environment_slots(char *const *envp)
 {
 	size_t n = 0, n_there = 0;
+	const char *list = find_preload(envp);
 
 	if (!n_kept)
 		return 0;
 	for (; envp && envp[n]; n++)
 		for (size_t i = 0; i < n_kept; i++)
 			n_there += !strcmp(envp[n], kept[i]);
-	return n_there >= n_kept ? 0 : n + n_kept + 1;
+	return n_there >= n_kept ? 0 : n + n_kept + 1 + (list ? preload_bytes(list) / sizeof(char *) + 1 : 0);
 }
 
-/* Values of ours that the caller changed for its child stay changed, but for the preload and the session. */
+/*
+ * Values of ours that the caller changed for its child stay changed, but for the session. What it preloads there is
+ * preloaded, behind us; the text for that lies behind the pointers.
+ */
 char *const *torsh_environment_for_child(char *const *envp, char **slots)
 {
-	size_t n = 0;
+	const char *list = find_preload(envp);
+	size_t n = 0, place = 0;
 
-	for (size_t i = 0; i < n_kept; i++)
+	for (size_t i = 0; i < n_kept; i++) {
+		place = kept[i] == preload ? n : place;
 		slots[n++] = kept[i];
+	}
 	for (; envp && *envp; envp++) {
 		size_t i = 0;
 
@@ -91,7 +121,13 @@ char *const *torsh_environment_for_child(char *const *envp, char **slots)
 		else if (is_changeable(kept[i]))
 			slots[i] = *envp;
 	}
-	slots[n] = NULL;
+	slots[n++] = NULL;
+	if (list) {
+		struct text text = {.bytes = (char *)&slots[n], .capacity = preload_bytes(list)};
+
+		put_preload(&text, list);
+		slots[place] = text.bytes;
+	}
 	return slots;
 }
 

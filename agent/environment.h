@@ -10,7 +10,7 @@
 
 /*
  * Let the variable name say path, here and in children, where it has no value yet. Before torsh_environment_start; at
- * most two times.
+ * most three times.
  */
 void torsh_environment_inject(const char *name, const char *path);
 
@@ -20,10 +20,10 @@ void torsh_environment_inject(const char *name, const char *path);
  */
 void torsh_environment_start(const char *agent_path, const char *session);
 
-/* How many pointers torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
+/* How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
 size_t torsh_environment_slots(char *const *envp);
 
-/* envp with what children need, in slots. Strings are envp's or live as long as the process. */
+/* envp with what children need, in slots. Strings are envp's, lie in slots or live as long as the process. */
 char *const *torsh_environment_for_child(char *const *envp, char **slots);
 
 #endif

@@ -131,7 +131,7 @@ static void put_lost(struct flow *flow)
 			.others = flow->lost[LOSS_OTHER],
 		},
 	};
-	uint8_t payload[64];
+	uint8_t payload[CODEC_PAYLOAD_MAX];
 
 	for (int i = 0; i < N_LOSSES; i++)
 		flow->lost[i] = 0;
@@ -213,7 +213,7 @@ lose:
 
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
 {
-	uint8_t *begin = torsh_ring_place(&flow->ring), *end, payload[64];
+	uint8_t *begin = torsh_ring_place(&flow->ring), *end, payload[CODEC_PAYLOAD_MAX];
 
 	end = torsh_codec_put_cold(&flow->codec, begin, stamp, event->id, payload, torsh_codec_pack(event, payload));
 	torsh_ring_commit(&flow->ring, begin, end);

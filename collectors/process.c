@@ -171,6 +171,7 @@ void torsh_process_spawned(pid_t child, const char *program, char *const *argv)
 
 void torsh_process_exiting(int status, enum exit_how how)
 {
+	torsh_cuda_exiting();
 	torsh_agent_exiting(status, how);
 }
 

@@ -179,6 +179,7 @@ static uint64_t read_field(struct reader *in, uint32_t n)
 #define READ_i32(in) (int32_t)(uint32_t)read_field(in, 4)
 #define READ_u64(in) read_field(in, 8)
 #define READ_label(in) (uint32_t)read_field(in, 4)
+#define READ_moment(in) read_field(in, 8)
 
 static void unpack(struct reader *in, struct event *event)
 {
@@ -201,6 +202,7 @@ static void unpack(struct reader *in, struct event *event)
 #undef READ_i32
 #undef READ_u64
 #undef READ_label
+#undef READ_moment
 
 static int unpack_stack(struct reader *payload, struct event *event, struct codec_stack *stack)
 {
@@ -265,6 +267,17 @@ long torsh_codec_decode(struct codec *codec, const uint8_t *bytes, size_t n_byte
 		stack->form = CODEC_STACK_GIVEN;
 	return result > 0 ? in.at - bytes : result;
 }
+
+#define EVENT(id, NAME, name, text) enum { BYTES_OF_##NAME = 0
+#define FIELD(type, name) +sizeof(torsh_wire_##type)
+#define END(NAME) \
+	}         \
+	;         \
+	_Static_assert((int)BYTES_OF_##NAME <= (int)CODEC_PAYLOAD_MAX, "there is room for its fields");
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
 
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out)
 {

@@ -37,6 +37,7 @@
 #define CODEC_INLINE_IDS 32u /* more pushed frames than this go into STACK events of their own */
 #define CODEC_STACK_IDS 256u /* most ids in one STACK event */
 #define CODEC_POP_ALL UINT32_MAX
+#define CODEC_PAYLOAD_MAX 96u /* of an event that is not STACK */
 
 enum codec_kind { CODEC_FREE = 1, CODEC_ALLOC = 2, CODEC_COLD = 3 };
 
@@ -276,7 +277,7 @@ static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, ui
 	return at;
 }
 
-/* The payload of a cold event that is not STACK; returns its length. out holds at least 64 bytes. */
+/* The payload of a cold event that is not STACK; returns its length. out holds at least CODEC_PAYLOAD_MAX bytes. */
 uint32_t torsh_codec_pack(const struct event *event, uint8_t *out);
 
 /* The payload of a STACK event; n <= CODEC_STACK_IDS, out holds 8 + 3 * n + 1 bytes. */

@@ -11,6 +11,7 @@ typedef uint32_t torsh_wire_u32;
 typedef int32_t torsh_wire_i32;
 typedef uint64_t torsh_wire_u64;
 typedef uint32_t torsh_wire_label;
+typedef uint64_t torsh_wire_moment;
 
 enum event_id {
 #define EVENT(id, NAME, name, text) EVENT_##NAME = id,
@@ -22,7 +23,7 @@ enum event_id {
 #undef END
 };
 
-#define EVENT_ID_END 64 /* no id reaches this; tables by id have this many entries */
+#define EVENT_ID_END 96 /* no id reaches this; tables by id have this many entries */
 
 #define EVENT(id, NAME, name, text) struct event_##name {
 #define FIELD(type, name) torsh_wire_##type name;
@@ -44,7 +45,7 @@ enum alloc_entry {
 };
 
 /* Is it one of the timeline's? */
-#define EVENT_IS_TIMELINE(id) ((id) >= 32 && (id) < 56)
+#define EVENT_IS_TIMELINE(id) (((id) >= 32 && (id) < 56) || ((id) >= 64 && (id) < EVENT_ID_END))
 
 /* Who spoke of a range, a mark or a value. */
 enum range_source { RANGE_BY_TORSH, RANGE_BY_NVTX, RANGE_BY_ITT, RANGE_BY_MODULE };
@@ -58,6 +59,41 @@ enum op_scope { OP_FUNCTION = 0, OP_BACKWARD = 1, OP_USER = 7 };
 
 /* What tells the steps of a schedule, the better ones later: schedule_step.told_by. */
 enum step_teller { STEP_BY_NOBODY, STEP_BY_OPTIMIZER, STEP_BY_PROFILER, STEP_BY_MARK };
+
+/* How devices are seen: device_mode.mode. */
+enum device_mode {
+	DEVICE_HOST_ONLY, /* only what the host does */
+	DEVICE_BY_EVENTS, /* times from pairs of the driver's events */
+	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
+};
+
+/* copy.kind; CUPTI's numbers. A is an array, D a device, H the host, P a peer. */
+enum copy_kind {
+	COPY_UNKNOWN,
+	COPY_HTOD,
+	COPY_DTOH,
+	COPY_HTOA,
+	COPY_ATOH,
+	COPY_ATOA,
+	COPY_ATOD,
+	COPY_DTOA,
+	COPY_DTOD,
+	COPY_HTOH,
+	COPY_PTOP,
+	N_COPY_KINDS
+};
+
+/* What memory is; CUPTI's numbers. */
+enum device_memory {
+	MEMORY_UNKNOWN,
+	MEMORY_PAGEABLE,
+	MEMORY_PINNED,
+	MEMORY_DEVICE,
+	MEMORY_ARRAY,
+	MEMORY_MANAGED,
+	MEMORY_DEVICE_STATIC,
+	MEMORY_MANAGED_STATIC,
+};
 
 #define OP_NO_SEQUENCE UINT64_MAX
 

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 
-COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "tensors", "regions", "dump", "check", "export",
+COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "dump", "check", "export",
             "list", "top", "snapshot", "stop", "start")
 
 

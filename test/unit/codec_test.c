@@ -118,7 +118,7 @@ static uint32_t count_cold(void)
 
 static uint8_t *encode_cold(struct codec *codec, uint64_t *random, uint64_t stamp, struct sent *sent)
 {
-	uint8_t payload[64];
+	uint8_t payload[CODEC_PAYLOAD_MAX];
 
 	fill_cold(random, &sent->event, (uint32_t)random_below(random, count_cold()));
 	sent->stack.form = CODEC_STACK_SAME;

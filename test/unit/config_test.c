@@ -59,7 +59,7 @@ static void nothing_set_is_the_documented_default(void **state)
 	assert_int_equal(torsh_config.record_full, 0);
 	assert_int_equal(torsh_config.ring_bytes, 1 << 20);
 	assert_int_equal(torsh_config.activities, ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH |
-						   ACTIVITY_NVTX | ACTIVITY_ITT);
+						   ACTIVITY_CUDA | ACTIVITY_NVTX | ACTIVITY_ITT);
 	assert_int_equal(torsh_config.record_shapes, 1);
 	assert_int_equal(torsh_config.with_modules, 1);
 	assert_int_equal(torsh_config.operator_stacks, 0);
@@ -185,11 +185,11 @@ static void an_unknown_variable_is_named_with_what_there_is(void **state)
 
 static void what_comes_later_says_so(void **state)
 {
-	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,cuda", NULL};
+	char *set[] = {"TORSH_PROFILER_ACTIVITIES=heap,nccl", NULL};
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "this version records heap, vm, python, torch, nvtx and itt"));
+	assert_non_null(strstr(said, "this version records heap, vm, python, torch, cuda, nvtx and itt"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 

@@ -93,16 +93,32 @@ static void a_scrubbed_environment_is_filled_again(void **state)
 static void what_the_caller_changed_for_its_child_stays(void **state)
 {
 	char *changed[] = {"TORSH_PROFILER_RECORD=folded", "TORSH_PROFILER_SESSION=/other", "LD_PRELOAD=", NULL};
-	char *slots[16], *const *child;
+	char *slots[24], *const *child;
 
 	(void)state;
-	assert_in_range(torsh_environment_slots(changed), 1, 16);
+	assert_in_range(torsh_environment_slots(changed), 1, 24);
 	child = torsh_environment_for_child(changed, slots);
 	assert_int_equal(count(child, "TORSH_PROFILER_RECORD=folded"), 1);
 	assert_int_equal(count_name(child, "TORSH_PROFILER_RECORD"), 1);
 	assert_int_equal(count(child, "TORSH_PROFILER_SESSION=/run/s"), 1);
 	assert_int_equal(count_name(child, "TORSH_PROFILER_SESSION"), 1);
 	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
+}
+
+static void what_the_caller_preloads_into_its_child_is_preloaded(void **state)
+{
+	char *changed[] = {"LD_PRELOAD=/y/libnew.so:/old/libtorshagent.so /z/libmore.so", NULL};
+	char *empty[] = {"LD_PRELOAD=", NULL};
+	char *slots[32], *const *child;
+
+	(void)state;
+	assert_in_range(torsh_environment_slots(changed), 1, 32);
+	child = torsh_environment_for_child(changed, slots);
+	assert_int_equal(count(child, "LD_PRELOAD=/abs/libtorshagent.so:/y/libnew.so:/z/libmore.so"), 1);
+	assert_int_equal(count_name(child, "LD_PRELOAD"), 1);
+	assert_in_range(torsh_environment_slots(empty), 1, 32);
+	child = torsh_environment_for_child(empty, slots);
+	assert_int_equal(count(child, "LD_PRELOAD=/abs/libtorshagent.so"), 1);
 }
 
 static void no_environment_at_all_is_an_empty_one(void **state)
@@ -123,6 +139,7 @@ int main(void)
 		cmocka_unit_test(a_complete_environment_is_passed_on_as_it_is),
 		cmocka_unit_test(a_scrubbed_environment_is_filled_again),
 		cmocka_unit_test(what_the_caller_changed_for_its_child_stays),
+		cmocka_unit_test(what_the_caller_preloads_into_its_child_is_preloaded),
 		cmocka_unit_test(no_environment_at_all_is_an_empty_one),
 	};
 

@@ -12,6 +12,7 @@
 	COMMAND(ops, "time, memory and FLOPs of PyTorch's operators")         \
 	COMMAND(steps, "how long each step of a training took")               \
 	COMMAND(modules, "time, memory and FLOPs of nn.Modules")              \
+	COMMAND(kernels, "what devices did, and for which operators")         \
 	COMMAND(tensors, "who held tensors when most memory was theirs")      \
 	COMMAND(regions, "what the program said that it was doing")           \
 	COMMAND(export, "write stacks or the timeline for other programs")    \

@@ -201,6 +201,7 @@ static void print_fields(const struct event *event)
 #define torsh_print_i32(name, value) printf(",\"%s\":%" PRId32, name, value)
 #define torsh_print_u64(name, value) print_u64(name, value)
 #define torsh_print_label(name, value) torsh_print_u32(name, value)
+#define torsh_print_moment(name, value) print_u64(name "_ns", value)
 #define EVENT(id, NAME, name, text) \
 	case EVENT_##NAME: {        \
 		const struct event_##name *fields = &event->name;
@@ -216,6 +217,7 @@ static void print_fields(const struct event *event)
 #undef torsh_print_i32
 #undef torsh_print_u64
 #undef torsh_print_label
+#undef torsh_print_moment
 	default:
 		printf(",\"id\":%" PRIu32, event->id);
 	}

@@ -32,6 +32,7 @@ static const char doc[] =
 	SORT(CALLS, calls, total->calls)                  \
 	SORT(AVERAGE, average, average_ns(total))         \
 	SORT(P99, p99, percentile(total, 0.99))           \
+	SORT(DEVICE, device, total->self_device_ns)       \
 	SORT(MEMORY, memory, total->self_allocated_bytes) \
 	SORT(FLOPS, flops, total->self_flops_all)
 
@@ -45,7 +46,7 @@ enum sort {
 enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD };
 
 static const struct argp_option own_options[] = {
-	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, memory, flops or name", 0},
+	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, device, memory, flops or name", 0},
 	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, overload, module, phase or step", 0},
 	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
 	{0},
@@ -81,7 +82,7 @@ static void parse_sort(struct ops_options *options, const char *text, struct arg
 			return;
 		}
 	}
-	argp_error(state, "--sort takes self, total, calls, average, p99, memory, flops or name, not \"%s\"", text);
+	argp_error(state, "--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"", text);
 }
 
 static void parse_group(struct ops_options *options, const char *text, struct argp_state *state)
@@ -208,8 +209,9 @@ static cJSON *make_total(const struct view *view, const struct operator_total *t
 	torsh_json_set(object, "p50_ns", torsh_json_u64(percentile(total, 0.5)));
 	torsh_json_set(object, "p99_ns", torsh_json_u64(percentile(total, 0.99)));
 	torsh_json_set(object, "max_ns", torsh_json_u64(total->max_ns));
-	torsh_json_set(object, "device_ns", torsh_json_text(NULL));
-	torsh_json_set(object, "self_device_ns", torsh_json_text(NULL));
+	torsh_json_set(object, "device_ns", known_or_null(view->operators.has_devices, total->device_ns));
+	torsh_json_set(object, "self_device_ns",
+		       known_or_null(view->operators.has_devices, total->self_device_ns));
 	torsh_json_set(object, "flops", known_or_null(total->has_flops, total->flops));
 	torsh_json_set(object, "flops_all", known_or_null(total->has_flops, total->flops_all));
 	torsh_json_set(object, "self_flops", known_or_null(total->has_flops, total->self_flops));
@@ -309,6 +311,10 @@ static void print_total(const struct view *view, const struct operator_total *to
 	torsh_text_cell(stdout, torsh_size_duration(average_ns(total), text));
 	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.5), text));
 	torsh_text_cell(stdout, torsh_size_duration(percentile(total, 0.99), text));
+	if (view->operators.has_devices) {
+		torsh_text_cell(stdout, torsh_size_duration(total->self_device_ns, text));
+		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
+	}
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->self_allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, total->has_flops ? torsh_size_si(total->flops_all, text) : "-");
@@ -389,9 +395,11 @@ static void print_text(const struct view *view)
 	if (view->survey.counts.n_cut)
 		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
 		       view->survey.counts.n_cut);
-	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s %10s %10s %10s\n", NAME_COLUMNS,
-	       torsh_operator_group_names[operators->group], "calls", "self CPU", "", "CPU total", "average", "p50",
-	       "p99", "self mem", "memory", "FLOPs");
+	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s", NAME_COLUMNS, torsh_operator_group_names[operators->group],
+	       "calls", "self CPU", "", "CPU total", "average", "p50", "p99");
+	if (operators->has_devices)
+		printf(" %10s %10s", "self dev", "device");
+	printf(" %10s %10s %10s\n", "self mem", "memory", "FLOPs");
 	for (size_t i = 0; i < view->n; i++)
 		print_total(view, &operators->items[i]);
 	if (view->n < operators->n)

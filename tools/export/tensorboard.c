@@ -33,7 +33,7 @@ enum histogram_of {
 		N_HISTOGRAMS
 };
 
-struct device_memory {
+struct device_held {
 	uint32_t device;
 	int64_t sum; /* of its events */
 	uint64_t live_bytes, peak_bytes; /* peak: in the step so far */
@@ -54,7 +54,7 @@ struct board {
 	struct board_histogram histograms[N_HISTOGRAMS];
 	struct samples *samples;
 	size_t n_samples, samples_room;
-	struct device_memory devices[DEVICES_MAX];
+	struct device_held devices[DEVICES_MAX];
 	size_t n_devices;
 	size_t n_entered; /* steps that have begun */
 	uint64_t n_values; /* of the program, outside of steps, so far */
@@ -67,7 +67,7 @@ static void put_memory(struct board *board, const struct step *step)
 	char tag[TAG_BYTES_MAX], name[32];
 
 	for (size_t i = 0; i < board->n_devices; i++) {
-		struct device_memory *device = &board->devices[i];
+		struct device_held *device = &board->devices[i];
 
 		torsh_device_name(device->device, name);
 		snprintf(tag, sizeof(tag), "memory/%s/live_MB", name);
@@ -143,7 +143,7 @@ static void see_end(void *context, struct call *call)
 		torsh_board_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
 }
 
-static struct device_memory *find_device(struct board *board, uint32_t device)
+static struct device_held *find_device(struct board *board, uint32_t device)
 {
 	for (size_t i = 0; i < board->n_devices; i++) {
 		if (board->devices[i].device == device)
@@ -158,7 +158,7 @@ static struct device_memory *find_device(struct board *board, uint32_t device)
 static void see_tensor(struct board *board, const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
-	struct device_memory *device = find_device(board, tensor->device);
+	struct device_held *device = find_device(board, tensor->device);
 
 	if (!tensor->is_free && torsh_trace_has(board->trace, event->at_ns))
 		torsh_board_histogram_add(&board->histograms[HISTOGRAM_TENSORS], (double)tensor->bytes);

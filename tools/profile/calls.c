@@ -298,6 +298,7 @@ static void add_to_outer(const struct call *call)
 	outer->flops_all += call->flops_all;
 	outer->allocated_bytes += call->allocated_bytes;
 	outer->freed_bytes += call->freed_bytes;
+	outer->device_ns += call->device_ns;
 	outer->has_counted = outer->has_counted || call->has_counted;
 	outer->has_unknown = outer->has_unknown || call->has_unknown;
 	outer->is_traced = outer->is_traced || call->is_traced;

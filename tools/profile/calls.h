@@ -76,6 +76,7 @@ struct call {
 	uint64_t flops, flops_all; /* of all inside, and of itself */
 	uint64_t allocated_bytes, freed_bytes; /* by tensors, inside too */
 	uint64_t self_allocated_bytes, self_freed_bytes;
+	uint64_t device_ns, self_device_ns; /* of what it launched; inside too */
 	bool is_counted; /* inside of an operator whose FLOPs were counted, or such a one */
 	bool has_counted; /* around such a one */
 	bool has_unknown; /* it or something inside is listed as without a formula */

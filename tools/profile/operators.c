@@ -24,6 +24,7 @@ struct known_key {
 struct process_keys {
 	const struct profile_process *process;
 	const struct steps *steps;
+	const struct device_work *work;
 	struct key_index index; /* by numbers of this process: index of items */
 	struct key_index unknown; /* by name */
 };
@@ -236,6 +237,7 @@ static void add_call(struct collector *collector, struct process_keys *keys, str
 	total->min_ns = duration_ns < total->min_ns ? duration_ns : total->min_ns;
 	total->max_ns = duration_ns > total->max_ns ? duration_ns : total->max_ns;
 	torsh_histogram_add(&total->durations, duration_ns);
+	total->self_device_ns += call->self_device_ns;
 	total->self_allocated_bytes += call->self_allocated_bytes;
 	total->self_freed_bytes += call->self_freed_bytes;
 	total->self_flops += own->counter;
@@ -243,11 +245,13 @@ static void add_call(struct collector *collector, struct process_keys *keys, str
 	total->has_flops = total->has_flops || call->has_counted || own->status == FLOPS_NONE;
 	collector->operators->calls++;
 	collector->operators->self_cpu_ns += self_ns;
+	collector->operators->self_device_ns += call->self_device_ns;
 	collector->operators->flops += own->counter;
 	collector->operators->flops_all += own->all;
 	if (is_inside)
 		return;
 	total->cpu_ns += duration_ns;
+	total->device_ns += call->device_ns;
 	total->allocated_bytes += call->allocated_bytes;
 	total->freed_bytes += call->freed_bytes;
 	total->flops += call->flops;
@@ -273,6 +277,14 @@ static void see_end(void *context, struct call *call)
 	add_call(collector, keys, call, &own);
 }
 
+static void add_launch(const struct process_keys *keys, const struct event_launch *launch, struct call *innermost)
+{
+	uint64_t device_ns = torsh_device_work_of(keys->work, launch->correlation);
+
+	innermost->device_ns += device_ns;
+	innermost->self_device_ns += device_ns;
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
@@ -281,6 +293,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
+	if (event->event.id == EVENT_LAUNCH && innermost)
+		add_launch(find_keys(context, process), &event->event.launch, innermost);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {
@@ -306,6 +320,8 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 	for (size_t i = 0; i < n_processes; i++) {
 		collector.keys[i].process = processes[i];
 		collector.keys[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		collector.keys[i].work = &torsh_survey_of(survey, processes[i])->work;
+		operators->has_devices = operators->has_devices || collector.keys[i].work->is_seen;
 		torsh_key_index_create(&collector.keys[i].index);
 		torsh_key_index_create(&collector.keys[i].unknown);
 	}

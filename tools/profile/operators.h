@@ -40,6 +40,7 @@ struct operator_total {
 	uint64_t calls;
 	uint64_t cpu_ns; /* inside of other calls with this key they don't count again, unless the key is a name */
 	uint64_t self_cpu_ns;
+	uint64_t device_ns, self_device_ns; /* of kernels, copies and memsets that they launched */
 	uint64_t min_ns, max_ns;
 	uint64_t allocated_bytes, freed_bytes, self_allocated_bytes, self_freed_bytes;
 	uint64_t flops, flops_all; /* where has_flops: of these calls and what is inside */
@@ -60,7 +61,8 @@ struct operators {
 	size_t n, n_room;
 	struct operator_unknown *unknown;
 	size_t n_unknown, unknown_room;
-	uint64_t calls, self_cpu_ns; /* of all */
+	uint64_t calls, self_cpu_ns, self_device_ns; /* of all */
+	bool has_devices; /* of some process devices were recorded */
 	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
 	struct process_groups groups; /* that inputs name */

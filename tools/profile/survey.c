@@ -54,6 +54,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	(void)innermost;
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
+	torsh_device_work_add(&of->work, &event->event);
 }
 
 void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,
@@ -67,6 +68,7 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	for (size_t i = 0; i < n_processes; i++) {
 		survey->items[i].process = processes[i];
 		survey->items[i].finder = torsh_step_finder_create();
+		torsh_device_work_create(&survey->items[i].work);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
 			      &survey->counts);
@@ -99,8 +101,10 @@ bool torsh_survey_has(const struct survey *survey, const struct profile_process 
 
 void torsh_survey_free(struct survey *survey)
 {
-	for (size_t i = 0; i < survey->n; i++)
+	for (size_t i = 0; i < survey->n; i++) {
 		torsh_steps_free(&survey->items[i].steps);
+		torsh_device_work_destroy(&survey->items[i].work);
+	}
 	free(survey->items);
 	torsh_crossings_destroy(survey->crossings);
 }

@@ -6,6 +6,7 @@
 #ifndef TORSH_PROFILE_SURVEY_H
 #define TORSH_PROFILE_SURVEY_H
 
+#include "tools/profile/device.h"
 #include "tools/profile/steps.h"
 
 struct survey_process {
@@ -15,6 +16,7 @@ struct survey_process {
 	bool has_events;
 	struct steps steps;
 	struct step_finder *finder;
+	struct device_work work;
 };
 
 struct survey {

@@ -160,7 +160,7 @@ static int take_free(struct columns_reader *reader, uint32_t op, struct columns_
 static int take_cold(struct columns_reader *reader, struct columns_event *event)
 {
 	struct column_reader *column = &reader->columns[COLUMN_COLD];
-	uint8_t bytes[128];
+	uint8_t bytes[CODEC_PAYLOAD_MAX + 32];
 	const uint8_t *payload;
 	struct codec codec;
 	struct codec_stack stack;
@@ -169,7 +169,7 @@ static int take_cold(struct columns_reader *reader, struct columns_event *event)
 
 	event->stack = (uint32_t)torsh_bytes_take_varint(column);
 	n = torsh_bytes_take_varint(column);
-	if (id < 8 || id >= EVENT_ID_END || id == EVENT_STACK || n > 64)
+	if (id < 8 || id >= EVENT_ID_END || id == EVENT_STACK || n > CODEC_PAYLOAD_MAX)
 		return -EPROTO;
 	payload = torsh_bytes_take(column, n);
 	if (!payload)

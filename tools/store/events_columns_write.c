@@ -188,7 +188,7 @@ static void add_free(struct columns_writer *writer, uint64_t address, int is_rea
 
 static void add_cold(struct columns_writer *writer, const struct columns_event *event, uint32_t *op)
 {
-	uint8_t payload[64];
+	uint8_t payload[CODEC_PAYLOAD_MAX];
 	uint32_t n = torsh_codec_pack(&event->event, payload);
 
 	*op |= OP_COLD;

@@ -10,15 +10,21 @@
 /* What every event has; fields of the event itself follow in its own columns. */
 enum common_column { COLUMN_ID, COLUMN_AT, COLUMN_THREAD, COLUMN_STACK, N_COMMON };
 
+/* The first events had so many columns each; those from DEVICES_FROM on have more. */
 #define FIELDS_MAX 8u
-#define N_COLUMNS (N_COMMON + EVENT_ID_END * FIELDS_MAX)
+#define DEVICES_FROM 64u
+#define DEVICE_FIELDS_MAX 24u
+#define FIELDS_MAX_OF(id) ((id) < DEVICES_FROM ? FIELDS_MAX : DEVICE_FIELDS_MAX)
+#define N_COLUMNS (N_COMMON + DEVICES_FROM * FIELDS_MAX + (EVENT_ID_END - DEVICES_FROM) * DEVICE_FIELDS_MAX)
 #define VARINT_MAX 10u
 #define DIRECTORY_ENTRY_MAX (2 * VARINT_MAX)
 
 /* The first column of an event's fields. */
 static uint32_t column_of(uint32_t id)
 {
-	return N_COMMON + id * FIELDS_MAX;
+	if (id < DEVICES_FROM)
+		return N_COMMON + id * FIELDS_MAX;
+	return N_COMMON + DEVICES_FROM * FIELDS_MAX + (id - DEVICES_FROM) * DEVICE_FIELDS_MAX;
 }
 
 #define EVENT(id, NAME, name, text) enum { FIELDS_OF_##NAME = 0
@@ -26,7 +32,7 @@ static uint32_t column_of(uint32_t id)
 #define END(NAME) \
 	}         \
 	;         \
-	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX, "its fields have columns");
+	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX_OF(EVENT_##NAME), "its fields have columns");
 #include "agent/wire/events.def"
 #undef EVENT
 #undef FIELD

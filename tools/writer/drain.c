@@ -238,6 +238,7 @@ static void begin_target(struct drain *drain, struct target *target)
 	if (!drain->has_session)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
+	clock.start_monotonic_ns = target->start.start_monotonic_ns;
 	torsh_ticks_measure(&drain->rate);
 	torsh_target_begin(target, &clock);
 	torsh_lineage_begin(&drain->lineage, target);

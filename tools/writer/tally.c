@@ -181,19 +181,20 @@ static void pass_turns(struct tally *tally, uint64_t stamp)
 	tally->heap.was_paused = 1;
 }
 
-/* Labels become numbers that the recording has. */
-static void number_labels(struct code_table *code, struct event *event)
+/* Labels become numbers that the recording has, moments times on its axis. */
+static void translate_fields(struct tally *tally, struct event *event)
 {
-#define NUMBER_u32(field)
-#define NUMBER_i32(field)
-#define NUMBER_u64(field)
-#define NUMBER_label(field) (field) = torsh_code_label(code, field);
+#define TRANSLATE_u32(field)
+#define TRANSLATE_i32(field)
+#define TRANSLATE_u64(field)
+#define TRANSLATE_label(field) (field) = torsh_code_label(&tally->code, field);
+#define TRANSLATE_moment(field) (field) = torsh_ticks_of_moment(&tally->clock, field);
 	switch (event->id) {
 #define EVENT(id, NAME, name, text)           \
 	case EVENT_##NAME: {                  \
 		struct event_##name *e = &event->name; \
 		(void)e;
-#define FIELD(type, field) NUMBER_##type(e->field)
+#define FIELD(type, field) TRANSLATE_##type(e->field)
 #define END(NAME) \
 	break;    \
 	}
@@ -266,7 +267,7 @@ static void keep_timeline(struct tally *tally, struct intake *intake, const stru
 		.event = *cold,
 	};
 
-	number_labels(&tally->code, &row.event);
+	translate_fields(tally, &row.event);
 	learn(tally, &intake->heap, &row.event, stamp);
 	if (tally->timeline_failed)
 		return;

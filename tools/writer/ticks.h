@@ -42,6 +42,7 @@ struct ticks_clock {
 	const struct ticks_rate *rate; /* NULL: ticks are nanoseconds */
 	uint64_t start_ticks;
 	uint64_t start_ns; /* of start_ticks, on the session's axis */
+	uint64_t start_monotonic_ns; /* of start_ticks */
 };
 
 /* One moment by both clocks that targets may have. */
@@ -85,6 +86,12 @@ static inline uint64_t torsh_ticks_to_ns(const struct ticks_clock *clock, uint64
 	if (!clock->rate)
 		return clock->start_ns + ticks;
 	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_a_tick);
+}
+
+/* A moment of CLOCK_MONOTONIC on the session's axis; one from before the target's start counts as its start. */
+static inline uint64_t torsh_ticks_of_moment(const struct ticks_clock *clock, uint64_t monotonic_ns)
+{
+	return clock->start_ns + (monotonic_ns > clock->start_monotonic_ns ? monotonic_ns - clock->start_monotonic_ns : 0);
 }
 
 #endif

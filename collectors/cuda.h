@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
+ * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
+ * collectors/cuda_clock.c brings their times to our clock.
+ *
+ * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
+ * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
+ */
+#ifndef TORSH_COLLECTORS_CUDA_H
+#define TORSH_COLLECTORS_CUDA_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/cupti.h"
+#include "shim/sys.h"
+
+/* A lock for a few instructions, which no signal handler takes. */
+struct cuda_lock {
+	_Atomic uint32_t is_taken;
+};
+
+static inline void torsh_cuda_lock(struct cuda_lock *lock)
+{
+	/* Pairs with the release in torsh_cuda_unlock. */
+	while (atomic_exchange_explicit(&lock->is_taken, 1, memory_order_acquire))
+		TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static inline void torsh_cuda_unlock(struct cuda_lock *lock)
+{
+	atomic_store_explicit(&lock->is_taken, 0, memory_order_release);
+}
+
+/* What is missing from the recording; written by any thread. */
+struct cuda_losses {
+	_Atomic uint64_t records; /* that were delivered: not missing */
+	_Atomic uint64_t dropped, without_room, invalid;
+};
+
+extern struct cuda_losses torsh_cuda_losses;
+
+/* Is CUPTI attached in this process, which is no child of the one that attached it? */
+int torsh_cuda_is_live(void);
+
+uint64_t torsh_cuda_monotonic_ns(void);
+
+/* ---- collectors/cuda_clock.c ---- */
+
+/* Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its locks. */
+void torsh_cuda_clock_read(int now);
+
+/* CUPTI's time in nanoseconds of CLOCK_MONOTONIC; 0: no reading is there to tell. */
+uint64_t torsh_cuda_clock_moment(uint64_t stamp);
+
+/* What the clock of the records is counts anew from here on: another one is to be registered, or just was. */
+void torsh_cuda_clock_change(cupti_clock *clock);
+
+/* How long it was between two of CUPTI's times. */
+uint64_t torsh_cuda_clock_duration(uint64_t start, uint64_t end);
+
+/* The widest bracket around a reading, and the largest change of the distance between two of them. */
+void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
+
+/* ---- collectors/cuda_buffers.c: the functions that CUPTI is given ---- */
+
+void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
+void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
+
+/* ---- collectors/cuda_tee.c ---- */
+
+#define CUDA_OWN_KINDS \
+	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
+
+/* The program is about to give a device work. Where CUPTI holds no lock. */
+void torsh_cuda_tee_launch(void);
+
+/* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
+void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
+
+/* ---- collectors/cuda_records.c ---- */
+
+/* Make events of the records in the buffer. */
+void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to completion; afterwards it is
+ * used again. Pages are never given back: CUPTI may write late.
+ */
+#include "collectors/cuda.h"
+#include "shim/cupti.h"
+
+#define BUFFER_BYTES (1u << 20) /* about 4000 kernels */
+#define BUFFERS_MAX 64u /* each thread that launches has one */
+
+struct spare {
+	struct spare *next;
+};
+
+static struct cuda_lock lock; /* guards the list and the number */
+static struct spare *spares;
+static uint32_t n_buffers;
+
+/* What is asked for beyond the limit, from all threads: no version of CUPTI survives that it is given none. */
+static uint8_t *discarded;
+
+static uint8_t *take_buffer(void)
+{
+	uint8_t *buffer;
+	int may_make;
+
+	torsh_cuda_lock(&lock);
+	buffer = (uint8_t *)spares;
+	if (spares)
+		spares = spares->next;
+	may_make = !buffer && n_buffers < BUFFERS_MAX;
+	n_buffers += may_make;
+	if (!buffer && !may_make && !discarded)
+		discarded = torsh_sys_pages(BUFFER_BYTES);
+	torsh_cuda_unlock(&lock);
+	if (may_make)
+		buffer = torsh_sys_pages(BUFFER_BYTES);
+	return buffer ? buffer : discarded;
+}
+
+static void give_buffer(uint8_t *buffer)
+{
+	struct spare *spare = (struct spare *)(void *)buffer;
+
+	torsh_cuda_lock(&lock);
+	spare->next = spares;
+	spares = spare;
+	torsh_cuda_unlock(&lock);
+}
+
+void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records)
+{
+	*buffer = torsh_cuda_is_live() ? take_buffer() : NULL;
+	*n_bytes = *buffer ? BUFFER_BYTES : 0;
+	*n_records = 0; /* as many as fit */
+}
+
+void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid)
+{
+	size_t n_dropped = 0;
+
+	(void)n_bytes;
+	if (!torsh_cuda_is_live() || !buffer)
+		return;
+	if (buffer == discarded) {
+		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+		return;
+	}
+	torsh_cuda_take_records(buffer, n_valid);
+	torsh_cuda_tee_records(buffer, n_valid);
+	give_buffer(buffer);
+	if (!torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped) && n_dropped)
+		atomic_fetch_add_explicit(&torsh_cuda_losses.dropped, n_dropped, memory_order_relaxed);
+}

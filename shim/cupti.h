@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * CUPTI as its library speaks: cupti_activity.h and cupti_callbacks.h, declared here so that the agent is built without
+ * them. test/unit/cupti_test.c compares with the real headers where they are. Records grow with each version and keep
+ * their beginning: what is declared is the part that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
+ */
+#ifndef TORSH_SHIM_CUPTI_H
+#define TORSH_SHIM_CUPTI_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUPTI_VERSION_MIN 18u /* CUPTI_API_VERSION of CUDA 12.0 */
+
+enum cupti_result {
+	CUPTI_DONE = 0,
+	CUPTI_END_OF_BUFFER = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
+	CUPTI_SUBSCRIBER_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+};
+
+enum cupti_kind {
+	CUPTI_KIND_COPY = 1, /* CUPTI_ACTIVITY_KIND_MEMCPY */
+	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_KERNEL = 10, /* CONCURRENT_KERNEL; KERNEL lets no two run at once */
+	CUPTI_KIND_PEER_COPY = 22, /* MEMCPY2 */
+};
+
+enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3 };
+enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
+
+#define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
+#define CUPTI_ALIGNMENT 8u
+
+/* CUpti_Activity: what all records begin with. */
+struct cupti_record {
+	int kind;
+};
+
+/* CUpti_ActivityKernel7 to 11. The name is CUPTI's, or the module's. */
+struct __attribute__((packed, aligned(8))) cupti_kernel {
+	int kind;
+	uint8_t cache_config;
+	uint8_t shared_config;
+	uint16_t registers;
+	int partitioned_cache[2];
+	uint64_t start, end, completed;
+	uint32_t device, context, stream;
+	uint32_t grid[3], block[3];
+	uint32_t static_shared_bytes, dynamic_shared_bytes;
+	uint32_t local_bytes_a_thread, local_bytes;
+	uint32_t correlation;
+	int64_t grid_id;
+	const char *name;
+	void *reserved;
+	uint64_t queued, submitted;
+	uint8_t launch_type, is_shared_carveout_requested, shared_carveout, padding;
+	uint32_t shared_executed;
+	uint64_t node;
+	uint32_t shared_limit_config;
+	uint32_t graph;
+};
+
+/* CUpti_ActivityMemcpy5 and 6. */
+struct __attribute__((packed, aligned(8))) cupti_copy {
+	int kind;
+	uint8_t copy_kind, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation, runtime_correlation, padding;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph;
+};
+
+/* CUpti_ActivityMemcpyPtoP4. */
+struct __attribute__((packed, aligned(8))) cupti_peer_copy {
+	int kind;
+	uint8_t copy_kind, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream;
+	uint32_t from_device, from_context, to_device, to_context, correlation;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph;
+};
+
+/* CUpti_ActivityMemset4. */
+struct __attribute__((packed, aligned(8))) cupti_memset {
+	int kind;
+	uint32_t value;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint16_t flags, memory;
+	uint32_t padding;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph;
+};
+
+#define CUPTI_FLAG_ASYNC 1u /* of copies and memsets */
+
+/* CUpti_CallbackData: a call of the runtime or of the driver. */
+struct cupti_call {
+	int site; /* enum cupti_site */
+	const char *function;
+	const void *parameters;
+	const void *result; /* at the exit */
+	const char *symbol;
+	void *context;
+	uint32_t context_id;
+	uint64_t *slot; /* one for the enter and the exit of a call */
+	uint32_t correlation;
+};
+
+/* CUpti_SubscriberParams of 13.0; later ones have more. */
+struct cupti_subscriber_parameters {
+	size_t n_bytes;
+	const char *name;
+	char *old_name;
+	size_t old_name_bytes;
+};
+
+#define CUPTI_OLD_NAME_BYTES 64u /* CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN */
+
+typedef void cupti_callback(void *data, int domain, uint32_t id, const void *call);
+typedef uint64_t cupti_clock(void);
+typedef void cupti_request(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
+typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
+
+/* The functions without their prefix "cupti"; filled by torsh_cupti_open. */
+struct cupti_functions {
+#define CUPTI(Name, parameters) int(*Name) parameters;
+#define CUPTI_OPTIONAL(Name, parameters) int(*Name) parameters;
+#include "shim/cupti.def"
+#undef CUPTI
+#undef CUPTI_OPTIONAL
+};
+
+extern struct cupti_functions torsh_cupti;
+
+/* Another client of CUPTI in this process called; defined by collectors/cuda_tee.c. -1: the call is to go on to CUPTI. */
+int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
+int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);
+int torsh_cuda_tee_ActivityEnable(int kind);
+int torsh_cuda_tee_ActivityDisable(int kind);
+int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
+int torsh_cuda_tee_Finalize(void);
+
+/*
+ * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.
+ * Opens it, which runs its constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
+ */
+int torsh_cupti_open(void);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* torsh kernels: what devices did, and the operators that asked them to. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/command/command.h"
+#include "tools/command/options.h"
+#include "tools/die.h"
+#include "tools/profile/kernels.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+#include "tools/symbols/symbols.h"
+
+#define TEXT_LIMIT 30
+#define OPS_SHOWN 3
+#define PROCESSES_SHOWN 12
+
+static const char doc[] =
+	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
+	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
+	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+
+/* Rows of one name: what was launched by different operators, and by none. */
+struct group {
+	const struct kernel_row *rows;
+	size_t n;
+	uint64_t calls, bytes, total_ns, min_ns, max_ns;
+};
+
+struct view {
+	const struct reading *reading;
+	const struct read_options *options;
+	struct survey survey;
+	struct kernels kernels;
+	struct group *groups; /* the longest first */
+	size_t n_groups;
+};
+
+static void add_row(struct group *group, const struct kernel_row *row)
+{
+	group->n++;
+	group->calls += row->calls;
+	group->bytes += row->bytes;
+	group->total_ns += row->total_ns;
+	group->min_ns = row->min_ns < group->min_ns ? row->min_ns : group->min_ns;
+	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+
+	return rc ? rc : strcmp(x->rows->name, y->rows->name);
+}
+
+/* Rows of a name lie together. */
+static void make_groups(struct view *view)
+{
+	const struct kernels *kernels = &view->kernels;
+
+	view->groups = torsh_need_items(NULL, 0, kernels->n ? kernels->n : 1, sizeof(*view->groups));
+	for (size_t i = 0; i < kernels->n; i++) {
+		const struct kernel_row *row = &kernels->rows[i], *before = i ? row - 1 : NULL;
+
+		if (!before || before->what != row->what || strcmp(before->name, row->name) != 0)
+			view->groups[view->n_groups++] = (struct group){.rows = row, .min_ns = UINT64_MAX};
+		add_row(&view->groups[view->n_groups - 1], row);
+	}
+	qsort(view->groups, view->n_groups, sizeof(*view->groups), compare_groups);
+}
+
+static const char *shown_name(const struct view *view, const struct kernel_row *row)
+{
+	return row->what == DEVICE_KERNEL ? torsh_symbols_demangle(view->reading->symbols, row->name) : row->name;
+}
+
+static const char *mode_name(uint32_t mode)
+{
+	static const char *const names[] = {
+		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
+
+	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+
+static cJSON *make_operators(const struct group *group)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < group->n; i++) {
+		const struct kernel_row *row = &group->rows[i];
+		cJSON *object;
+
+		if (row->reason)
+			continue;
+		object = torsh_json_object();
+		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
+		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
+		torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
+static cJSON *make_group(const struct view *view, const struct group *group)
+{
+	cJSON *object = torsh_json_object();
+
+	if (group->rows->what == DEVICE_KERNEL) {
+		torsh_json_set(object, "name", torsh_json_text(shown_name(view, group->rows)));
+		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
+	} else {
+		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
+		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
+	}
+	torsh_json_set(object, "calls", torsh_json_u64(group->calls));
+	torsh_json_set(object, "total_ns", torsh_json_u64(group->total_ns));
+	torsh_json_set(object, "min_ns", torsh_json_u64(group->min_ns));
+	torsh_json_set(object, "max_ns", torsh_json_u64(group->max_ns));
+	torsh_json_set(object, "ops", make_operators(group));
+	return object;
+}
+
+/* Prints up to limit of them; returns how many are left out. */
+static size_t print_groups(struct json *json, const struct view *view, bool are_kernels, size_t limit)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->n_groups; i++) {
+		if ((view->groups[i].rows->what == DEVICE_KERNEL) != are_kernels)
+			continue;
+		if (n++ < limit)
+			torsh_json_item(json, make_group(view, &view->groups[i]));
+	}
+	return n > limit ? n - limit : 0;
+}
+
+static cJSON *make_unattributed(const struct view *view, const struct kernel_row *row)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "what", torsh_json_text(torsh_device_what_names[row->what]));
+	torsh_json_set(object, "name", torsh_json_text(shown_name(view, row)));
+	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
+	torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+	torsh_json_set(object, "reason", torsh_json_text(torsh_kernel_reasons[row->reason]));
+	return object;
+}
+
+static cJSON *make_process(const struct kernel_process *process)
+{
+	const struct event_device_loss *losses = &process->losses;
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
+	torsh_json_set(object, "mode", torsh_json_text(mode_name(process->mode.mode)));
+	torsh_json_set(object, "reason", torsh_json_text(torsh_timeline_label(process->process, process->mode.reason)));
+#define LOSS(field) \
+	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
+	LOSS(records)
+	LOSS(dropped)
+	LOSS(without_room)
+	LOSS(invalid)
+	LOSS(clock_width_ns)
+	LOSS(clock_step_ns)
+#undef LOSS
+	return object;
+}
+
+static void print_json(const struct view *view)
+{
+	const struct kernels *kernels = &view->kernels;
+	const struct reading *reading = view->reading;
+	size_t limit = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT), omitted;
+	struct json json;
+
+	torsh_json_begin(&json, stdout);
+	torsh_json_member(&json, "version", torsh_json_u64(1));
+	torsh_json_member(&json, "total_ns", torsh_json_u64(kernels->total_ns));
+	torsh_json_member(&json, "attributed_ns", torsh_json_u64(kernels->attributed_ns));
+	torsh_json_array(&json, "kernels");
+	omitted = print_groups(&json, view, true, limit);
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "omitted", torsh_json_u64(omitted));
+	torsh_json_array(&json, "copies");
+	print_groups(&json, view, false, view->n_groups);
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "unattributed");
+	for (size_t i = 0; i < kernels->n; i++) {
+		if (kernels->rows[i].reason)
+			torsh_json_item(&json, make_unattributed(view, &kernels->rows[i]));
+	}
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "processes");
+	for (size_t i = 0; i < kernels->n_processes; i++) {
+		if (kernels->processes[i].has_mode)
+			torsh_json_item(&json, make_process(&kernels->processes[i]));
+	}
+	torsh_json_array_end(&json);
+	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_json_end(&json);
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------- */
+
+static void print_process(const struct kernel_process *process)
+{
+	const struct event_device_loss *losses = &process->losses;
+	const char *reason = torsh_timeline_label(process->process, process->mode.reason);
+
+	if (!process->has_mode)
+		return;
+	printf("pid %" PRIu32 ": devices by %s%s%s", process->process->pid, mode_name(process->mode.mode),
+	       reason ? ": " : "", reason ? reason : "");
+	if (process->has_losses)
+		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
+		       " without room; clocks within %" PRIu64 " ns",
+		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
+	else if (process->mode.mode == DEVICE_BY_CUPTI)
+		printf("; it did not end by itself: the last second of its devices is missing");
+	putchar('\n');
+}
+
+static void print_operators(const struct group *group)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
+		const struct kernel_row *row = &group->rows[i];
+
+		printf("    %10s  %s\n", torsh_size_duration(row->total_ns, text),
+		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+	}
+	if (group->n > OPS_SHOWN)
+		printf("    ... and %zu more\n", group->n - OPS_SHOWN);
+}
+
+static void print_group(const struct view *view, const struct group *group)
+{
+	uint64_t all_ns = view->kernels.total_ns;
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
+	torsh_text_cell(stdout, torsh_size_duration(group->total_ns, text));
+	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
+	torsh_text_cell(stdout, torsh_size_duration(group->total_ns / group->calls, text));
+	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL ? "-" : torsh_size_human(group->bytes, text));
+	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
+	print_operators(group);
+}
+
+static void print_text(const struct view *view)
+{
+	const struct reading *reading = view->reading;
+	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
+	char total[SIZE_TEXT_BYTES];
+
+	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_events(stdout, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	for (size_t i = 0; i < view->kernels.n_processes; i++)
+		print_process(&view->kernels.processes[i]);
+	if (!view->n_groups) {
+		puts("No device was seen at work.");
+		return;
+	}
+	torsh_text_heading(stdout, "%s of devices' time, %.1f %% of it in operators",
+			   torsh_size_duration(view->kernels.total_ns, total),
+			   view->kernels.total_ns
+				   ? 100.0 * (double)view->kernels.attributed_ns / (double)view->kernels.total_ns
+				   : 0.0);
+	printf("%10s %10s %6s %10s %10s  name, operators\n", "calls", "total", "", "average", "bytes");
+	for (size_t i = 0; i < n; i++)
+		print_group(view, &view->groups[i]);
+	if (n < view->n_groups)
+		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
+}
+
+int torsh_command_kernels(int argc, char **argv)
+{
+	struct read_options options = {0};
+	struct reading reading;
+	struct view view = {.reading = &reading, .options = &options};
+
+	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_reading_open(&reading, &options);
+	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
+	make_groups(&view);
+	if (options.is_json)
+		print_json(&view);
+	else
+		print_text(&view);
+	free(view.groups);
+	torsh_kernels_free(&view.kernels);
+	torsh_survey_free(&view.survey);
+	torsh_reading_close(&reading, &options);
+	return TORSH_EXIT_DONE;
+}

@@ -14,8 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -221,8 +220,9 @@ def innermost_operators(found):
 
 
 @case
+@needs("torch")
 def pytorch_on_simulated_cuda_has_each_kernel_on_its_operator():
-    python = torch_python()
+    python = cuda_python()
     output, truth = record_simulated([python, "-c", TRAIN])
     found = events(output)
     compare(found, truth)
@@ -240,9 +240,10 @@ def pytorch_on_simulated_cuda_has_each_kernel_on_its_operator():
 
 
 @case
+@needs("torch")
 def pytorchs_graphs_on_simulated_cuda_are_recorded_node_by_node():
     script = ROOT / "test/simcuda/programs/train.py"
-    output, truth = record_simulated([torch_python(), script, scratch("traces")])
+    output, truth = record_simulated([cuda_python(), script, scratch("traces")])
     assert any(line["node"] for line in of_kind(truth, "kernel")), "no graph"
     compare(events(output), truth, within_ns=10)
 
@@ -254,8 +255,9 @@ def kinetos(path):
 
 
 @case
+@needs("torch")
 def pytorchs_profiler_and_we_both_see_all_of_simulated_cuda():
-    python, traces, n_windows = torch_python(), scratch("traces"), 3
+    python, traces, n_windows = cuda_python(), scratch("traces"), 3
     output, truth = record_simulated([python, "-c", PROFILED, traces, n_windows])
     # Kineto's clock counts other units: times come back from these, wrong by one of them and the rate's error.
     compare(events(output), truth, within_ns=10)

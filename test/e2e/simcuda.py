@@ -14,13 +14,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from simcuda import LIBRARIES, duration_ns, need_simcuda, of_kind, read_truth, simulate  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth, simulate  # noqa: E402
 
 PROGRAMS_SOURCE = ROOT / "test/simcuda/programs"
 KERNEL_NS = 100_000
 LAUNCHES, REPLAYS = 10, 5
-CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
 def compiled(name):
@@ -195,16 +193,8 @@ def records_have_the_layouts_of_other_versions_of_cupti():
 # ---- PyTorch ------------------------------------------------------------------------------------------------------------
 
 
-def cuda_python():
-    python = torch_python()
-    need_simcuda()
-    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().strip()
-    if not version.startswith("13"):
-        raise Skip(f"{CPU_ONLY} 13" if version else CPU_ONLY)
-    return python
-
-
 @case
+@needs("torch")
 def all_that_pytorch_imports_is_there():
     python = cuda_python()
     listed = run([ROOT / "test/simcuda/gen/imports.py", python])
@@ -276,6 +266,7 @@ def check_operators(found, events):
 
 
 @case
+@needs("torch")
 def pytorch_trains_and_its_own_profiler_sees_what_happened():
     folder = scratch()
     said, truth = trained(folder, kernels="*gemm*=20000,*elementwise*=3000")
@@ -296,6 +287,7 @@ def pytorch_trains_and_its_own_profiler_sees_what_happened():
 
 
 @case
+@needs("torch")
 def pytorch_hears_of_faults():
     python = cuda_python()
     script = "import torch\ntry:\n    torch.ones(4, device='cuda').add_(1)\n    torch.cuda.synchronize()\n" \
@@ -309,6 +301,7 @@ def pytorch_hears_of_faults():
 
 
 @case
+@needs("torch")
 def pytorch_allocates_in_each_of_its_ways():
     script = ("import torch; parts = [torch.empty(20 << 20, dtype=torch.uint8, device='cuda') for _ in range(3)]; "
               "sent = torch.randint(0, 255, (20 << 20,), dtype=torch.uint8); parts[1].copy_(sent); "
@@ -324,6 +317,7 @@ def pytorch_allocates_in_each_of_its_ways():
 
 
 @case
+@needs("torch")
 def pytorch_profiles_a_hundred_times_and_loses_nothing():
     script = ("import torch\nfrom torch.profiler import ProfilerActivity, profile\n"
               "x, counts = torch.ones(64, device='cuda'), set()\n"
@@ -338,6 +332,7 @@ def pytorch_profiles_a_hundred_times_and_loses_nothing():
 
 
 @case
+@needs("torch")
 def pytorch_runs_a_collective():
     folder = scratch()
     script = ("import torch, torch.distributed as dist; x = torch.ones(1024, device='cuda'); "

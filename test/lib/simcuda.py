@@ -3,15 +3,27 @@
 
 import json
 
+from environments import torch_python
 from harness import BUILD, ROOT, Skip, clean_environment, run
 
 RUN = ROOT / "test/simcuda/run"
 LIBRARIES = BUILD / "simcuda/lib"
+CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
 def need_simcuda():
     if not (LIBRARIES / "libcudart.so.13").exists():
         raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
+
+
+def cuda_python():
+    """The PyTorch that can run on it. A case that asks for it is marked with @needs("torch")."""
+    python = torch_python()
+    need_simcuda()
+    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().strip()
+    if not version.startswith("13"):
+        raise Skip(f"{CPU_ONLY} 13" if version else CPU_ONLY)
+    return python
 
 
 def simulate(command, truth=None, timeout=120, env=None, **settings):

@@ -13,7 +13,7 @@ from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
 from stand_in import build, find_python  # noqa: E402
 
-BACKWARD, USER, MODULE_SOURCE = 1, 7, 3
+BACKWARD, USER, MODULE_SOURCE = 1, 7, "module"
 NONE = None
 # Of the percentiles, which come from a histogram.
 PRECISION = 0.032
@@ -40,30 +40,33 @@ class Call:
         return self.duration() - sum(child.end_ns - child.at_ns for child in self.operator.children)
 
 
-def module_of(call, modules, by_sequence):
-    """The innermost one around it; of backward that of the latest forward call with its number."""
+def module_of(call, modules, numbers, by_sequence):
+    """The innermost one around it; of backward that of the latest forward call with its number, of its forward thread."""
     module = modules[-1] if modules else call.outer.module if call.outer else NONE
-    sequence, is_backward = call.operator.sequence, phase_of(call) == "backward"
-    if is_backward:
-        return by_sequence.get(sequence, module)
-    if module and sequence is not None:
-        by_sequence[sequence] = module
+    operator = call.operator
+    thread = operator.forward_thread if operator.scope == BACKWARD else numbers.get(operator.thread, 0)
+    if phase_of(call) == "backward":
+        return by_sequence.get((thread, operator.sequence), module)
+    if module and operator.sequence is not None:
+        by_sequence[thread, operator.sequence] = module
     return module
 
 
 def calls_of(found, see_tensor=lambda event, call: None):
     """Calls in their order, with their modules and the tensors that they allocated themselves, which are shown."""
     by_begin = {(operator.thread, operator.at_ns, operator.record): operator for operator in operators(found)}
-    calls, stacks, modules, by_sequence = [], collections.defaultdict(list), collections.defaultdict(list), {}
+    calls, stacks, modules, by_sequence, numbers = [], collections.defaultdict(list), collections.defaultdict(list), {}, {}
     for event in found:
         thread = event.get("thread")
         if event["event"] == "range_push" and event["source"] == MODULE_SOURCE:
             modules[thread].append(event["name"])
         elif event["event"] == "range_pop" and event["source"] == MODULE_SOURCE:
             modules[thread].pop()
+        elif event["event"] == "op_thread":
+            numbers[thread] = event["number"]
         elif event["event"] == "op_begin":
             call = Call(by_begin[thread, event["at_ns"], event["record"]], (stacks[thread] or [NONE])[-1])
-            call.module = module_of(call, modules[thread], by_sequence)
+            call.module = module_of(call, modules[thread], numbers, by_sequence)
             stacks[thread].append(call)
             calls.append(call)
         elif event["event"] == "op_end":

@@ -18,7 +18,7 @@ from torch_python import torch_python  # noqa: E402
 SCRIPT = ROOT / "test/python/phases.py"
 PHASES = ("data", "forward", "loss", "backward", "optimizer")
 N_STEPS = 4
-TORSH_SOURCE, MODULE_SOURCE = 0, 3
+TORSH_SOURCE, MODULE_SOURCE = "torsh", "module"
 ENGINE = "autograd::engine::evaluate_function"
 
 

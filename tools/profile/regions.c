@@ -269,8 +269,13 @@ static void mark(struct walk *walk)
 	const struct event_mark *mark = &walk->event->event.mark;
 	const struct said said = {REGION_MARK, mark->name, mark->domain, mark->category, mark->source};
 
-	if (torsh_survey_has(walk->survey, walk->process, walk->event->at_ns))
-		walk->regions->items[find_region(walk, &said)].n++;
+	size_t region;
+
+	if (!torsh_survey_has(walk->survey, walk->process, walk->event->at_ns))
+		return;
+	/* Before the items are looked at: it may move them. */
+	region = find_region(walk, &said);
+	walk->regions->items[region].n++;
 }
 
 static double number_of(const struct event_value *value)

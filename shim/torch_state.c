@@ -53,7 +53,8 @@ void torsh_torch_set_state(const struct state *state)
 		*(void **)&set = torsh_objects_find(SET);
 		atomic_store_explicit(&next_set, set, memory_order_relaxed);
 	}
-	set(state);
+	if (set)
+		set(state);
 }
 
 /* Does switching observers off and on change this byte of the calling thread's state, and nothing else? */

@@ -8,12 +8,20 @@ from harness import BUILD, ROOT, Skip, clean_environment, run
 
 RUN = ROOT / "test/simcuda/run"
 LIBRARIES = BUILD / "simcuda/lib"
+# In the order in which they need each other.
+PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
+             "libcublas.so.13", "libnccl.so.2")
 CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
 def need_simcuda():
     if not (LIBRARIES / "libcudart.so.13").exists():
         raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
+
+
+def preloaded():
+    """The libraries for LD_PRELOAD: found so also where a program has a path of its own for the vendor's."""
+    return ":".join(str(LIBRARIES / name) for name in PRELOADED)
 
 
 def cuda_python():

@@ -41,6 +41,26 @@ torch.cuda.synchronize()
 """
 
 
+# All work of the process' devices is within it.
+SUMMED = """
+import json, torch
+from torch.profiler import ProfilerActivity, profile
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(16, 64).cuda()).sum().backward()
+        optimizer.step()
+    torch.cuda.synchronize()
+sums = {}
+for average in profiler.key_averages():
+    if average.key.startswith("aten::") and average.device_time_total:
+        sums[average.key] = [1000 * average.self_device_time_total, 1000 * average.device_time_total]
+print(json.dumps(sums))
+"""
+
+
 def of_devices(found):
     return [event for event in found if event["event"] in DEVICE_CATEGORIES.values()]
 
@@ -119,6 +139,23 @@ def torch_profiler_and_we_see_the_same():
             expect_equal(ours[key]["bytes"], event["args"]["bytes"], "bytes")
     report = read_report("kernels", output, "--limit", "0")
     expect_equal(report["unattributed"], [], "without an operator")
+
+
+@case
+@needs("torch")
+def torch_profiler_and_we_give_operators_the_same_device_time():
+    result, output = record_on_device([device_python(), "-c", SUMMED])
+    theirs = json.loads(result.stdout.splitlines()[-1])
+    ops = read_report("ops", output, "--limit", "0")["ops"]
+    ours = {op["name"]: (op["self_device_ns"], op["device_ns"]) for op in ops
+            if op["device_ns"] and op["name"].startswith("aten::")}
+    expect_equal(sorted(ours), sorted(theirs), "operators with device time")
+    assert len(ours) > 10, ours
+    for name, (self_ns, all_ns) in theirs.items():
+        own_ns, with_inner_ns = ours[name]
+        assert abs(own_ns - self_ns) <= 10 * ROUNDING_NS, (name, own_ns, self_ns)
+        # A sum that calls sum is one call to torch.profiler's table.
+        assert name == "aten::sum" or abs(with_inner_ns - all_ns) <= 10 * ROUNDING_NS, (name, with_inner_ns, all_ns)
 
 
 if __name__ == "__main__":

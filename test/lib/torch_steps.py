@@ -119,6 +119,20 @@ def threads(model, optimizer):
             "overloads": [[event.name, getattr(event, "overload_name", "")] for event in profiler.events()]}
 
 
+# What torch.profiler's own list of events leaves out.
+UNLISTED = {"[memory]", "aten::is_leaf", "aten::output_nr", "aten::_version"}
+
+
+def listed(profiler):
+    """
+    Its events as Kineto has them. The list that torch.profiler makes of them takes what seems to lie in another of the same
+    name for one event; with times in microseconds two that follow each other seem so now and then.
+    """
+    return [event for event in profiler.profiler.kineto_results.events()
+            if event.name() not in UNLISTED and not getattr(event, "is_hidden_event", lambda: False)()
+            and not event.name().startswith("profiler::_record_function")]
+
+
 def witness(model, optimizer):
     if isinstance(model, Inductor):
         step(model, optimizer)  # compiles it
@@ -127,8 +141,8 @@ def witness(model, optimizer):
         with torch.profiler.record_function(f"the window of {type(model).__name__.lower()}"):
             step(model, optimizer)
     return {
-        "events": [[event.name, event.input_shapes, event.sequence_nr, event.thread, event.fwd_thread]
-                   for event in profiler.events() if event.name != "[memory]"],
+        "events": [[event.name(), event.shapes(), event.sequence_nr(), event.start_thread_id(), event.fwd_thread_id()]
+                   for event in listed(profiler)],
         "memory": [event.nbytes() for event in profiler.profiler.kineto_results.events() if event.name() == "[memory]"],
         "columns": sorted([row.key, row.count, row.cpu_memory_usage, row.self_cpu_memory_usage]
                           for row in profiler.key_averages()) if HAS_NANOSECONDS else None,

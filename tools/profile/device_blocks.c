@@ -440,7 +440,7 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 	tensor->inside_bytes = count_inside(blocks, tensor, 1);
 }
 
-/* ---- */
+/* -------------------------------------------------------------------------------------------------------------------- */
 
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event, const struct device_origin *origin)
 {
@@ -462,6 +462,13 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 	}
 	blocks->n_changes++;
 	return true;
+}
+
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address)
+{
+	const struct range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
+
+	return range ? &blocks->blocks[range->block] : NULL;
 }
 
 const char *torsh_device_scope_name(const struct device_scope *scope, char *out)

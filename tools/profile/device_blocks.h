@@ -99,6 +99,9 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks);
 /* Take an event, whatever it is. Returns whether it was about memory of devices. */
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event, const struct device_origin *origin);
 
+/* The block that the address lies in, NULL: none that is known. */
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address);
+
 /* "cuda:0", "managed". Returns out, which holds DEVICE_SCOPE_NAME_BYTES. */
 const char *torsh_device_scope_name(const struct device_scope *scope, char *out);
 

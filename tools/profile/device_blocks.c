@@ -11,6 +11,8 @@
 #include "tools/die.h"
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
+#define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */
+#define THREADS_MAX 65536u /* whose latest frees are kept; beyond, threads share */
 
 /* What a number of an event names. */
 enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY };
@@ -120,6 +122,8 @@ static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind 
 		if (blocks->scopes[i].kind == kind && blocks->scopes[i].device == device)
 			return (uint32_t)i;
 	}
+	if (blocks->n_scopes >= SCOPES_MAX && device != DEVICE_NOT_KNOWN)
+		return find_scope(blocks, kind, DEVICE_NOT_KNOWN);
 	blocks->scopes =
 		torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room, sizeof(*blocks->scopes));
 	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
@@ -253,6 +257,7 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 
 static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thread, const struct event_device_free *freed)
 {
+	thread %= THREADS_MAX;
 	while (blocks->n_undo <= thread) {
 		blocks->undo =
 			torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room, sizeof(*blocks->undo));
@@ -353,7 +358,8 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 
 static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
 {
-	struct device_undo *undo = thread < blocks->n_undo ? &blocks->undo[thread] : NULL;
+	struct device_undo *undo =
+		thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
 
 	blocks->failed_frees++;
 	if (!undo || undo->kind != failed->kind || undo->address != failed->address)

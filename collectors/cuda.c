@@ -15,6 +15,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
+#include "collectors/cuda_memory.h"
 #include "shim/cupti.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
@@ -149,14 +150,32 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 	send(&event);
 }
 
+/* What the driver takes down behind our end is not the program's doing. */
+static void at_resource(uint32_t id, const struct cupti_resource *resource)
+{
+	if (id == CUPTI_CONTEXT_ENDS && !atomic_load_explicit(&live->is_ending, memory_order_relaxed))
+		torsh_cuda_memory_context_ends(resource->context);
+}
+
 static void at_call(void *unused, int domain, uint32_t id, const void *data)
 {
 	const struct cupti_call *call = data;
 	int saved = errno;
 
 	(void)unused;
-	if (!torsh_cuda_is_live() || domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
+	if (!torsh_cuda_is_live())
 		return;
+	if (domain == CUPTI_DOMAIN_RESOURCE) {
+		at_resource(id, data);
+		errno = saved;
+		return;
+	}
+	if (domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
+		return;
+	if (torsh_cuda_memory_call(domain, id, call, __builtin_frame_address(0))) {
+		errno = saved;
+		return;
+	}
 	if (call->site == CUPTI_ENTER) {
 		/* Here CUPTI holds no lock. */
 		torsh_cuda_clock_read(0);
@@ -174,7 +193,11 @@ static void watch_call(void *subscriber, int domain, uint32_t id)
 {
 	const char *name = NULL;
 
-	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !is_launch(name))
+	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name)
+		return;
+	if (torsh_cuda_memory_wants(domain, id, name, plain_length(name)))
+		torsh_cupti.EnableCallback(1, subscriber, domain, id);
+	if (!is_launch(name))
 		return;
 	atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)), memory_order_relaxed);
 	torsh_cupti.EnableCallback(1, subscriber, domain, id);
@@ -186,6 +209,8 @@ static void watch_calls(void *subscriber)
 		watch_call(subscriber, CUPTI_DOMAIN_DRIVER, id);
 		watch_call(subscriber, CUPTI_DOMAIN_RUNTIME, id);
 	}
+	if (torsh_config.profile_memory)
+		torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -273,6 +298,8 @@ static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
+	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed())
+		torsh_cuda_memory_exiting();
 	torsh_cuda_exiting();
 }
 

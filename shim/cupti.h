@@ -26,7 +26,8 @@ enum cupti_kind {
 	CUPTI_KIND_PEER_COPY = 22, /* MEMCPY2 */
 };
 
-enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3 };
+/* Of calls; of what is made and destroyed. */
+enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3, CUPTI_DOMAIN_RESOURCE = 3 };
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
 #define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
@@ -111,6 +112,15 @@ struct cupti_call {
 	uint64_t *slot; /* one for the enter and the exit of a call */
 	uint32_t correlation;
 };
+
+/* CUpti_ResourceData: what is made or destroyed; of CUPTI_DOMAIN_RESOURCE. */
+struct cupti_resource {
+	void *context;
+	void *handle;
+	void *description;
+};
+
+#define CUPTI_CONTEXT_ENDS 2u /* CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING */
 
 /* CUpti_SubscriberParams of 13.0; later ones have more. */
 struct cupti_subscriber_parameters {

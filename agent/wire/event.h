@@ -95,6 +95,30 @@ enum device_memory {
 	MEMORY_MANAGED_STATIC,
 };
 
+/* What a program can get from CUDA: device_alloc.kind. */
+enum device_block_kind {
+	BLOCK_NONE,
+	BLOCK_DEVICE, /* cudaMalloc and the like, of pools too */
+	BLOCK_MANAGED,
+	BLOCK_PINNED, /* of the host, allocated by CUDA */
+	BLOCK_REGISTERED, /* the program's own, pinned where it lies */
+	BLOCK_ARRAY,
+	BLOCK_PHYSICAL, /* a handle of the virtual memory interface */
+	BLOCK_MAPPING, /* addresses that show a part of such */
+	BLOCK_CONTEXT, /* of a free: whatever the context had */
+	N_DEVICE_BLOCKS
+};
+
+enum device_block_flag {
+	BLOCK_IS_COMPUTED = 1, /* bytes follow from the description: what CUDA adds to lay it out is not known */
+	BLOCK_IS_IMPORTED = 2, /* of another process, or of another interface: only the address is new */
+	BLOCK_IS_RETAINED = 4, /* one more reference to a handle that is known */
+	BLOCK_IS_OF_HOST = 8, /* physical memory of the host */
+	BLOCK_IS_UNSIZED = 16, /* it has bytes, and how many is not known */
+};
+
+#define DEVICE_NOT_KNOWN UINT32_MAX
+
 #define OP_NO_SEQUENCE UINT64_MAX
 
 /* op_begin.flags */

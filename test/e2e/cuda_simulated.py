@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded, read_truth  # noqa: E402
+from simcuda import cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -49,18 +49,6 @@ for window in range(int(sys.argv[2])):
     y = x * 3
 torch.cuda.synchronize()
 """
-
-
-def record_simulated(command, env=None, expect=0, **settings):
-    """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
-    need_simcuda()
-    truth, output = scratch("truth") / "truth", scratch()
-    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
-    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **(env or {})})
-    result = run(command, variables)
-    expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
-    return output, read_truth(truth)
 
 
 def spans(found):

@@ -114,6 +114,9 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 struct crossings *torsh_crossings_create(void);
 void torsh_crossings_destroy(struct crossings *crossings);
 
+/* The operator that something was allocated for: not one that only makes memory, where another is around it. */
+const struct call *torsh_call_telling(const struct call *innermost);
+
 /* The nearest operator around the call, or NULL. */
 struct call *torsh_call_outer_operator(const struct call *call);
 

@@ -49,9 +49,13 @@ static void see_end(void *context, struct call *call)
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct survey_process *of = find(context, process, event->at_ns);
+	struct survey_process *of;
 
 	(void)innermost;
+	/* The writer's own: nothing happened then. */
+	if (event->event.id == EVENT_HEAP_MARK)
+		return;
+	of = find(context, process, event->at_ns);
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
 	torsh_device_work_add(&of->work, &event->event);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/graph.h"
 #include "test/simcuda/engine/log.h"
 
@@ -150,7 +151,10 @@ static bool is_wanted(const struct sim_call *call)
 
 static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
 {
+	struct sim_context *context = sim_context_current();
 	CUpti_CallbackData data = {
+		.context = (CUcontext)context,
+		.contextUid = context ? context->id : 0,
 		.callbackSite = site,
 		.functionName = call->api->name,
 		.functionParams = call->params,

@@ -2,7 +2,7 @@
 /*
  * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
- * collectors/cuda_clock.c brings their times to our clock.
+ * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
@@ -38,6 +38,7 @@ static inline void torsh_cuda_unlock(struct cuda_lock *lock)
 struct cuda_losses {
 	_Atomic uint64_t records; /* that were delivered: not missing */
 	_Atomic uint64_t dropped, without_room, invalid;
+	_Atomic uint64_t flushes_cut; /* that did not end in time */
 };
 
 extern struct cuda_losses torsh_cuda_losses;
@@ -46,6 +47,17 @@ extern struct cuda_losses torsh_cuda_losses;
 int torsh_cuda_is_live(void);
 
 uint64_t torsh_cuda_monotonic_ns(void);
+
+/* Tell what is missing so far; takes no lock. */
+void torsh_cuda_say_losses(void);
+
+/* ---- collectors/cuda_flush.c ---- */
+
+/* Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may take for ever. */
+int torsh_cuda_flusher_start(void);
+
+/* Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what still runs. */
+void torsh_cuda_flush(int is_last);
 
 /* ---- collectors/cuda_clock.c ---- */
 
@@ -71,8 +83,10 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 
 /* ---- collectors/cuda_tee.c ---- */
 
-#define CUDA_OWN_KINDS \
-	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
+/* The kinds of records that we enabled, a bit for each. */
+extern _Atomic uint64_t torsh_cuda_own_kinds;
+
+#define CUDA_OWN_KINDS atomic_load_explicit(&torsh_cuda_own_kinds, memory_order_relaxed)
 
 /* The program is about to give a device work. Where CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);

@@ -59,6 +59,16 @@ static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
 	return 1;
 }
 
+/* What the records of a copy and of one between devices have in common. */
+#define COPY_OF(record)                                                                                             \
+	{                                                                                                           \
+		.bytes = (record)->bytes, .begin = span.begin_ns, .duration_ns = span.duration_ns,                  \
+		.correlation = (record)->correlation, .device = (record)->device, .context = (record)->context,     \
+		.stream = (record)->stream, .graph = (record)->graph, .node = (record)->node,                       \
+		.kind = (record)->copy_kind, .from = (record)->from, .to = (record)->to,                            \
+		.is_async = (record)->flags & CUPTI_FLAG_ASYNC, .to_device = (record)->device,                      \
+	}
+
 static int take_copy(const struct cupti_copy *copy, struct event *event)
 {
 	struct span span;
@@ -66,22 +76,7 @@ static int take_copy(const struct cupti_copy *copy, struct event *event)
 	if (!span_of(copy->start, copy->end, &span))
 		return 0;
 	event->id = EVENT_COPY;
-	event->copy = (struct event_copy){
-		.bytes = copy->bytes,
-		.begin = span.begin_ns,
-		.duration_ns = span.duration_ns,
-		.correlation = copy->correlation,
-		.device = copy->device,
-		.context = copy->context,
-		.stream = copy->stream,
-		.graph = copy->graph,
-		.node = copy->node,
-		.kind = copy->copy_kind,
-		.from = copy->from,
-		.to = copy->to,
-		.is_async = copy->flags & CUPTI_FLAG_ASYNC,
-		.to_device = copy->device,
-	};
+	event->copy = (struct event_copy)COPY_OF(copy);
 	return 1;
 }
 
@@ -92,24 +87,12 @@ static int take_peer_copy(const struct cupti_peer_copy *copy, struct event *even
 	if (!span_of(copy->start, copy->end, &span))
 		return 0;
 	event->id = EVENT_COPY;
-	event->copy = (struct event_copy){
-		.bytes = copy->bytes,
-		.begin = span.begin_ns,
-		.duration_ns = span.duration_ns,
-		.correlation = copy->correlation,
-		.device = copy->device,
-		.context = copy->context,
-		.stream = copy->stream,
-		.graph = copy->graph,
-		.node = copy->node,
-		.kind = copy->copy_kind,
-		.from = copy->from,
-		.to = copy->to,
-		.is_async = copy->flags & CUPTI_FLAG_ASYNC,
-		.to_device = copy->to_device,
-	};
+	event->copy = (struct event_copy)COPY_OF(copy);
+	event->copy.to_device = copy->to_device;
 	return 1;
 }
+
+#undef COPY_OF
 
 static int take_memset(const struct cupti_memset *memset, struct event *event)
 {
@@ -135,6 +118,99 @@ static int take_memset(const struct cupti_memset *memset, struct event *event)
 	return 1;
 }
 
+static int take_wait(const struct cupti_wait *wait, struct event *event)
+{
+	struct span span;
+
+	if (!span_of(wait->start, wait->end, &span))
+		return 0;
+	event->id = EVENT_DEVICE_WAIT;
+	event->device_wait = (struct event_device_wait){
+		.kind = (uint32_t)wait->wait,
+		.begin = span.begin_ns,
+		.duration_ns = span.duration_ns,
+		.correlation = wait->correlation,
+		.context = wait->context,
+		.stream = wait->stream,
+		.event = wait->event,
+	};
+	return 1;
+}
+
+static int take_overhead(const struct cupti_overhead *overhead, struct event *event)
+{
+	struct span span;
+
+	if (!span_of(overhead->start, overhead->end, &span))
+		return 0;
+	event->id = EVENT_DEVICE_OVERHEAD;
+	event->device_overhead = (struct event_device_overhead){
+		.kind = (uint32_t)overhead->overhead, .begin = span.begin_ns, .duration_ns = span.duration_ns};
+	return 1;
+}
+
+/* As nvidia-smi writes it. */
+static uint32_t uuid_label(const uint8_t *uuid)
+{
+	static const char digits[] = "0123456789abcdef";
+	char buffer[48] = "GPU-";
+	size_t n = 4;
+
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			buffer[n++] = '-';
+		buffer[n++] = digits[uuid[i] >> 4];
+		buffer[n++] = digits[uuid[i] & 15];
+	}
+	return torsh_label(buffer, n);
+}
+
+static int take_device(const struct cupti_device *device, struct event *event)
+{
+	event->id = EVENT_DEVICE;
+	event->device = (struct event_device){
+		.device = device->device,
+		.name = name_of(device->name),
+		.uuid = uuid_label(device->uuid),
+		.capability_major = device->capability_major,
+		.capability_minor = device->capability_minor,
+		.memory_bytes = device->memory_bytes,
+		.memory_bandwidth = device->bandwidth_kb * 1000,
+		.l2_bytes = device->l2_bytes,
+		.clock_khz = device->clock_khz,
+		.multiprocessors = device->multiprocessors,
+		.warp_threads = device->warp_threads,
+		.multiprocessor_warps = device->multiprocessor_warps,
+		.multiprocessor_blocks = device->multiprocessor_blocks,
+		.multiprocessor_shared_bytes = device->multiprocessor_shared_bytes,
+		.multiprocessor_registers = device->multiprocessor_registers,
+		.block_threads = device->block_threads,
+		.block_shared_bytes = device->block_shared_bytes,
+		.block_registers = device->block_registers,
+	};
+	return 1;
+}
+
+static int take_context(const struct cupti_context *context, struct event *event)
+{
+	event->id = EVENT_DEVICE_CONTEXT;
+	event->device_context = (struct event_device_context){
+		.context = context->context, .device = context->device, .null_stream = context->null_stream};
+	return 1;
+}
+
+static int take_stream(const struct cupti_stream *stream, struct event *event)
+{
+	event->id = EVENT_DEVICE_STREAM;
+	event->device_stream = (struct event_device_stream){
+		.context = stream->context,
+		.stream = stream->stream,
+		.priority = (int32_t)stream->priority,
+		.flag = stream->flag,
+	};
+	return 1;
+}
+
 /* Returns 1, 0 where its times are none, or -1: it is of a kind that was not asked for here. */
 static int take_record(const struct cupti_record *record, struct event *event)
 {
@@ -147,6 +223,16 @@ static int take_record(const struct cupti_record *record, struct event *event)
 		return take_peer_copy((const struct cupti_peer_copy *)record, event);
 	case CUPTI_KIND_MEMSET:
 		return take_memset((const struct cupti_memset *)record, event);
+	case CUPTI_KIND_WAIT:
+		return take_wait((const struct cupti_wait *)record, event);
+	case CUPTI_KIND_OVERHEAD:
+		return take_overhead((const struct cupti_overhead *)record, event);
+	case CUPTI_KIND_DEVICE:
+		return take_device((const struct cupti_device *)record, event);
+	case CUPTI_KIND_CONTEXT:
+		return take_context((const struct cupti_context *)record, event);
+	case CUPTI_KIND_STREAM:
+		return take_stream((const struct cupti_stream *)record, event);
 	default:
 		return -1;
 	}

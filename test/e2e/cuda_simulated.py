@@ -97,7 +97,7 @@ def compare(found, truth, within_ns=0):
 
 def losses(report):
     (process,) = report["processes"]
-    return {name: process[name] for name in ("dropped", "without_room", "invalid")}
+    return {name: process[name] for name in ("dropped", "without_room", "invalid", "flushes_cut")}
 
 
 def check_report(output, truth):
@@ -105,7 +105,7 @@ def check_report(output, truth):
     report = read_report("kernels", output, "--limit", "0")
     schema.expect_fits("kernels", report)
     expect_equal([process["mode"] for process in report["processes"]], ["CUPTI"], "mode")
-    expect_equal(losses(report), {"dropped": 0, "without_room": 0, "invalid": 0}, "losses")
+    expect_equal(losses(report), {"dropped": 0, "without_room": 0, "invalid": 0, "flushes_cut": 0}, "losses")
     sums = collections.Counter()
     for line in of_kind(truth, "kernel"):
         sums[line["name"]] += duration_ns(line)
@@ -161,6 +161,31 @@ def simulated_work_is_there_after_underscore_exit():
     expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
                  {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
     assert not of_kind(truth, "violation"), truth
+
+
+@case
+def a_flush_that_hangs_at_the_end_does_not_hold_the_program():
+    for how, status in (("return", 0), ("_exit", 3)):
+        # An hour: who waits for it is ended with the test.
+        output, _ = record_simulated([PROGRAM, 1, 10, how], expect=status, flush_ns=3600_000_000_000)
+        report = read_report("kernels", output)
+        expect_equal([process["flushes_cut"] for process in report["processes"]], [1], "flushes_cut")
+        assert any("did not end within 2 s" in note for note in report["notes"]), report["notes"]
+
+
+@case
+def a_flush_that_is_slow_is_waited_for():
+    output, truth = record_simulated([PROGRAM, 1, 10], flush_ns=300_000_000)
+    compare(events(output), truth)
+    check_report(output, truth)
+
+
+@case
+def exec_brings_what_was_done_before_it():
+    output, _ = record_simulated([PROGRAM, 2, 30, "exec"])
+    found = events(output)
+    expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
+                 {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
 
 
 @case

@@ -167,6 +167,7 @@ static cJSON *make_process(const struct kernel_process *process)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
+	LOSS(flushes_cut)
 #undef LOSS
 	return object;
 }
@@ -222,7 +223,9 @@ static void print_process(const struct kernel_process *process)
 		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
-	else if (process->mode.mode == DEVICE_BY_CUPTI)
+	if (process->has_losses && losses->flushes_cut)
+		printf("; CUPTI's last flush took too long");
+	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
 }

@@ -35,6 +35,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 
 # Compares with headers that are not needed to build: without them it is skipped.
 $(TEST)/unit/cupti_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+$(TEST)/unit/occupancy_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Writes recordings for tests of the readers.
 $(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags

@@ -180,6 +180,14 @@ static int begins_as(const char *name, const char *const *beginnings)
 /* A driver's call within one of the runtime's, where both have one number. */
 static _Thread_local uint32_t open_correlation;
 
+/* Anchors of the counter may lie a little askew. */
+static uint64_t since(uint64_t begin_ns)
+{
+	uint64_t now_ns = torsh_cuda_now_ns();
+
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
+
 static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
 	struct event event = {
@@ -191,7 +199,7 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 				.result = call->result ? *(const int *)call->result : 0,
 				.context = call->context_id,
 				.begin = begin_ns,
-				.duration_ns = torsh_cuda_monotonic_ns() - begin_ns,
+				.duration_ns = since(begin_ns),
 			},
 	};
 
@@ -209,7 +217,7 @@ static void record_call(const struct cupti_call *call, uint32_t api, uint64_t be
 				.result = call->result ? *(const int *)call->result : 0,
 				.context = call->context_id,
 				.begin = begin_ns,
-				.duration_ns = torsh_cuda_monotonic_ns() - begin_ns,
+				.duration_ns = since(begin_ns),
 			},
 	};
 
@@ -230,10 +238,10 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id)
 static void take_call(const struct cupti_call *call, int domain, uint32_t id)
 {
 	if (call->site == CUPTI_ENTER) {
-		/* Here CUPTI holds no lock. */
-		torsh_cuda_clock_read(0);
+		uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
+
 		torsh_cuda_tee_launch();
-		*call->slot = call->correlation == open_correlation ? 0 : torsh_cuda_monotonic_ns();
+		*call->slot = call->correlation == open_correlation ? 0 : now_ns;
 		open_correlation = call->correlation;
 	} else if (*call->slot) {
 		end_call(call, domain, id);

@@ -18,9 +18,7 @@ static int span_of(uint64_t start, uint64_t end, struct span *span)
 {
 	if (!start || end < start)
 		return 0;
-	*span = (struct span){.begin_ns = torsh_cuda_clock_moment(start),
-			      .duration_ns = torsh_cuda_clock_duration(start, end)};
-	return span->begin_ns != 0;
+	return torsh_cuda_clock_span(start, end, &span->begin_ns, &span->duration_ns);
 }
 
 static uint32_t name_of(const char *name)
@@ -28,7 +26,27 @@ static uint32_t name_of(const char *name)
 	return name ? torsh_label(name, strlen(name)) : 0;
 }
 
-static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
+/* Names of kernels that came lately; a name stays where it is as long as its buffer's records are gone over. */
+#define NAMES 64u
+
+struct names {
+	const char *names[NAMES];
+	uint32_t labels[NAMES];
+};
+
+static uint32_t kernel_label(struct names *names, const char *name)
+{
+	/* Names begin at any byte, mangled ones a few dozen apart. */
+	uint32_t i = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 58) % NAMES;
+
+	if (names->names[i] != name) {
+		names->labels[i] = name_of(name);
+		names->names[i] = name;
+	}
+	return names->labels[i];
+}
+
+static int take_kernel(const struct cupti_kernel *kernel, struct names *names, struct event *event)
 {
 	struct span span;
 
@@ -36,7 +54,7 @@ static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
 		return 0;
 	event->id = EVENT_KERNEL;
 	event->kernel = (struct event_kernel){
-		.name = name_of(kernel->name),
+		.name = kernel_label(names, kernel->name),
 		.begin = span.begin_ns,
 		.duration_ns = span.duration_ns,
 		.correlation = kernel->correlation,
@@ -212,11 +230,11 @@ static int take_stream(const struct cupti_stream *stream, struct event *event)
 }
 
 /* Returns 1, 0 where its times are none, or -1: it is of a kind that was not asked for here. */
-static int take_record(const struct cupti_record *record, struct event *event)
+static int take_record(const struct cupti_record *record, struct names *names, struct event *event)
 {
 	switch (record->kind) {
 	case CUPTI_KIND_KERNEL:
-		return take_kernel((const struct cupti_kernel *)record, event);
+		return take_kernel((const struct cupti_kernel *)record, names, event);
 	case CUPTI_KIND_COPY:
 		return take_copy((const struct cupti_copy *)record, event);
 	case CUPTI_KIND_PEER_COPY:
@@ -242,6 +260,7 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 {
 	struct cupti_record *record = NULL;
 	uint64_t n_taken = 0, n_invalid = 0;
+	struct names names = {0};
 	int saved = errno;
 	struct flow *flow = n_valid ? torsh_flow_enter() : NULL;
 
@@ -249,7 +268,7 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
 	while (flow && !torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record)) {
 		struct event event;
-		int result = take_record(record, &event);
+		int result = take_record(record, &names, &event);
 
 		if (result > 0)
 			torsh_flow_event(flow, &event, NULL);

@@ -37,7 +37,7 @@ static const struct memory_call {
 
 _Static_assert(N_MEMORY_CALLS < 256, "what_of has a byte for each");
 
-static uint8_t what_of[CUPTI_N_DOMAINS][N_CALLS]; /* index of calls, and 1; filled before anything is called back */
+static uint8_t what_of[CUPTI_N_API_DOMAINS][N_CALLS]; /* index of calls, and 1; filled before anything is called back */
 static uint32_t labels[N_MEMORY_CALLS];
 
 /* ---- which device -------------------------------------------------------------------------------------------------- */
@@ -313,46 +313,28 @@ static void at_success(const struct cupti_call *call, const struct memory_call *
 
 /* ---- called by collectors/cuda.c ------------------------------------------------------------------------------------ */
 
-/* The outermost call about memory that this thread is in. */
-static _Thread_local struct {
-	int domain; /* 0: in none */
-	uint32_t correlation;
-} outermost;
-
-static int is_within(const struct cupti_call *call, int domain)
+static const struct memory_call *find_call(int domain, uint32_t id)
 {
-	return outermost.domain &&
-	       (outermost.correlation == call->correlation ||
-		(outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
+	return domain < CUPTI_N_API_DOMAINS && id < N_CALLS && what_of[domain][id] ? &calls[what_of[domain][id] - 1] : NULL;
 }
 
-int torsh_cuda_memory_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
 {
-	const struct memory_call *what;
-	int result;
+	const struct memory_call *what = find_call(domain, id);
 
-	if (domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !what_of[domain][id])
-		return 0;
-	what = &calls[what_of[domain][id] - 1];
-	if (call->site == CUPTI_ENTER) {
-		*call->slot = !is_within(call, domain);
-		if (!*call->slot)
-			return 1;
-		outermost.domain = domain;
-		outermost.correlation = call->correlation;
-		if (is_free(what->action))
-			tell_free(call, what);
-		return 1;
-	}
-	if (!*call->slot)
-		return 1;
-	outermost.domain = 0;
-	result = call->result ? *(const int *)call->result : 0;
-	if (!result)
+	if (what && is_free(what->action))
+		tell_free(call, what);
+}
+
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+{
+	const struct memory_call *what = find_call(domain, id);
+	int result = call->result ? *(const int *)call->result : 0;
+
+	if (what && !result)
 		at_success(call, what, frame);
-	else if (is_free(what->action))
+	else if (what && is_free(what->action))
 		tell_failure(call, what, result);
-	return 1;
 }
 
 void torsh_cuda_memory_context_ends(void *context)
@@ -382,7 +364,7 @@ int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t le
 {
 	size_t n = known_length(name, length);
 
-	if (!torsh_config.profile_memory || domain >= CUPTI_N_DOMAINS || id >= N_CALLS)
+	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= N_CALLS)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
 		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))

@@ -14,8 +14,11 @@
  */
 int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length);
 
-/* A call begins or returns; frame: the callback's __builtin_frame_address(0). Returns 0 where it is not about memory. */
-int torsh_cuda_memory_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame);
+/* A call of the program's begins, none of the runtime's own; nothing where it is not about memory. */
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call);
+
+/* It returns; frame: the callback's __builtin_frame_address(0). */
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame);
 
 /* The context (a CUcontext) is about to be destroyed, with all that was allocated in it. From CUPTI's callback. */
 void torsh_cuda_memory_context_ends(void *context);

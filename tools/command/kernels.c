@@ -20,7 +20,8 @@
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
 	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
-	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+	"reason. A kernel of a CUDA graph belongs to the operator that captured it, and where there was none, to what launched the graph. "
+	"Times are the device's own.";
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
@@ -99,6 +100,7 @@ static cJSON *make_operators(const struct group *group)
 			continue;
 		object = torsh_json_object();
 		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
+		torsh_json_set(object, "method", torsh_json_text(row->is_captured ? "graph_capture" : "direct_launch"));
 		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
 		torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
 		torsh_json_add(list, object);
@@ -167,6 +169,7 @@ static cJSON *make_process(const struct kernel_process *process)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
+	LOSS(flushes_cut)
 #undef LOSS
 	return object;
 }
@@ -222,7 +225,9 @@ static void print_process(const struct kernel_process *process)
 		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
-	else if (process->mode.mode == DEVICE_BY_CUPTI)
+	if (process->has_losses && losses->flushes_cut)
+		printf("; CUPTI's last flush took too long");
+	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
 }
@@ -234,8 +239,9 @@ static void print_operators(const struct group *group)
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %s\n", torsh_size_duration(row->total_ns, text),
-		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		printf("    %10s  %s%s\n", torsh_size_duration(row->total_ns, text),
+		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
+		       row->is_captured ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)
 		printf("    ... and %zu more\n", group->n - OPS_SHOWN);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/launch_window.h"
 
 const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 #define REASON(NAME, text) text,
@@ -14,12 +15,15 @@ const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 #undef REASON
 };
 
-/* A launch that was seen, by its correlation; the operator is a label, 0: none was open. */
+/* Beyond that the older half has waited for its launch long enough. */
+#define EARLY_MAX 65536u
+
 struct process_state {
 	struct kernel_process *seen;
-	struct key_index launches; /* by correlation: the operator's label */
+	struct launch_window launches; /* the operator's label */
+	struct graph_nodes nodes; /* the operator's label */
 	struct key_index rows; /* by numbers of this process: index of rows */
-	/* What was told before its launch was: by another thread, while the call still ran. */
+	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
 	size_t n_early, early_room;
 };
@@ -58,18 +62,25 @@ static const char *name_of(const struct profile_process *process, const struct d
 	return name && *name ? name : "?";
 }
 
+/* Where something belongs. */
+struct cause {
+	enum kernel_reason reason;
+	uint32_t operator_label;
+	bool is_captured;
+};
+
 /* A new row, or another process's of the same text. */
 static size_t find_row(struct collector *collector, const struct profile_process *process,
-		       const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+		       const struct device_span *span, const struct cause *cause)
 {
 	struct kernels *kernels = collector->kernels;
-	const char *name = name_of(process, span), *operator_name = torsh_timeline_label(process, operator_label);
+	const char *name = name_of(process, span), *operator_name = torsh_timeline_label(process, cause->operator_label);
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
 	operator_name = operator_name ? operator_name : "?";
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%s\n%s", (int)span->what, (int)reason, name,
-					reason ? "" : operator_name),
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)cause->reason,
+					(int)cause->is_captured, name, cause->reason ? "" : operator_name),
 		.row = kernels->n,
 	};
 	found = torsh_need(tsearch(key, &collector->known, compare_texts));
@@ -81,31 +92,34 @@ static size_t find_row(struct collector *collector, const struct profile_process
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = span->what,
 		.name = torsh_need(strdup(name)),
-		.operator_name = reason ? NULL : torsh_need(strdup(operator_name)),
-		.reason = reason,
+		.operator_name = cause->reason ? NULL : torsh_need(strdup(operator_name)),
+		.is_captured = cause->is_captured,
+		.reason = cause->reason,
 		.min_ns = UINT64_MAX,
 	};
 	return kernels->n++;
 }
 
-/* Labels are below 2^30: an agent has 2^18 of them at most. */
-static uint64_t key_of(const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+/* Labels are below 2^29: an agent has 2^18 of them at most. */
+static uint64_t key_of(const struct device_span *span, const struct cause *cause)
 {
 	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
 
-	return ((name << 30 | operator_label) << 4 | (uint64_t)reason << 2 | (uint64_t)span->what) + 1;
+	return ((name << 30 | cause->operator_label) << 5 | (uint64_t)cause->is_captured << 4 |
+		(uint64_t)cause->reason << 2 | (uint64_t)span->what) +
+	       1;
 }
 
 static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
-		enum kernel_reason reason, uint32_t operator_label)
+		const struct cause *cause)
 {
-	uint64_t key = key_of(span, reason, operator_label);
+	uint64_t key = key_of(span, cause);
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
 	struct kernel_row *row;
 	size_t number = slot->number;
 
 	if (!slot->key) {
-		number = find_row(collector, state->seen->process, span, reason, operator_label);
+		number = find_row(collector, state->seen->process, span, cause);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
 	}
 	row = &collector->kernels->rows[number];
@@ -115,41 +129,60 @@ static void add(struct collector *collector, struct process_state *state, const 
 	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
 	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
 	collector->kernels->total_ns += span->duration_ns;
-	if (!reason)
+	if (!cause->reason)
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
 /* Returns false where its launch is not there, or not yet. */
-static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
+static bool find_cause(const struct process_state *state, const struct device_span *span, struct cause *cause)
 {
-	const struct key_slot *slot;
+	uint32_t label = torsh_graph_nodes_find(&state->nodes, span->node);
 
-	if (!span->correlation) {
-		add(collector, state, span, KERNEL_NO_LAUNCH, 0);
+	*cause = (struct cause){.operator_label = label, .is_captured = true};
+	if (label)
 		return true;
-	}
-	slot = torsh_key_index_find(&state->launches, span->correlation);
-	if (!slot->key)
+	*cause = (struct cause){.reason = KERNEL_NO_LAUNCH};
+	if (!span->correlation)
+		return true;
+	if (!torsh_launch_window_find(&state->launches, span->correlation, &cause->operator_label))
 		return false;
-	add(collector, state, span, slot->number ? KERNEL_NONE : KERNEL_NO_OPERATOR, slot->number);
+	cause->reason = cause->operator_label ? KERNEL_NONE : KERNEL_NO_OPERATOR;
 	return true;
 }
 
-static void keep_early(struct process_state *state, const struct device_span *span)
+static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
-	state->early[state->n_early++] = *span;
+	struct cause cause;
+
+	if (!find_cause(state, span, &cause))
+		return false;
+	add(collector, state, span, &cause);
+	return true;
 }
 
-static void see_launch(struct process_state *state, const struct event_launch *launch, const struct call *innermost)
+/* Give the early ones that have their launch now to it; of the others all but the latest n_kept wait no longer. */
+static void settle_early(struct collector *collector, struct process_state *state, size_t n_kept)
 {
-	struct key_slot *slot;
+	static const struct cause not_seen = {.reason = KERNEL_NOT_SEEN};
+	size_t n = 0, n_given_up;
 
-	if (!launch->correlation)
-		return;
-	slot = torsh_key_index_find(&state->launches, launch->correlation);
-	if (!slot->key)
-		torsh_key_index_fill(&state->launches, slot, launch->correlation, innermost ? innermost->name : 0);
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (!attribute(collector, state, &state->early[i]))
+			state->early[n++] = state->early[i];
+	}
+	n_given_up = n > n_kept ? n - n_kept : 0;
+	for (size_t i = 0; i < n_given_up; i++)
+		add(collector, state, &state->early[i], &not_seen);
+	memmove(state->early, state->early + n_given_up, (n - n_given_up) * sizeof(*state->early));
+	state->n_early = n - n_given_up;
+}
+
+static void keep_early(struct collector *collector, struct process_state *state, const struct device_span *span)
+{
+	if (state->n_early == EARLY_MAX)
+		settle_early(collector, state, EARLY_MAX / 2);
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early++] = *span;
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -172,7 +205,10 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
-		see_launch(state, &event->event.launch, innermost);
+		torsh_launch_window_add(&state->launches, event->event.launch.correlation, innermost ? innermost->name : 0);
+		return;
+	case EVENT_GRAPH_NODE:
+		torsh_graph_nodes_see(&state->nodes, &event->event.graph_node, innermost ? innermost->name : 0);
 		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
@@ -184,18 +220,17 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	default:
 		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
-			keep_early(state, &span);
+			keep_early(collector, state, &span);
 	}
 }
 
 static void end_state(struct collector *collector, struct process_state *state)
 {
-	for (size_t i = 0; i < state->n_early; i++) {
-		if (!attribute(collector, state, &state->early[i]))
-			add(collector, state, &state->early[i], KERNEL_NOT_SEEN, 0);
-	}
+	if (state->n_early)
+		settle_early(collector, state, 0);
 	free(state->early);
-	torsh_key_index_destroy(&state->launches);
+	torsh_launch_window_destroy(&state->launches);
+	torsh_graph_nodes_destroy(&state->nodes);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -226,7 +261,8 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
-		torsh_key_index_create(&collector.states[i].launches);
+		torsh_launch_window_create(&collector.states[i].launches);
+		torsh_graph_nodes_create(&collector.states[i].nodes);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);

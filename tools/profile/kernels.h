@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did by name, and the operator that launched it: the innermost one that was open on the launching thread
- * when the call returned which CUPTI names as the cause.
+ * when the call returned which CUPTI names as the cause; of a graph's node, when the node was captured.
  */
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
@@ -30,6 +30,7 @@ struct kernel_row {
 	enum device_what what;
 	char *name; /* a kernel's as it was recorded, a copy's kind, "memset" */
 	char *operator_name; /* NULL: none, for this reason */
+	bool is_captured; /* the operator captured it in a graph, which others may have launched */
 	enum kernel_reason reason;
 	uint64_t calls, bytes, total_ns, min_ns, max_ns;
 };

@@ -303,21 +303,22 @@ int torsh_counter_range_begin(const struct cupti_call *call, const struct cupti_
 static void send_values(const struct cupti_call *call, const double *values)
 {
 	const struct counter_set *set = &now.context->set;
-	struct event event = {
-		.id = EVENT_COUNTER_RANGE,
-		.counter_range =
-			{
-				.launch = now.launch->number,
-				.correlation = call->correlation,
-				.device = now.context->device,
-				.context = call->context_id,
-			},
-	};
 
 	if (!now.launch->n_samples)
 		tell_launch(now.launch);
 	for (uint32_t i = 0; i < set->n; i += COUNTER_VALUES) {
-		event.counter_range.first = torsh_counter_number(now.context->device, i);
+		struct event event = {
+			.id = EVENT_COUNTER_RANGE,
+			.counter_range =
+				{
+					.launch = now.launch->number,
+					.correlation = call->correlation,
+					.device = now.context->device,
+					.context = call->context_id,
+					.first = torsh_counter_number(now.context->device, i),
+				},
+		};
+
 		event.counter_range.n = torsh_counter_values(values, i, set->n, &event.counter_range.value_0);
 		torsh_counters_send(&event);
 	}

@@ -261,13 +261,18 @@ static int times_of(const struct sampler *sampler, size_t i, uint64_t *start, ui
 
 static void send_sample(const struct sampler *sampler, uint64_t begin_ns, uint64_t duration_ns, const double *values)
 {
-	struct event event = {
-		.id = EVENT_COUNTER_SAMPLE,
-		.counter_sample = {.device = sampler->device, .begin = begin_ns, .duration_ns = duration_ns},
-	};
-
 	for (uint32_t i = 0; i < sampler->set.n; i += COUNTER_VALUES) {
-		event.counter_sample.first = torsh_counter_number(sampler->device, i);
+		struct event event = {
+			.id = EVENT_COUNTER_SAMPLE,
+			.counter_sample =
+				{
+					.device = sampler->device,
+					.begin = begin_ns,
+					.duration_ns = duration_ns,
+					.first = torsh_counter_number(sampler->device, i),
+				},
+		};
+
 		event.counter_sample.n =
 			torsh_counter_values(values, i, sampler->set.n, &event.counter_sample.value_0);
 		torsh_counters_send(&event);

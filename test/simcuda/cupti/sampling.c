@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Simulated PM sampling: what kernels did in intervals of a device's time. Times are of a clock of its own, CLOCK_AHEAD_NS
- * before the device's. A sample is complete when its interval is over and no kernel of it runs any more.
+ * before the device's.
  */
 #include "test/simcuda/cupti/profiler.h"
 
@@ -16,6 +16,7 @@
 #include "test/simcuda/engine/log.h"
 
 enum { SAMPLING_MAGIC = 0x5a3b1e, BYTES_A_SAMPLE = 8192, MIN_INTERVAL_NS = 1000 };
+#define STILL_RUNNING UINT64_MAX /* the end of what does */
 #define CLOCK_AHEAD_NS UINT64_C(1000000000000000)
 
 struct kernel_span {
@@ -143,26 +144,29 @@ CUptiResult do_cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *p)
 
 /* ---- samples -------------------------------------------------------------------------------------------------------------- */
 
-void sampling_op_ends(const struct sim_op *op)
+static void add_span(struct sampling *sampling, const struct kernel_span *span)
 {
-	struct sampling *sampling = by_device[op->device->ordinal];
-
-	if (!sampling || op->work.kind != SIM_KERNEL || op->end_ns < sampling->next_ns)
-		return;
 	if (sampling->n_spans == sampling->n_room) {
 		sampling->n_room = sampling->n_room ? 2 * sampling->n_room : 256;
 		sampling->spans = realloc(sampling->spans, sampling->n_room * sizeof(*sampling->spans));
 	}
-	sampling->spans[sampling->n_spans++] =
-		(struct kernel_span){op->start_ns, op->end_ns, threads_of(&op->work.kernel)};
+	sampling->spans[sampling->n_spans++] = *span;
 }
 
-static uint64_t earliest_running_ns; /* under the lock, while it is looked for */
+void sampling_op_ends(const struct sim_op *op)
+{
+	struct sampling *sampling = by_device[op->device->ordinal];
+
+	if (sampling && op->work.kind == SIM_KERNEL && op->end_ns >= sampling->next_ns)
+		add_span(sampling, &(struct kernel_span){op->start_ns, op->end_ns, threads_of(&op->work.kernel)});
+}
+
+static struct sampling *whose; /* running kernels are looked for; under the lock */
 
 static void see_running(struct sim_op *op)
 {
-	if (op->start_ns < earliest_running_ns)
-		earliest_running_ns = op->start_ns;
+	if (op->device == whose->device && op->work.kind == SIM_KERNEL)
+		add_span(whose, &(struct kernel_span){op->start_ns, STILL_RUNNING, threads_of(&op->work.kernel)});
 }
 
 static struct counted count(const struct sampling *sampling, uint64_t begin_ns, uint64_t end_ns)
@@ -185,7 +189,7 @@ static void forget_old(struct sampling *sampling)
 	size_t n = 0;
 
 	for (size_t i = 0; i < sampling->n_spans; i++)
-		if (sampling->spans[i].end_ns >= sampling->next_ns)
+		if (sampling->spans[i].end_ns >= sampling->next_ns && sampling->spans[i].end_ns != STILL_RUNNING)
 			sampling->spans[n++] = sampling->spans[i];
 	sampling->n_spans = n;
 }
@@ -200,8 +204,8 @@ static void fill(struct sampling *sampling, struct data_image *image, uint64_t u
 		image->items[image->n].end = end_ns + CLOCK_AHEAD_NS;
 		image->n++;
 		sampling->next_ns = end_ns;
-		forget_old(sampling);
 	}
+	forget_old(sampling);
 }
 
 CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
@@ -217,9 +221,8 @@ CUptiResult do_cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 	until_ns = sim_now();
 	if ((until_ns - sampling->next_ns) / sampling->interval_ns * BYTES_A_SAMPLE > sampling->buffer_bytes)
 		sampling->has_overflowed = true;
-	earliest_running_ns = until_ns;
+	whose = sampling;
 	sim_each_running(see_running);
-	until_ns = earliest_running_ns;
 	p->overflow = sampling->has_overflowed;
 	p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
 	if (!sampling->has_overflowed)

@@ -263,6 +263,7 @@ static CUresult create_context(CUcontext *handle, unsigned flags, CUdevice dev)
 		result = (CUresult)sim_context_create(device, flags, (struct sim_context **)handle);
 	if (!result)
 		stack[depth++] = (struct sim_context *)*handle;
+	publish();
 	return result;
 }
 

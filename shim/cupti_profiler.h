@@ -20,7 +20,6 @@ enum { CUPTI_RANGE_IS_KERNEL = 1 }; /* CUPTI_AutoRange */
 enum { CUPTI_REPLAY_OF_KERNELS = 2 }; /* CUPTI_KernelReplay; nothing is replayed where one pass is all */
 enum cupti_trigger { CUPTI_EVERY_CLOCKS, CUPTI_EVERY_NS }; /* CUpti_PmSampling_TriggerMode */
 enum { CUPTI_KEEP_LATEST = 1 }; /* CUpti_PmSampling_HardwareBuffer_AppendMode */
-enum { CUPTI_DECODED_UNTIL_FULL = 1 }; /* CUpti_PmSampling_DecodeStopReason */
 
 #define CUPTI_PROFILER_HEAD size_t n_bytes; void *reserved
 

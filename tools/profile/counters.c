@@ -107,6 +107,7 @@ static void see_metric(struct counter_process *process, const struct event_count
 	need_device(process, metric->device)->metrics[metric->number % COUNTERS_A_DEVICE] = (struct counter_metric){
 		.name = torsh_timeline_label(process->process, metric->name),
 		.field = torsh_timeline_label(process->process, metric->field),
+		.field_label = metric->field,
 		.unit = torsh_timeline_label(process->process, metric->unit),
 		.aggregate = (enum counter_aggregate)metric->aggregate,
 	};
@@ -154,6 +155,29 @@ uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *value
 {
 	n = n < COUNTER_VALUES ? n : COUNTER_VALUES;
 	memcpy(values, fields, n * sizeof(*values));
+	return n;
+}
+
+size_t torsh_counters_points(const struct counters *counters, const struct profile_process *process,
+			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES])
+{
+	const struct counter_process *seen = find_process(counters, process);
+	double values[COUNTER_VALUES];
+	uint32_t n_values = torsh_counters_values(sample->n, &sample->value_0, values);
+	size_t n = 0;
+
+	for (uint32_t i = 0; seen && i < n_values; i++) {
+		uint32_t number = sample->first % COUNTERS_A_DEVICE + i;
+		const struct counter_metric *metric = torsh_counters_metric(seen, sample->device, number);
+
+		/* Viewers hang on what is infinite. */
+		if (metric->field && isfinite(values[i]))
+			points[n++] = (struct counter_point){
+				.metric = metric,
+				.key = (uint64_t)sample->device * COUNTERS_A_DEVICE + number,
+				.value = values[i],
+			};
+	}
 	return n;
 }
 

@@ -15,6 +15,7 @@ enum { COUNTERS_A_DEVICE = 32 /* numbers of metrics that a device has */ };
 struct counter_metric {
 	const char *name; /* CUPTI's; NULL: there is none of this number */
 	const char *field; /* in short */
+	uint32_t field_label; /* the same as a label */
 	const char *unit; /* CUPTI's word; NULL: none */
 	enum counter_aggregate aggregate;
 };
@@ -81,6 +82,17 @@ const struct counter_metric *torsh_counters_metric(const struct counter_process 
 
 /* The values of a sample or a range as numbers; returns how many. */
 uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *values);
+
+/* A value of a sample. */
+struct counter_point {
+	const struct counter_metric *metric;
+	uint64_t key; /* of its device and metric, among the process's */
+	double value;
+};
+
+/* Those of the sample that there are; returns how many of points. */
+size_t torsh_counters_points(const struct counters *counters, const struct profile_process *process,
+			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES]);
 
 const char *torsh_counter_mode_name(uint32_t mode);
 const char *torsh_counter_aggregate_name(enum counter_aggregate aggregate);

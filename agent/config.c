@@ -358,6 +358,8 @@ void torsh_config_read(char *const *environment)
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
 		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, cuda, nvtx and itt; the others named come later",
 			  NULL);
+	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF && !(torsh_config.activities & ACTIVITY_CUDA))
+		torsh_say(PREFIX "COUNTERS: nothing is measured without the activity cuda", NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

@@ -356,5 +356,6 @@ void torsh_cuda_exiting(void)
 	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
 	torsh_cupti.ActivityFlushAll(0);
 	torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+	torsh_cuda_counters_check_records(atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));
 	say_losses();
 }

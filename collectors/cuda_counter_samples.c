@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "agent/config.h"
 #include "collectors/cuda.h"
@@ -407,6 +408,7 @@ static void stop_all(void)
 static void *run(void *unused)
 {
 	(void)unused;
+	TORSH_SYS(SYS_prctl, PR_SET_NAME, "torsh-counters", 0, 0, 0, 0);
 	if (!torsh_counters_initialise())
 		while (!atomic_load(&is_ending) && !open_new() && !fetch_all())
 			torsh_sys_futex_wait(&is_ending, 0, fetch_every_ns());

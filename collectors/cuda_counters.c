@@ -360,3 +360,11 @@ void torsh_cuda_counters_end(void)
 		torsh_cupti_profiler.ProfilerDeInitialize(&profiler);
 	say_losses();
 }
+
+void torsh_cuda_counters_check_records(uint64_t n_records)
+{
+	if (!n_records && atomic_load_explicit(&torsh_counter_losses.samples, memory_order_relaxed))
+		torsh_channel_note(&torsh_process->channel,
+				   "counters: no kernel is in this recording: while a device is sampled some versions of "
+				   "CUPTI hand over no records");
+}

@@ -35,8 +35,9 @@ void torsh_cuda_counters_context_ends(const void *context);
 /* A record of a kernel has come; from where CUPTI may hold its locks. */
 void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel);
 
-/* The process ends. Once. */
+/* The process ends. Once; and after it all of CUPTI's records that there are have come, so many. */
 void torsh_cuda_counters_end(void);
+void torsh_cuda_counters_check_records(uint64_t n_records);
 
 /* ---- cuda_counters.c --------------------------------------------------------------------------------------------- */
 

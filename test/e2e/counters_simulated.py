@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
 from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
+from consumers import ask_trace_processor  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -401,6 +402,39 @@ def samples_of_a_simulated_device_are_what_its_kernels_did():
         inside = [threads for start, _, threads in kernels if samples[0][0] + error < start < samples[-1][1] - error]
         outside = [threads for start, _, threads in kernels if samples[0][0] - error < start < samples[-1][1] + error]
         assert 5 * sum(inside) <= instructions <= 5 * sum(outside), (sum(inside), instructions / 5, sum(outside))
+
+
+def points_of(found):
+    """{(name in exports, begin): value}"""
+    return {(f"GPU 0 {field}", begin): value for begin, _, values in samples_of(found) for field, value in values.items()}
+
+
+@case
+@needs("consumers")
+def samples_of_a_simulated_device_are_drawn():
+    output, _, _ = measure("timeline:500us", [PROGRAM, 1, 50], kernel_ns=1000000)
+    expected, traces = points_of(events(output)), scratch("traces")
+    assert len(expected) > 14, expected
+    torsh("export", output, "--format", "chrome", "-o", traces / "trace.json")
+    torsh("export", output, "--format", "perfetto", "-o", traces / "trace.pftrace")
+    drawn = [event for event in json.loads((traces / "trace.json").read_text())["traceEvents"]
+             if event.get("cat") == "gpu_counter"]
+    expect_equal({event["ph"] for event in drawn}, {"C"}, "what Chrome's are")
+    expect_equal(collections.Counter((event["name"], round(event["ts"] * 1000), event["args"]["value"]) for event in drawn),
+                 collections.Counter((name, begin, value) for (name, begin), value in expected.items()), "Chrome's counters")
+    (rows,) = ask_trace_processor(traces / "trace.pftrace", "select track.name, counter.ts, counter.value from counter "
+                                  "join counter_track track on counter.track_id = track.id where track.name like 'GPU %'")
+    first = min(begin for _, begin in expected) - min(row["ts"] for row in rows)
+    expect_equal(collections.Counter((row["name"], row["ts"] + first, row["value"]) for row in rows),
+                 collections.Counter((name, begin, value) for (name, begin), value in expected.items()), "Perfetto's counters")
+
+
+@case
+def kernels_that_are_missing_beside_samples_are_said_to_be():
+    output, _, _ = measure("timeline", [PROGRAM, 1, 50], kernel_ns=2000000, lost_buffers=1)
+    report = report_of(output)
+    expect_equal(report["kernels"], [], "kernels")
+    assert any("some versions of CUPTI hand over no records" in note for note in report["notes"]), report["notes"]
 
 
 @case

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/log.h"
@@ -20,7 +19,6 @@ struct ranges {
 	bool is_configured, is_started;
 	uint8_t *image;
 	size_t image_bytes, n_most;
-	uint64_t started_ns;
 	struct counted *counted; /* since the start, n of them, the first n_most are kept */
 	size_t n;
 	struct ranges *next;
@@ -135,11 +133,13 @@ CUptiResult do_cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
 		return CUPTI_ERROR_INVALID_OPERATION;
 	check_captures(ranges->context, "started");
 	sim_lock();
-	ranges->started_ns = sim_now();
-	ranges->n = 0;
 	ranges->is_started = true;
 	sim_unlock();
 	sim_context_wait(ranges->context);
+	/* What was launched before is waited for, and not counted. */
+	sim_lock();
+	ranges->n = 0;
+	sim_unlock();
 	return CUPTI_SUCCESS;
 }
 
@@ -203,7 +203,7 @@ static void count(struct ranges *ranges, const struct sim_op *op)
 {
 	if (would_hang(op))
 		sim_violation("a collective ran while kernels were counted one by one: a real one may never end");
-	if (op->work.kind != SIM_KERNEL || op->submitted_ns < ranges->started_ns)
+	if (op->work.kind != SIM_KERNEL)
 		return;
 	if (ranges->n < ranges->n_most)
 		ranges->counted[ranges->n] = (struct counted){op->end_ns - op->start_ns, threads_of(&op->work.kernel)};

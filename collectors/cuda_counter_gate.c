@@ -106,7 +106,8 @@ void torsh_counter_graph_begins(uint32_t context)
 static int has_collectives(void)
 {
 	for (uint32_t i = 0; i < N_CONTEXTS; i++) {
-		uint32_t recorded = atomic_load(&queues[i].recorded), synchronised = atomic_load(&queues[i].synchronised);
+		uint32_t recorded = atomic_load(&queues[i].recorded),
+			 synchronised = atomic_load(&queues[i].synchronised);
 
 		if (atomic_load(&queues[i].launched) > (recorded > synchronised ? recorded : synchronised))
 			return 1;

@@ -148,8 +148,8 @@ static int choose(struct context *context, const char **chip)
 		return CUPTI_OUT_OF_MEMORY;
 	result = torsh_cupti_profiler.ProfilerGetCounterAvailability(&available);
 	if (!result)
-		result = torsh_counter_set_choose(&context->set, torsh_config.counters.n_passes > 1 ? K2 : K1, named.name,
-						  available.image);
+		result = torsh_counter_set_choose(&context->set, torsh_config.counters.n_passes > 1 ? K2 : K1,
+						  named.name, available.image);
 	torsh_sys_munmap(available.image, image_bytes);
 	*chip = named.name;
 	return result;

@@ -13,8 +13,9 @@ static const struct {
 	int result;
 	const char *sentence;
 } sentences[] = {
-	{CUPTI_HARDWARE_BUSY, "another tool holds the counters (DCGM, Nsight, a second profiler): stop it, or pause DCGM with "
-			      "`dcgmi profiling --pause`"},
+	{CUPTI_HARDWARE_BUSY,
+	 "another tool holds the counters (DCGM, Nsight, a second profiler): stop it, or pause DCGM with "
+	 "`dcgmi profiling --pause`"},
 	{CUPTI_NOT_SUPPORTED, "this device, driver or virtual machine has none for us"},
 	{CUPTI_VIRTUALIZED, "a virtual machine without passthrough has none"},
 	{CUPTI_INSUFFICIENT_PRIVILEGES,
@@ -25,8 +26,9 @@ static const struct {
 	 "the host of this virtual GPU forbids it: its administrator has to allow profiling (enable_profiling=1 of the vGPU)"},
 	{CUPTI_CONFIDENTIAL, "a GPU for confidential computing has none, but in its devtools mode"},
 	{CUPTI_MIG, "this MIG partition has none: use one that is a whole GPU, or switch MIG off"},
-	{CUPTI_WSL, "Windows forbids it to WSL: allow it in the NVIDIA Control Panel, Developer, Manage GPU Performance "
-		    "Counters"},
+	{CUPTI_WSL,
+	 "Windows forbids it to WSL: allow it in the NVIDIA Control Panel, Developer, Manage GPU Performance "
+	 "Counters"},
 	{CUPTI_UNKNOWN_CHIP, "this libcupti does not know the device's chip: a newer one does"},
 };
 
@@ -61,7 +63,8 @@ static const char *admin_remark(const char *path)
 {
 	switch (read_admin_only(path)) {
 	case '0':
-		return "; here it says " ADMIN_ONLY "0, so that it is the container or the virtual machine that forbids it";
+		return "; here it says " ADMIN_ONLY
+		       "0, so that it is the container or the virtual machine that forbids it";
 	case '1':
 		return "; here it says " ADMIN_ONLY "1";
 	default:

@@ -214,7 +214,8 @@ static int open_sampler(struct sampler *sampler)
 /* ---- its clock -------------------------------------------------------------------------------------------------------- */
 
 /* The last of the samples ended at `end`; it was there at after_ns, and the next one was not yet at before_ns. */
-static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interval, uint64_t before_ns, uint64_t after_ns)
+static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interval, uint64_t before_ns,
+			 uint64_t after_ns)
 {
 	sampler->readings[sampler->n_readings++ % N_READINGS] = (struct reading){
 		.low = (int64_t)(before_ns - interval - end),
@@ -274,8 +275,7 @@ static void send_sample(const struct sampler *sampler, uint64_t begin_ns, uint64
 				},
 		};
 
-		event.counter_sample.n =
-			torsh_counter_values(values, i, sampler->set.n, &event.counter_sample.value_0);
+		event.counter_sample.n = torsh_counter_values(values, i, sampler->set.n, &event.counter_sample.value_0);
 		torsh_counters_send(&event);
 	}
 }

@@ -145,7 +145,8 @@ static const char *find_name(void *host, const struct row *row)
 	return NULL;
 }
 
-static void try_name(struct counter_set *set, const struct chip *chip, uint32_t row, const char *name, size_t passes_most)
+static void try_name(struct counter_set *set, const struct chip *chip, uint32_t row, const char *name,
+		     size_t passes_most)
 {
 	set->names[set->n] = name;
 	set->rows[set->n] = (uint8_t)row;

@@ -95,8 +95,7 @@ static void say_losses(void)
 {
 	struct event event = {.id = EVENT_COUNTER_LOSS};
 
-#define LOSS(name) \
-	event.counter_loss.name = atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
+#define LOSS(name) event.counter_loss.name = atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
 	LOSS(kernels)
 	LOSS(collective)
 	LOSS(waiting)
@@ -364,7 +363,8 @@ void torsh_cuda_counters_end(void)
 void torsh_cuda_counters_check_records(uint64_t n_records)
 {
 	if (!n_records && atomic_load_explicit(&torsh_counter_losses.samples, memory_order_relaxed))
-		torsh_channel_note(&torsh_process->channel,
-				   "counters: no kernel is in this recording: while a device is sampled some versions of "
-				   "CUPTI hand over no records");
+		torsh_channel_note(
+			&torsh_process->channel,
+			"counters: no kernel is in this recording: while a device is sampled some versions of "
+			"CUPTI hand over no records");
 }

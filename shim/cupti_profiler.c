@@ -8,9 +8,9 @@ struct cupti_profiler_functions torsh_cupti_profiler;
 
 int torsh_cupti_profiler_open(void *library)
 {
-#define CUPTI_PROFILER(Name, parameters)                                    \
+#define CUPTI_PROFILER(Name, parameters)                                      \
 	*(void **)&torsh_cupti_profiler.Name = dlsym(library, "cupti" #Name); \
-	if (!torsh_cupti_profiler.Name)                                     \
+	if (!torsh_cupti_profiler.Name)                                       \
 		return -ENOSYS;
 #include "shim/cupti_profiler.def"
 #undef CUPTI_PROFILER

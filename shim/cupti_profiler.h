@@ -21,7 +21,9 @@ enum { CUPTI_REPLAY_OF_KERNELS = 2 }; /* CUPTI_KernelReplay; nothing is replayed
 enum cupti_trigger { CUPTI_EVERY_CLOCKS, CUPTI_EVERY_NS }; /* CUpti_PmSampling_TriggerMode */
 enum { CUPTI_KEEP_LATEST = 1 }; /* CUpti_PmSampling_HardwareBuffer_AppendMode */
 
-#define CUPTI_PROFILER_HEAD size_t n_bytes; void *reserved
+#define CUPTI_PROFILER_HEAD \
+	size_t n_bytes;     \
+	void *reserved
 
 struct cupti_profiler {
 	CUPTI_PROFILER_HEAD;

@@ -43,7 +43,8 @@ static const char *refusal(int result, const char *parameters)
 
 static void a_refusal_for_want_of_privileges_says_what_the_driver_says(void **state)
 {
-	static const char yes[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", no[] = "RmProfilingAdminOnly: 0\n";
+	static const char yes[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n",
+			  no[] = "RmProfilingAdminOnly: 0\n";
 
 	(void)state;
 	assert_non_null(strstr(refusal(CUPTI_INSUFFICIENT_PRIVILEGES, yes), "NVreg_RestrictProfilingToAdminUsers=0"));

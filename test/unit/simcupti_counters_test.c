@@ -147,7 +147,8 @@ static void one_unknown_name_refuses_all(void **state)
 
 static void metrics_take_as_many_passes_as_the_worst_of_them(void **state)
 {
-	const char *names[] = {"gpu__time_duration.sum", "lts__t_sector_hit_rate.pct", "sm__throughput.avg.pct_of_peak_sustained_elapsed"};
+	const char *names[] = {"gpu__time_duration.sum", "lts__t_sector_hit_rate.pct",
+			       "sm__throughput.avg.pct_of_peak_sustained_elapsed"};
 	uint8_t image[4096];
 	size_t passes;
 

@@ -178,8 +178,7 @@ void torsh_kernel_counters_modes_json(struct json *json, const struct counters *
 	torsh_json_array(json, "counters");
 	for (size_t i = 0; i < counters->n; i++)
 		for (size_t k = 0; k < counters->processes[i].n_devices; k++)
-			torsh_json_item(json,
-					make_device(&counters->processes[i], &counters->processes[i].devices[k]));
+			torsh_json_item(json, make_device(&counters->processes[i], &counters->processes[i].devices[k]));
 	torsh_json_array_end(json);
 }
 

@@ -237,9 +237,8 @@ const struct counter_kernel *torsh_counters_kernel(const struct counter_process 
 static bool is_like(const struct event_counter_launch *like, const struct event_kernel *kernel)
 {
 	return like->name == kernel->name && like->grid_x == kernel->grid_x && like->grid_y == kernel->grid_y &&
-	       like->grid_z == kernel->grid_z && like->block_x == kernel->block_x &&
-	       like->block_y == kernel->block_y && like->block_z == kernel->block_z &&
-	       like->dynamic_shared_bytes == kernel->dynamic_shared_bytes;
+	       like->grid_z == kernel->grid_z && like->block_x == kernel->block_x && like->block_y == kernel->block_y &&
+	       like->block_z == kernel->block_z && like->dynamic_shared_bytes == kernel->dynamic_shared_bytes;
 }
 
 int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel)

@@ -37,8 +37,9 @@ struct data_image {
 enum { CONFIG_MAGIC = 0x51c0f16, DATA_MAGIC = 0x51da7a };
 
 /* A struct of parameters is of a version that is known, up to the field that the first one ended with. */
-#define IS_KNOWN(p, type, last) \
-	((p) && (p)->structSize >= offsetof(type, last) + sizeof((p)->last) && (p)->structSize <= sizeof(type) && !(p)->pPriv)
+#define IS_KNOWN(p, type, last)                                                                                   \
+	((p) && (p)->structSize >= offsetof(type, last) + sizeof((p)->last) && (p)->structSize <= sizeof(type) && \
+	 !(p)->pPriv)
 
 /* 0, or what every call says before cuptiProfilerInitialize. */
 CUptiResult profiler_check(void);

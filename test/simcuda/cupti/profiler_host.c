@@ -215,8 +215,9 @@ const struct config_image *config_of(const uint8_t *bytes, size_t n, CUpti_Profi
 {
 	const struct config_image *config = (const struct config_image *)bytes;
 
-	return config && n >= sizeof(*config) && config->magic == CONFIG_MAGIC && config->type == (uint32_t)type ? config
-														 : NULL;
+	return config && n >= sizeof(*config) && config->magic == CONFIG_MAGIC && config->type == (uint32_t)type
+		       ? config
+		       : NULL;
 }
 
 CUptiResult do_cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
@@ -240,8 +241,9 @@ struct data_image *data_image_of(const uint8_t *bytes, size_t n)
 {
 	struct data_image *image = (struct data_image *)(uintptr_t)bytes;
 
-	return image && n >= sizeof(*image) && image->magic == DATA_MAGIC && n >= data_image_bytes(image->n_most) ? image
-														   : NULL;
+	return image && n >= sizeof(*image) && image->magic == DATA_MAGIC && n >= data_image_bytes(image->n_most)
+		       ? image
+		       : NULL;
 }
 
 CUptiResult data_image_initialise(uint8_t *bytes, size_t n)

@@ -93,7 +93,8 @@ CUptiResult do_cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_
 CUptiResult do_cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 {
 	struct ranges *ranges = p ? ranges_of(p->pRangeProfilerObject) : NULL;
-	const struct config_image *config = p ? config_of(p->pConfig, p->configSize, CUPTI_PROFILER_TYPE_RANGE_PROFILER) : NULL;
+	const struct config_image *config =
+		p ? config_of(p->pConfig, p->configSize, CUPTI_PROFILER_TYPE_RANGE_PROFILER) : NULL;
 	const struct data_image *image = p ? data_image_of(p->pCounterDataImage, p->counterDataImageSize) : NULL;
 
 	if (!ranges || !config || !image || !IS_KNOWN(p, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel))

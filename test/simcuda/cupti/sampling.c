@@ -83,7 +83,8 @@ CUptiResult do_cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *p)
 CUptiResult do_cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p)
 {
 	struct sampling *sampling = p ? sampling_of(p->pPmSamplingObject) : NULL;
-	const struct config_image *config = p ? config_of(p->pConfig, p->configSize, CUPTI_PROFILER_TYPE_PM_SAMPLING) : NULL;
+	const struct config_image *config =
+		p ? config_of(p->pConfig, p->configSize, CUPTI_PROFILER_TYPE_PM_SAMPLING) : NULL;
 
 	if (!sampling || !config || !IS_KNOWN(p, CUpti_PmSampling_SetConfig_Params, triggerMode) ||
 	    p->samplingInterval < MIN_INTERVAL_NS || p->hardwareBufferSize < BYTES_A_SAMPLE)

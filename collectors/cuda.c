@@ -15,6 +15,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
+#include "collectors/cuda_counters.h"
 #include "collectors/cuda_memory.h"
 #include "shim/cupti.h"
 #include "shim/hooks.h"
@@ -248,7 +249,7 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id)
 		record_call(call, api, *call->slot);
 }
 
-static void take_call(const struct cupti_call *call, int domain, uint32_t id, const void *frame)
+static void record_site(const struct cupti_call *call, int domain, uint32_t id, const void *frame)
 {
 	if (call->site == CUPTI_ENTER) {
 		uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
@@ -265,6 +266,18 @@ static void take_call(const struct cupti_call *call, int domain, uint32_t id, co
 		torsh_cuda_memory_exit(domain, id, call, frame);
 		end_call(call, domain, id);
 	}
+}
+
+static void take_call(const struct cupti_call *call, int domain, uint32_t id, const void *frame)
+{
+	int is_counted = domain == CUPTI_DOMAIN_DRIVER;
+
+	/* What is measured lies around the call as it is recorded. */
+	if (is_counted && call->site == CUPTI_ENTER)
+		torsh_cuda_counters_call(call, id);
+	record_site(call, domain, id, frame);
+	if (is_counted && call->site == CUPTI_EXIT)
+		torsh_cuda_counters_call(call, id);
 }
 
 /*
@@ -288,7 +301,9 @@ static void take_resource(uint32_t id, const struct cupti_resource *resource)
 {
 	if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
 		take_node(resource->descriptor);
-	else if (id == CUPTI_CONTEXT_ENDS && !atomic_load_explicit(&live->is_ending, memory_order_relaxed))
+	if (id == CUPTI_CONTEXT_ENDS)
+		torsh_cuda_counters_context_ends(resource->context);
+	if (id == CUPTI_CONTEXT_ENDS && !atomic_load_explicit(&live->is_ending, memory_order_relaxed))
 		torsh_cuda_memory_context_ends(resource->context);
 }
 
@@ -309,17 +324,20 @@ static void at_callback(void *unused, int domain, uint32_t id, const void *data)
 static void watch_call(void *subscriber, int domain, uint32_t id)
 {
 	const char *name = NULL;
-	int is_launch;
+	int is_launch, is_wanted_by_others;
 
 	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name)
 		return;
-	if (torsh_cuda_memory_wants(domain, id, name, plain_length(name)))
-		torsh_cupti.EnableCallback(1, subscriber, domain, id);
 	is_launch = begins_as(name, launches);
-	if (!is_launch && (!begins_as(name, slow_calls) || begins_as(name, chatty_calls)))
+	is_wanted_by_others = torsh_cuda_memory_wants(domain, id, name, plain_length(name));
+	is_wanted_by_others |= domain == CUPTI_DOMAIN_DRIVER && torsh_cuda_counters_watch(id, name);
+	if (is_launch || (begins_as(name, slow_calls) && !begins_as(name, chatty_calls))) {
+		atomic_store_explicit(&is_launching[domain][id], (uint8_t)is_launch, memory_order_relaxed);
+		atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)),
+				      memory_order_relaxed);
+	} else if (!is_wanted_by_others) {
 		return;
-	atomic_store_explicit(&is_launching[domain][id], (uint8_t)is_launch, memory_order_relaxed);
-	atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)), memory_order_relaxed);
+	}
 	torsh_cupti.EnableCallback(1, subscriber, domain, id);
 }
 
@@ -359,8 +377,10 @@ static void subscribe(void)
 		result = torsh_cupti.Subscribe(&subscriber, at_callback, NULL);
 	if (!result) {
 		watch_calls(subscriber);
+		torsh_cuda_counters_begin(subscriber);
 		return;
 	}
+	torsh_cuda_counters_begin(NULL);
 	torsh_text_put(&note, "cuda: kernels have no operators: ");
 	torsh_text_put(&note, result == CUPTI_SUBSCRIBER_TAKEN ? "another tool has CUPTI's callbacks"
 							       : "CUPTI has no callbacks for us");
@@ -491,7 +511,9 @@ void torsh_cuda_exiting(void)
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
 		return;
 	atomic_store_explicit(&live->is_ending, 1, memory_order_relaxed);
+	torsh_cuda_counters_end();
 	torsh_cuda_flush(1);
+	torsh_cuda_counters_check_records(atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));
 }
 
 void torsh_cuda_executing(void)

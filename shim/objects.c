@@ -8,6 +8,8 @@
 
 struct search {
 	const char *name;
+	const char *text; /* of the path, NULL: any */
+	int is_behind; /* begin after this library */
 	void *found;
 };
 
@@ -39,7 +41,11 @@ static int look_into(struct dl_phdr_info *object, size_t n_bytes, void *context)
 	struct link_map map = {.l_addr = object->dlpi_addr, .l_ld = (ElfW(Dyn) *)dynamic_of(object)};
 
 	(void)n_bytes;
-	if (is_this_library(object))
+	if (is_this_library(object)) {
+		search->is_behind = 0;
+		return 0;
+	}
+	if (search->is_behind || (search->text && !(object->dlpi_name && strstr(object->dlpi_name, search->text))))
 		return 0;
 	search->found = torsh_elf_symbol(&map, search->name, NULL);
 	return search->found != NULL;
@@ -48,6 +54,22 @@ static int look_into(struct dl_phdr_info *object, size_t n_bytes, void *context)
 void *torsh_objects_find(const char *name)
 {
 	struct search search = {.name = name};
+
+	dl_iterate_phdr(look_into, &search);
+	return search.found;
+}
+
+void *torsh_objects_find_in(const char *text, const char *name)
+{
+	struct search search = {.name = name, .text = text};
+
+	dl_iterate_phdr(look_into, &search);
+	return search.found;
+}
+
+void *torsh_objects_find_behind(const char *name)
+{
+	struct search search = {.name = name, .is_behind = 1};
 
 	dl_iterate_phdr(look_into, &search);
 	return search.found;

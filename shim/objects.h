@@ -12,6 +12,10 @@
  */
 void *torsh_objects_find(const char *name);
 
+/* The same among objects whose path contains this text; and among those that were loaded after this library. */
+void *torsh_objects_find_in(const char *text, const char *name);
+void *torsh_objects_find_behind(const char *name);
+
 /* Does any loaded object's path contain this text? As above. */
 int torsh_objects_has(const char *text);
 

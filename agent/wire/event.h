@@ -67,6 +67,9 @@ enum device_mode {
 	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
 };
 
+/* submission.what */
+enum submission_what { SUBMISSION_KERNEL, SUBMISSION_COPY, SUBMISSION_MEMSET, SUBMISSION_GRAPH };
+
 /* copy.kind; CUPTI's numbers. A is an array, D a device, H the host, P a peer. */
 enum copy_kind {
 	COPY_UNKNOWN,

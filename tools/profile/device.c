@@ -6,7 +6,7 @@
 
 #include "tools/die.h"
 
-const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "memset"};
+const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "memset", "graph"};
 
 const char *torsh_copy_name(uint32_t kind)
 {
@@ -21,9 +21,41 @@ const char *torsh_copy_name(uint32_t kind)
 
 /* What the three have in common. */
 #define COMMON(event)                                                                                               \
-	.begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation,       \
+	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation,       \
 	.device = (event)->device, .context = (event)->context, .stream = (event)->stream, .graph = (event)->graph, \
 	.node = (event)->node
+
+static void make_submission(const struct event_submission *submission, struct device_span *span)
+{
+	static const enum device_what whats[] = {
+		[SUBMISSION_KERNEL] = DEVICE_KERNEL,
+		[SUBMISSION_COPY] = DEVICE_COPY,
+		[SUBMISSION_MEMSET] = DEVICE_MEMSET,
+		[SUBMISSION_GRAPH] = DEVICE_GRAPH,
+	};
+
+	*span = (struct device_span){
+		.what = submission->what < N_DEVICE_WHATS ? whats[submission->what] : DEVICE_KERNEL,
+		.name = submission->name,
+		.kind = submission->kind,
+		.bytes = submission->bytes,
+		.is_timed = submission->is_timed != 0,
+		.begin_ns = submission->begin,
+		.duration_ns = submission->is_timed ? submission->duration_ns : 0,
+		.correlation = submission->correlation,
+		.device = submission->device,
+		.context = submission->context,
+		.stream = submission->stream,
+	};
+}
+
+bool torsh_device_untimed(const struct event *event, struct device_span *span)
+{
+	if (event->id != EVENT_SUBMISSION || event->submission.is_timed)
+		return false;
+	make_submission(&event->submission, span);
+	return true;
+}
 
 bool torsh_device_span(const struct event *event, struct device_span *span)
 {
@@ -40,6 +72,11 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 	case EVENT_MEMSET:
 		*span = (struct device_span){
 			.what = DEVICE_MEMSET, .bytes = event->memset.bytes, COMMON(&event->memset)};
+		return true;
+	case EVENT_SUBMISSION:
+		if (!event->submission.is_timed)
+			return false;
+		make_submission(&event->submission, span);
 		return true;
 	default:
 		return false;

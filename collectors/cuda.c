@@ -15,6 +15,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
+#include "collectors/operator_marks.h"
 #include "shim/cupti.h"
 #include "shim/driver.h"
 #include "shim/hooks.h"
@@ -169,13 +170,11 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 	send(&event);
 }
 
-static void at_call(void *unused, int domain, uint32_t id, const void *data)
+static void take_call(int domain, uint32_t id, const struct cupti_call *call)
 {
-	const struct cupti_call *call = data;
 	int saved = errno;
 
-	(void)unused;
-	if (!torsh_cuda_is_live() || domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
+	if (domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !torsh_cuda_is_watched(domain, id) || !call->slot)
 		return;
 	if (call->site == CUPTI_ENTER) {
 		/* Here CUPTI holds no lock. */
@@ -190,21 +189,38 @@ static void at_call(void *unused, int domain, uint32_t id, const void *data)
 	errno = saved;
 }
 
-static void watch_call(void *subscriber, int domain, uint32_t id)
+/* Ours is nearest to the call, so that what the other subscriber takes is not the call's time. */
+static void at_callback(void *unused, int domain, uint32_t id, const void *data)
+{
+	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
+	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
+
+	(void)unused;
+	if (!torsh_cuda_is_live())
+		return;
+	if (!is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
+	if (is_api)
+		take_call(domain, id, data);
+	if (is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
+}
+
+static void watch_call(int domain, uint32_t id)
 {
 	const char *name = NULL;
 
 	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !is_launch(name))
 		return;
 	atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)), memory_order_relaxed);
-	torsh_cupti.EnableCallback(1, subscriber, domain, id);
+	torsh_cuda_watch_callback(domain, id);
 }
 
-static void watch_calls(void *subscriber)
+static void watch_calls(void)
 {
 	for (uint32_t id = 1; id < N_CALLS; id++) {
-		watch_call(subscriber, CUPTI_DOMAIN_DRIVER, id);
-		watch_call(subscriber, CUPTI_DOMAIN_RUNTIME, id);
+		watch_call(CUPTI_DOMAIN_DRIVER, id);
+		watch_call(CUPTI_DOMAIN_RUNTIME, id);
 	}
 }
 
@@ -243,9 +259,9 @@ static int subscribe(void **subscriber)
 	int result;
 
 	if (torsh_cupti.Subscribe_v2)
-		result = torsh_cupti.Subscribe_v2(subscriber, at_call, NULL, &parameters);
+		result = torsh_cupti.Subscribe_v2(subscriber, at_callback, NULL, &parameters);
 	else
-		result = torsh_cupti.Subscribe(subscriber, at_call, NULL);
+		result = torsh_cupti.Subscribe(subscriber, at_callback, NULL);
 	if (result == CUPTI_SUBSCRIBER_TAKEN)
 		do_without_taken(old_name);
 	else if (result)
@@ -313,7 +329,8 @@ static void attach(void)
 		return;
 	}
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
-	watch_calls(subscriber);
+	torsh_cuda_subscribed(subscriber);
+	watch_calls();
 	if (torsh_cupti.ActivityFlushPeriod)
 		torsh_cupti.ActivityFlushPeriod(FLUSH_EVERY_MS);
 	say_mode(DEVICE_BY_CUPTI, "");
@@ -378,6 +395,18 @@ void torsh_cuda_injected(void)
 	errno = saved;
 }
 
+void torsh_cuda_before_client(void)
+{
+	static _Thread_local int is_inside;
+
+	/* CUPTI may start the driver, which opens us, which asks CUPTI. */
+	if (is_inside)
+		return;
+	is_inside = 1;
+	torsh_cuda_injected();
+	is_inside = 0;
+}
+
 int torsh_cuda_stands_before_driver(void)
 {
 	torsh_agent_start();
@@ -423,6 +452,7 @@ __attribute__((constructor)) static void look_for_another_tool(void)
 
 void torsh_cuda_exiting(void)
 {
+	torsh_operator_marks_finish();
 	say_if_displaced();
 	torsh_cuda_end_marks();
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||

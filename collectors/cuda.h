@@ -81,6 +81,21 @@ void torsh_cuda_tee_launch(void);
 /* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
 
+/* ---- collectors/cuda_shadow.c ---- */
+
+/* CUPTI gave us its subscription; before anything is watched. */
+void torsh_cuda_subscribed(void *subscriber);
+
+/* Have CUPTI call us back at these calls; and did we ask for that? Returns 0, or CUPTI's result. */
+int torsh_cuda_watch_callback(int domain, uint32_t id);
+int torsh_cuda_is_watched(int domain, uint32_t id);
+
+/* CUPTI called us back: the other subscriber hears what it asked for. */
+void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data);
+
+/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda.c attaches first. */
+void torsh_cuda_before_client(void);
+
 /* ---- collectors/cuda_events.c: without CUPTI ---- */
 
 /*

@@ -46,8 +46,9 @@ struct device_ops {
 };
 
 /* DEVICE_ROW(name): torsh_device_NAME is defined by collectors/device_NAME.c */
-#define DEVICE_ROWS              \
-	DEVICE_ROW(cuda)         \
+#define DEVICE_ROWS             \
+	DEVICE_ROW(cuda)        \
+	DEVICE_ROW(privateuse1) \
 	DEVICE_ROW(simulated)
 
 #define DEVICE_ROW(name) extern const struct device_ops torsh_device_##name;

@@ -15,6 +15,7 @@
 
 enum cupti_result {
 	CUPTI_DONE = 0,
+	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_END_OF_BUFFER = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 	CUPTI_SUBSCRIBER_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 };
@@ -145,6 +146,20 @@ int torsh_cuda_tee_ActivityEnable(int kind);
 int torsh_cuda_tee_ActivityDisable(int kind);
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
 int torsh_cuda_tee_Finalize(void);
+
+/* The same, to collectors/cuda_shadow.c. */
+int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
+int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
+				struct cupti_subscriber_parameters *parameters);
+int torsh_cuda_tee_Unsubscribe(void *subscriber);
+int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
+int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
+int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
+int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
+
+/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent stands before in CUPTI. */
+int torsh_cupti_has(const char *name);
+void *torsh_cupti_instead(void *handle, const char *name, void *found);
 
 /*
  * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/cupti.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
 #include "shim/symbol.h"
@@ -233,7 +234,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 
 static int is_to_be_looked_at(void *handle, const char *name, const void *caller)
 {
-	return name && torsh_driver_has(name) && handle != RTLD_NEXT && torsh_cuda_stands_before_driver() &&
+	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) && handle != RTLD_NEXT && torsh_cuda_stands_before_driver() &&
 	       !is_drivers_own(caller);
 }
 
@@ -243,7 +244,8 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 	symbol_look_up *next = torsh_symbol_next();
 
 	if (__builtin_expect(is_to_be_looked_at(handle, name, __builtin_return_address(0)), 0))
-		return torsh_driver_instead(handle, name, next(handle, name));
+		return torsh_cupti_has(name) ? torsh_cupti_instead(handle, name, next(handle, name))
+					     : torsh_driver_instead(handle, name, next(handle, name));
 	return next(handle, name);
 }
 

@@ -21,9 +21,9 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 	return NULL;
 }
 
-static int is_this_library(const struct dl_phdr_info *object)
+static int has_address(const struct dl_phdr_info *object, const void *address)
 {
-	uintptr_t here = (uintptr_t)&torsh_objects_find - object->dlpi_addr;
+	uintptr_t here = (uintptr_t)address - object->dlpi_addr;
 
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
@@ -32,6 +32,11 @@ static int is_this_library(const struct dl_phdr_info *object)
 			return 1;
 	}
 	return 0;
+}
+
+static int is_this_library(const struct dl_phdr_info *object)
+{
+	return has_address(object, (const void *)&torsh_objects_find);
 }
 
 static int look_into(struct dl_phdr_info *object, size_t n_bytes, void *context)
@@ -84,4 +89,24 @@ static int is_called(struct dl_phdr_info *object, size_t n_bytes, void *text)
 int torsh_objects_has(const char *text)
 {
 	return dl_iterate_phdr(is_called, (void *)text);
+}
+
+struct place {
+	const char *text;
+	const void *address;
+};
+
+static int is_there(struct dl_phdr_info *object, size_t n_bytes, void *context)
+{
+	const struct place *place = context;
+
+	(void)n_bytes;
+	return object->dlpi_name && strstr(object->dlpi_name, place->text) && has_address(object, place->address);
+}
+
+int torsh_objects_lies_in(const char *text, const void *address)
+{
+	struct place place = {.text = text, .address = address};
+
+	return dl_iterate_phdr(is_there, &place);
 }

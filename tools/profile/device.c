@@ -85,6 +85,12 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 
 #undef COMMON
 
+/* Operators that were marked count on their own; launches hardly come so far. */
+static uint32_t accelerated_key(uint32_t number)
+{
+	return number | UINT32_C(1) << 31;
+}
+
 void torsh_device_work_create(struct device_work *work)
 {
 	*work = (struct device_work){0};
@@ -104,7 +110,10 @@ void torsh_device_work_add(struct device_work *work, const struct event *event)
 
 	if (event->id == EVENT_DEVICE_MODE && event->device_mode.mode != DEVICE_HOST_ONLY)
 		work->is_seen = true;
-	if (!torsh_device_span(event, &span))
+	if (event->id == EVENT_OP_ACCELERATED)
+		span = (struct device_span){.duration_ns = event->op_accelerated.own_ns,
+					    .correlation = accelerated_key(event->op_accelerated.number)};
+	else if (!torsh_device_span(event, &span))
 		return;
 	work->is_seen = true;
 	if (!span.correlation)
@@ -117,6 +126,11 @@ void torsh_device_work_add(struct device_work *work, const struct event *event)
 	work->items = torsh_need_room(work->items, work->n, &work->n_room, sizeof(*work->items));
 	work->items[work->n] = span.duration_ns;
 	torsh_key_index_fill(&work->index, slot, span.correlation, (uint32_t)work->n++);
+}
+
+uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number)
+{
+	return torsh_device_work_of(work, accelerated_key(number));
 }
 
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation)

@@ -51,4 +51,7 @@ void torsh_device_work_add(struct device_work *work, const struct event *event);
 /* What the launch with this number caused; 0: nothing that was seen. */
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);
 
+/* What the operator that was marked with this number took on its accelerator by itself. */
+uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number);
+
 #endif

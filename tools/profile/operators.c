@@ -277,10 +277,8 @@ static void see_end(void *context, struct call *call)
 	add_call(collector, keys, call, &own);
 }
 
-static void add_launch(const struct process_keys *keys, const struct event_launch *launch, struct call *innermost)
+static void add_device_time(uint64_t device_ns, struct call *innermost)
 {
-	uint64_t device_ns = torsh_device_work_of(keys->work, launch->correlation);
-
 	innermost->device_ns += device_ns;
 	innermost->self_device_ns += device_ns;
 }
@@ -294,7 +292,12 @@ static void see_event(void *context, const struct profile_process *process, cons
 	if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
 	if (event->event.id == EVENT_LAUNCH && innermost)
-		add_launch(find_keys(context, process), &event->event.launch, innermost);
+		add_device_time(torsh_device_work_of(find_keys(context, process)->work, event->event.launch.correlation),
+				innermost);
+	if (event->event.id == EVENT_OP_MARKED && innermost)
+		add_device_time(torsh_device_work_marked(find_keys(context, process)->work,
+							 event->event.op_marked.number),
+				innermost);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "shim/cupti.h"
 #include "shim/sys.h"
@@ -46,7 +47,13 @@ extern struct cuda_losses torsh_cuda_losses;
 /* Is CUPTI attached in this process, which is no child of the one that attached it? */
 int torsh_cuda_is_live(void);
 
-uint64_t torsh_cuda_monotonic_ns(void);
+static inline uint64_t torsh_cuda_monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* ---- collectors/cuda_clock.c ---- */
 

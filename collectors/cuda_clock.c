@@ -8,7 +8,6 @@
 #include "collectors/cuda.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "shim/cupti.h"
 
@@ -37,14 +36,6 @@ static uint32_t n_eras = 1; /* ever; the last is the present one */
 static uint64_t widest_ns, largest_step_ns;
 
 static _Atomic uint64_t next_reading_ns;
-
-uint64_t torsh_cuda_monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static struct era *era_at(uint32_t i)
 {

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DRIVER_LIBRARY "/libcuda.so" /* in the path of what is the driver */
+
 enum driver_result {
 	DRIVER_DONE = 0, /* CUDA_SUCCESS */
 	DRIVER_NOT_INITIALIZED = 3,
@@ -129,5 +131,8 @@ void *torsh_driver_instead(void *handle, const char *name, void *found);
 
 /* Is this the name of an entry point that the agent stands before? */
 int torsh_driver_has(const char *name);
+
+/* Is this code of the driver's or of its tools'? They know each other's functions, and would meet us in a circle. */
+int torsh_driver_is_own(const void *caller);
 
 #endif

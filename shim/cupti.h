@@ -159,7 +159,8 @@ int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domai
 
 /* As torsh_driver_has and torsh_driver_instead, of the functions that the agent stands before in CUPTI. */
 int torsh_cupti_has(const char *name);
-void *torsh_cupti_instead(void *handle, const char *name, void *found);
+int torsh_cupti_lacks(const char *name);
+void *torsh_cupti_instead(const char *name, void *found);
 
 /*
  * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "shim/driver.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
 #include "shim/symbol.h"
@@ -86,12 +87,19 @@ int torsh_cupti_has(const char *name)
 	return !strncmp(name, "cupti", sizeof("cupti") - 1) && find_tee(name);
 }
 
+int torsh_cupti_lacks(const char *name)
+{
+	return !torsh_objects_find(name);
+}
+
 /* A tool that brings its own copy of CUPTI is served like one that is linked with it. */
-void *torsh_cupti_instead(void *handle, const char *name, void *found)
+void *torsh_cupti_instead(const char *name, void *found)
 {
 	const struct tee *tee = find_tee(name);
 
 	if (found != tee->ours)
-		return found && torsh_objects_lies_in("/libcupti.so", found) ? tee->ours : found;
-	return handle == RTLD_NEXT || torsh_objects_find(name) ? found : torsh_symbol(RTLD_NEXT, name);
+		return found && torsh_cuda_stands_before_driver() && torsh_objects_lies_in("/libcupti.so", found)
+			       ? tee->ours
+			       : found;
+	return torsh_cupti_lacks(name) ? torsh_symbol(RTLD_NEXT, name) : found;
 }

@@ -123,14 +123,12 @@ int torsh_cuda_submitting(struct driver_work *work);
 void torsh_cuda_submitted(struct driver_work *work, int result);
 void torsh_cuda_context_ending(void *context, int device);
 
-/*
- * What a look-up of name is to answer that found this: the agent's function where it stands before that, else what was
- * found. For dlsym handle is what it was asked with.
- */
-void *torsh_driver_instead(void *handle, const char *name, void *found);
+/* What a look-up of name that found this is to answer: our own function where it stands before that. */
+void *torsh_driver_instead(const char *name, void *found);
 
-/* Is this the name of an entry point that the agent stands before? */
+/* Is this the name of an entry point that the agent stands before? And is there nothing behind it? */
 int torsh_driver_has(const char *name);
+int torsh_driver_lacks(const char *name);
 
 /* Is this code of the driver's or of its tools'? They know each other's functions, and would meet us in a circle. */
 int torsh_driver_is_own(const void *caller);

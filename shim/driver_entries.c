@@ -128,16 +128,21 @@ static int is_ours(const void *found)
 	return 0;
 }
 
-void *torsh_driver_instead(void *handle, const char *name, void *found)
+int torsh_driver_lacks(const char *name)
+{
+	return !next_of((enum entry_id)(find_entry(name) - entries));
+}
+
+void *torsh_driver_instead(const char *name, void *found)
 {
 	const struct entry *entry;
 
 	if (!found)
 		return NULL;
 	/* Asked for in all that is loaded, ours came first: without the driver it isn't there. The error is dlsym's. */
-	if (handle != RTLD_NEXT && is_ours(found) && !next_of((enum entry_id)(find_entry(name) - entries)))
+	if (is_ours(found) && torsh_driver_lacks(name))
 		return torsh_symbol(RTLD_NEXT, name);
-	entry = find_next(found);
+	entry = torsh_cuda_stands_before_driver() ? find_next(found) : NULL;
 	return entry ? entry->ours : found;
 }
 

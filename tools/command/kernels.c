@@ -20,7 +20,8 @@
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
 	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
-	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own; without CUPTI they are upper "
+	"bounds by pairs of events, or none.";
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {

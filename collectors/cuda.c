@@ -437,8 +437,7 @@ void torsh_cuda_first_work(void)
 static void say_if_displaced(void)
 {
 	if (!is_wanted() || torsh_agent_is_borrowed() || !is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) ||
-	    !torsh_objects_has("/libcuda.so") ||
-	    atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	    !torsh_objects_has("/libcuda.so") || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
 	do_without(other_tool(), 0);
 }

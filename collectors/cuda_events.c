@@ -184,8 +184,8 @@ static uint32_t attribute_of(const struct driver_work *work, int attribute)
 {
 	int value = 0;
 
-	if (work->what != DRIVER_KERNEL ||
-	    torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) || value < 0)
+	if (work->what != DRIVER_KERNEL || torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) ||
+	    value < 0)
 		return 0;
 	return (uint32_t)value;
 }
@@ -195,7 +195,8 @@ static int is_of_device(uint64_t address)
 {
 	uint32_t memory = DRIVER_HOST;
 
-	return !torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address) && memory == DRIVER_DEVICE;
+	return !torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address) &&
+	       memory == DRIVER_DEVICE;
 }
 
 static uint32_t direction_of(const struct driver_work *work)
@@ -328,25 +329,26 @@ static struct event submission_event(const struct device_pair *pair)
 
 	return (struct event){
 		.id = EVENT_SUBMISSION,
-		.submission = {
-			.name = pair->name,
-			.what = submission_what(work->what),
-			.correlation = work->correlation,
-			.begin = work->begin_ns,
-			.is_placed = pair->place.context != 0,
-			.device = pair->place.device,
-			.context = pair->place.context,
-			.stream = pair->place.stream,
-			.kind = work->what == DRIVER_COPY ? work->direction : 0,
-			.bytes = work->bytes,
-			.grid_x = work->grid[0],
-			.grid_y = work->grid[1],
-			.grid_z = work->grid[2],
-			.block_x = work->block[0],
-			.block_y = work->block[1],
-			.block_z = work->block[2],
-			.dynamic_shared_bytes = work->shared_bytes,
-		},
+		.submission =
+			{
+				.name = pair->name,
+				.what = submission_what(work->what),
+				.correlation = work->correlation,
+				.begin = work->begin_ns,
+				.is_placed = pair->place.context != 0,
+				.device = pair->place.device,
+				.context = pair->place.context,
+				.stream = pair->place.stream,
+				.kind = work->what == DRIVER_COPY ? work->direction : 0,
+				.bytes = work->bytes,
+				.grid_x = work->grid[0],
+				.grid_y = work->grid[1],
+				.grid_z = work->grid[2],
+				.block_x = work->block[0],
+				.block_y = work->block[1],
+				.block_z = work->block[2],
+				.dynamic_shared_bytes = work->shared_bytes,
+			},
 	};
 }
 
@@ -364,19 +366,20 @@ static struct event kernel_event(const struct device_pair *pair)
 
 	return (struct event){
 		.id = EVENT_KERNEL,
-		.kernel = {
-			.name = pair->name,
-			.grid_x = work->grid[0],
-			.grid_y = work->grid[1],
-			.grid_z = work->grid[2],
-			.block_x = work->block[0],
-			.block_y = work->block[1],
-			.block_z = work->block[2],
-			.registers = pair->registers,
-			.static_shared_bytes = pair->static_shared_bytes,
-			.dynamic_shared_bytes = work->shared_bytes,
-			.local_bytes = pair->local_bytes,
-		},
+		.kernel =
+			{
+				.name = pair->name,
+				.grid_x = work->grid[0],
+				.grid_y = work->grid[1],
+				.grid_z = work->grid[2],
+				.block_x = work->block[0],
+				.block_y = work->block[1],
+				.block_z = work->block[2],
+				.registers = pair->registers,
+				.static_shared_bytes = pair->static_shared_bytes,
+				.dynamic_shared_bytes = work->shared_bytes,
+				.local_bytes = pair->local_bytes,
+			},
 	};
 }
 
@@ -384,12 +387,13 @@ static struct event copy_event(const struct device_pair *pair)
 {
 	return (struct event){
 		.id = EVENT_COPY,
-		.copy = {
-			.bytes = pair->work.bytes,
-			.kind = pair->work.direction,
-			.is_async = pair->work.is_async != 0,
-			.to_device = pair->place.device,
-		},
+		.copy =
+			{
+				.bytes = pair->work.bytes,
+				.kind = pair->work.direction,
+				.is_async = pair->work.is_async != 0,
+				.to_device = pair->place.device,
+			},
 	};
 }
 
@@ -397,23 +401,24 @@ static struct event memset_event(const struct device_pair *pair)
 {
 	return (struct event){
 		.id = EVENT_MEMSET,
-		.memset = {
-			.bytes = pair->work.bytes,
-			.value = pair->work.value,
-			.is_async = pair->work.is_async != 0,
-		},
+		.memset =
+			{
+				.bytes = pair->work.bytes,
+				.value = pair->work.value,
+				.is_async = pair->work.is_async != 0,
+			},
 	};
 }
 
 /* Where and when, in any of them. */
-#define PLACE(field)                                         \
-	do {                                                 \
-		(field)->begin = begin_ns;                   \
-		(field)->duration_ns = duration_ns;          \
+#define PLACE(field)                                           \
+	do {                                                   \
+		(field)->begin = begin_ns;                     \
+		(field)->duration_ns = duration_ns;            \
 		(field)->correlation = pair->work.correlation; \
-		(field)->device = pair->place.device;        \
-		(field)->context = pair->place.context;      \
-		(field)->stream = pair->place.stream;        \
+		(field)->device = pair->place.device;          \
+		(field)->context = pair->place.context;        \
+		(field)->stream = pair->place.stream;          \
 	} while (0)
 
 static void say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns)
@@ -664,22 +669,25 @@ static void say_figures(void)
 
 	say(&(struct event){
 		.id = EVENT_DEVICE_LOSS,
-		.device_loss = {
-			.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
-			.without_room = atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
-			.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed) +
-				   atomic_load_explicit(&watch->n_pending, memory_order_relaxed),
-			.clock_width_ns = clock.width_ns,
-			.clock_step_ns = clock.step_ns,
-		},
+		.device_loss =
+			{
+				.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
+				.without_room =
+					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
+				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed) +
+					   atomic_load_explicit(&watch->n_pending, memory_order_relaxed),
+				.clock_width_ns = clock.width_ns,
+				.clock_step_ns = clock.step_ns,
+			},
 	});
 	say(&(struct event){
 		.id = EVENT_PAIR_TIMING,
-		.pair_timing = {
-			.pairs = atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
-			.resolution_ns = RESOLUTION_NS,
-			.floor_ns = clock.floor_ns,
-		},
+		.pair_timing =
+			{
+				.pairs = atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
+				.resolution_ns = RESOLUTION_NS,
+				.floor_ns = clock.floor_ns,
+			},
 	});
 }
 

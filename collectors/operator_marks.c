@@ -139,14 +139,15 @@ static void say_time(struct flow *flow, const struct operator_mark *mark, double
 	double own_us = us > mark->inner_us ? us - mark->inner_us : 0;
 	struct event event = {
 		.id = EVENT_OP_ACCELERATED,
-		.op_accelerated = {
-			.device = torsh_label(mark->row->name, strlen(mark->row->name)),
-			.index = (uint32_t)mark->device,
-			.number = mark->number,
-			.begin = (uint64_t)mark->begin_ns,
-			.duration_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0,
-			.own_ns = (uint64_t)(own_us * 1000 + 0.5),
-		},
+		.op_accelerated =
+			{
+				.device = torsh_label(mark->row->name, strlen(mark->row->name)),
+				.index = (uint32_t)mark->device,
+				.number = mark->number,
+				.begin = (uint64_t)mark->begin_ns,
+				.duration_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0,
+				.own_ns = (uint64_t)(own_us * 1000 + 0.5),
+			},
 	};
 
 	torsh_flow_event(flow, &event, NULL);
@@ -218,9 +219,10 @@ static void add_pending(struct operator_mark *mark)
 static void tell_how(void)
 {
 	if (!atomic_exchange_explicit(&state->is_told, 1, memory_order_relaxed))
-		torsh_channel_note(&torsh_process->channel,
-				   "torch: operators' device times are those of events of the accelerator's own runtime "
-				   "(PrivateUse1), one where the operator begins and one where it ends");
+		torsh_channel_note(
+			&torsh_process->channel,
+			"torch: operators' device times are those of events of the accelerator's own runtime "
+			"(PrivateUse1), one where the operator begins and one where it ends");
 }
 
 /* Take the call out, with those in it whose ends were not told. NULL: it was not marked. */

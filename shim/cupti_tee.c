@@ -29,43 +29,45 @@ static void *find_next(void *_Atomic *known, const char *name)
 }
 
 /* TEE(Name, parameters, arguments): torsh_cuda_tee_Name returns what the client is told, or -1: the call is to go on */
-#define TEE(Name, parameters, arguments)                                        \
-	EXPORT int cupti##Name parameters;                                      \
-	EXPORT int cupti##Name parameters                                       \
-	{                                                                       \
-		static void *_Atomic next;                                      \
-		int result = torsh_cuda_tee_##Name arguments;                   \
-		int(*call) parameters;                                          \
-                                                                                \
-		if (result >= 0)                                                \
-			return result;                                          \
-		*(void **)&call = find_next(&next, "cupti" #Name);              \
-		return call ? call arguments : CUPTI_NOT_INITIALIZED;           \
+#define TEE(Name, parameters, arguments)                              \
+	EXPORT int cupti##Name parameters;                            \
+	EXPORT int cupti##Name parameters                             \
+	{                                                             \
+		static void *_Atomic next;                            \
+		int result = torsh_cuda_tee_##Name arguments;         \
+		int(*call) parameters;                                \
+                                                                      \
+		if (result >= 0)                                      \
+			return result;                                \
+		*(void **)&call = find_next(&next, "cupti" #Name);    \
+		return call ? call arguments : CUPTI_NOT_INITIALIZED; \
 	}
 
 /* TEES: each of them as TEE(Name, parameters, arguments) */
-#define TEES                                                                                                             \
-	TEE(ActivityRegisterCallbacks, (cupti_request * request, cupti_complete *complete), (request, complete))         \
-	TEE(ActivityRegisterTimestampCallback, (cupti_clock * clock), (clock))                                           \
-	TEE(ActivityEnable, (int kind), (kind))                                                                          \
-	TEE(ActivityDisable, (int kind), (kind))                                                                         \
-	TEE(ActivityFlushAll, (uint32_t flags), (flags))                                                                 \
-	TEE(Finalize, (void), ())                                                                                        \
-	TEE(Subscribe, (void **subscriber, cupti_callback *back, void *data), (subscriber, back, data))                  \
-	TEE(Subscribe_v2,                                                                                                \
-	    (void **subscriber, cupti_callback *back, void *data, struct cupti_subscriber_parameters *parameters),       \
-	    (subscriber, back, data, parameters))                                                                        \
-	TEE(Unsubscribe, (void *subscriber), (subscriber))                                                               \
-	TEE(EnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t id), (enable, subscriber, domain, id)) \
-	TEE(EnableDomain, (uint32_t enable, void *subscriber, int domain), (enable, subscriber, domain))                 \
-	TEE(EnableAllDomains, (uint32_t enable, void *subscriber), (enable, subscriber))                                 \
-	TEE(GetCallbackState, (uint32_t *is_on, void *subscriber, int domain, uint32_t id), (is_on, subscriber, domain, id))
+#define TEES                                                                                                       \
+	TEE(ActivityRegisterCallbacks, (cupti_request * request, cupti_complete * complete), (request, complete))  \
+	TEE(ActivityRegisterTimestampCallback, (cupti_clock * clock), (clock))                                     \
+	TEE(ActivityEnable, (int kind), (kind))                                                                    \
+	TEE(ActivityDisable, (int kind), (kind))                                                                   \
+	TEE(ActivityFlushAll, (uint32_t flags), (flags))                                                           \
+	TEE(Finalize, (void), ())                                                                                  \
+	TEE(Subscribe, (void **subscriber, cupti_callback *back, void *data), (subscriber, back, data))            \
+	TEE(Subscribe_v2,                                                                                          \
+	    (void **subscriber, cupti_callback *back, void *data, struct cupti_subscriber_parameters *parameters), \
+	    (subscriber, back, data, parameters))                                                                  \
+	TEE(Unsubscribe, (void *subscriber), (subscriber))                                                         \
+	TEE(EnableCallback, (uint32_t enable, void *subscriber, int domain, uint32_t id),                          \
+	    (enable, subscriber, domain, id))                                                                      \
+	TEE(EnableDomain, (uint32_t enable, void *subscriber, int domain), (enable, subscriber, domain))           \
+	TEE(EnableAllDomains, (uint32_t enable, void *subscriber), (enable, subscriber))                           \
+	TEE(GetCallbackState, (uint32_t * is_on, void *subscriber, int domain, uint32_t id),                       \
+	    (is_on, subscriber, domain, id))
 TEES
 #undef TEE
 
-/* ---- looked up by name ------------------------------------------------------------------------------------------- */
+	/* ---- looked up by name ------------------------------------------------------------------------------------------- */
 
-static const struct tee {
+	static const struct tee {
 	const char *name;
 	void *ours;
 } tees[] = {

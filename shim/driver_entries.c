@@ -23,11 +23,11 @@
 #define MEMSET KERNEL
 #define GRAPH KERNEL
 #define ENTRIES_OF_WORK "shim/driver.def"
-#define OTHER_ENTRIES                      \
-	ENTRY(cuGetProcAddress)            \
-	ENTRY(cuGetProcAddress_v2)         \
-	ENTRY(cuCtxDestroy_v2)             \
-	ENTRY(cuDevicePrimaryCtxReset_v2)  \
+#define OTHER_ENTRIES                     \
+	ENTRY(cuGetProcAddress)           \
+	ENTRY(cuGetProcAddress_v2)        \
+	ENTRY(cuCtxDestroy_v2)            \
+	ENTRY(cuDevicePrimaryCtxReset_v2) \
 	ENTRY(cuDevicePrimaryCtxRelease_v2)
 
 enum entry_id {
@@ -98,12 +98,13 @@ static const char *object_of(const void *address)
 
 static int is_of_driver(const void *address)
 {
-	return !strncmp(object_of(address), DRIVER_LIBRARY + 1, sizeof(DRIVER_LIBRARY) - 2);
+	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
 }
 
 int torsh_driver_is_own(const void *caller)
 {
-	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_", "libcudadebugger."};
+	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
+						 "libcudadebugger."};
 	const char *object = object_of(caller);
 
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
@@ -219,20 +220,19 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 /* ENDING(name, parameter, argument, what ends) */
-#define ENDING(name, parameter, argument, what)                                        \
-	EXPORT int name parameter;                                                     \
-	EXPORT int name parameter                                                      \
-	{                                                                              \
-		int is_watched = atomic_load_explicit(&torsh_driver_watch,             \
-						      memory_order_relaxed) == DRIVER_WATCHED; \
-		int(*next) parameter;                                                  \
-                                                                                       \
-		*(void **)&next = next_of(ENTRY_##name);                               \
-		if (!next)                                                             \
-			return DRIVER_NOT_INITIALIZED;                                 \
-		if (is_watched)                                                        \
-			torsh_cuda_context_ending what;                                \
-		return next argument;                                                  \
+#define ENDING(name, parameter, argument, what)                                                                     \
+	EXPORT int name parameter;                                                                                  \
+	EXPORT int name parameter                                                                                   \
+	{                                                                                                           \
+		int is_watched = atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_WATCHED; \
+		int(*next) parameter;                                                                               \
+                                                                                                                    \
+		*(void **)&next = next_of(ENTRY_##name);                                                            \
+		if (!next)                                                                                          \
+			return DRIVER_NOT_INITIALIZED;                                                              \
+		if (is_watched)                                                                                     \
+			torsh_cuda_context_ending what;                                                             \
+		return next argument;                                                                               \
 	}
 ENDING(cuCtxDestroy_v2, (void *context), (context), (context, -1))
 ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), (NULL, device))
@@ -295,42 +295,42 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 #define WORK(...) ((struct driver_work){__VA_ARGS__})
 
 /* One entry point: straight on, or with what it does told before and after. */
-#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_)                           \
-	EXPORT int name_ parameters;                                                                \
-	EXPORT int name_ parameters                                                                 \
-	{                                                                                           \
-		struct driver_work work;                                                            \
-		int(*next) parameters, result, is_told;                                             \
-                                                                                                    \
-		*(void **)&next = next_of(ENTRY_##name_);                                           \
-		if (!next)                                                                          \
-			return DRIVER_NOT_INITIALIZED;                                              \
-		if (__builtin_expect(atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == \
-					     DRIVER_UNWATCHED,                                      \
-				     1))                                                            \
-			return next arguments;                                                      \
-		work = work_;                                                                       \
-		work.api = #name_;                                                                  \
-		work.stream = stream_of(stream_, is_per_thread);                                    \
-		is_told = torsh_cuda_submitting(&work);                                             \
-		result = next arguments;                                                            \
-		if (is_told)                                                                        \
-			torsh_cuda_submitted(&work, result);                                        \
-		return result;                                                                      \
+#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_)                                            \
+	EXPORT int name_ parameters;                                                                                 \
+	EXPORT int name_ parameters                                                                                  \
+	{                                                                                                            \
+		struct driver_work work;                                                                             \
+		int(*next) parameters, result, is_told;                                                              \
+                                                                                                                     \
+		*(void **)&next = next_of(ENTRY_##name_);                                                            \
+		if (!next)                                                                                           \
+			return DRIVER_NOT_INITIALIZED;                                                               \
+		if (__builtin_expect(                                                                                \
+			    atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNWATCHED, 1)) \
+			return next arguments;                                                                       \
+		work = work_;                                                                                        \
+		work.api = #name_;                                                                                   \
+		work.stream = stream_of(stream_, is_per_thread);                                                     \
+		is_told = torsh_cuda_submitting(&work);                                                              \
+		result = next arguments;                                                                             \
+		if (is_told)                                                                                         \
+			torsh_cuda_submitted(&work, result);                                                         \
+		return result;                                                                                       \
 	}
-#define BOTH(name, suffix, parameters, arguments, stream, work)  \
-	FORM(name, 0, parameters, arguments, stream, work)       \
+#define BOTH(name, suffix, parameters, arguments, stream, work) \
+	FORM(name, 0, parameters, arguments, stream, work)      \
 	FORM(name##suffix, 1, parameters, arguments, stream, work)
 
-#define KERNEL(name, suffix, parameters, arguments, stream, f, grid_, block_, shared)                               \
-	BOTH(name, suffix, parameters, arguments, stream,                                                           \
+#define KERNEL(name, suffix, parameters, arguments, stream, f, grid_, block_, shared)                       \
+	BOTH(name, suffix, parameters, arguments, stream,                                                   \
 	     WORK(.what = DRIVER_KERNEL, .function = (f), .grid = {UNWRAP grid_}, .block = {UNWRAP block_}, \
 		  .shared_bytes = (shared), .is_async = 1))
-#define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                                         \
-	BOTH(name, suffix, parameters, arguments, stream,                                                             \
+#define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                                \
+	BOTH(name, suffix, parameters, arguments, stream,                                                    \
 	     WORK(.what = DRIVER_COPY, .direction = (way), .to = (uint64_t)(to_), .from = (uint64_t)(from_), \
 		  .bytes = (n)))
-#define RECT(name, suffix, parameters, arguments, stream, c) BOTH(name, suffix, parameters, arguments, stream, rect_work(c))
+#define RECT(name, suffix, parameters, arguments, stream, c) \
+	BOTH(name, suffix, parameters, arguments, stream, rect_work(c))
 #define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
 	BOTH(name, suffix, parameters, arguments, stream, box_work(c, is_peer))
 #define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \

@@ -58,20 +58,20 @@ static int boot_munmap(void *at, size_t n)
 static int look_up(void);
 
 /* Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def says. */
-#define NEXT(result, name, parameters, arguments, stub) \
-	static result stub_##name parameters             \
-	{                                                \
-		if (look_up())                           \
+#define NEXT(result, name, parameters, arguments, stub)   \
+	static result stub_##name parameters              \
+	{                                                 \
+		if (look_up())                            \
 			return torsh_next.name arguments; \
-		return stub;                             \
+		return stub;                              \
 	}
 #define NEXT_VOID(name, parameters, arguments, stub) \
-	static void stub_##name parameters            \
-	{                                             \
-		if (look_up())                        \
-			torsh_next.name arguments;    \
-		else                                  \
-			(void)(stub);                 \
+	static void stub_##name parameters           \
+	{                                            \
+		if (look_up())                       \
+			torsh_next.name arguments;   \
+		else                                 \
+			(void)(stub);                \
 	}
 #include "shim/next.def"
 #undef NEXT

@@ -49,20 +49,20 @@ typedef void callback(void *data, int domain, uint32_t id, const void *call);
 	FUNCTION(cuptiGetCallbackName, (int domain, uint32_t id, const char **name))
 
 /* DRIVERS(name, parameters): of libcuda.so.1 */
-#define DRIVERS                                                                                              \
-	FUNCTION(cuInit, (unsigned flags))                                                                   \
-	FUNCTION(cuDeviceGet, (int *device, int ordinal))                                                    \
-	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                                     \
-	FUNCTION(cuCtxSetCurrent, (void *context))                                                           \
-	FUNCTION(cuModuleLoadData, (void **module, const void *image))                                       \
-	FUNCTION(cuModuleGetFunction, (void **function, void *module, const char *name))                     \
-	FUNCTION(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                        \
-	FUNCTION(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                                \
-	FUNCTION(cuCtxSynchronize, (void))                                                                   \
+#define DRIVERS                                                                                             \
+	FUNCTION(cuInit, (unsigned flags))                                                                  \
+	FUNCTION(cuDeviceGet, (int *device, int ordinal))                                                   \
+	FUNCTION(cuDevicePrimaryCtxRetain, (void **context, int device))                                    \
+	FUNCTION(cuCtxSetCurrent, (void *context))                                                          \
+	FUNCTION(cuModuleLoadData, (void **module, const void *image))                                      \
+	FUNCTION(cuModuleGetFunction, (void **function, void *module, const char *name))                    \
+	FUNCTION(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                       \
+	FUNCTION(cuMemsetD8_v2, (uint64_t at, unsigned char value, size_t n))                               \
+	FUNCTION(cuCtxSynchronize, (void))                                                                  \
 	FUNCTION(cuLaunchKernel, (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
 				  unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))
 
-#define FUNCTION(name, parameters)                       \
+#define FUNCTION(name, parameters)                        \
 	extern int name parameters __attribute__((weak)); \
 	static int(*p_##name) parameters;
 FUNCTIONS
@@ -140,10 +140,10 @@ static void find(const char *how)
 #define FUNCTION(name, parameters) *(void **)&p_##name = dlsym(driver, #name);
 	DRIVERS
 #undef FUNCTION
-#define FUNCTION(name, parameters)                                                                       \
-	if (strcmp(how, "symbol"))                                                                       \
-		*(void **)&p_##name = dlsym(cupti, #name);                                               \
-	else                                                                                             \
+#define FUNCTION(name, parameters)                         \
+	if (strcmp(how, "symbol"))                         \
+		*(void **)&p_##name = dlsym(cupti, #name); \
+	else                                               \
 		p_##name = name;
 	FUNCTIONS
 #undef FUNCTION

@@ -30,47 +30,46 @@ struct launch {
 };
 
 /* DRIVER(name as cuda.h has it, suffix of the symbol, of the form with a stream for each thread, parameters) */
-#define DRIVERS                                                                                                \
-	DRIVER(cuInit, , , (unsigned flags))                                                                   \
-	DRIVER(cuDeviceGet, , , (int *device, int ordinal))                                                    \
-	DRIVER(cuDevicePrimaryCtxRetain, , , (void **context, int device))                                     \
-	DRIVER(cuDevicePrimaryCtxReset, _v2, , (int device))                                                   \
-	DRIVER(cuCtxSetCurrent, , , (void *context))                                                           \
-	DRIVER(cuCtxSynchronize, , , (void))                                                                   \
-	DRIVER(cuModuleLoadData, , , (void **module, const void *image))                                       \
-	DRIVER(cuModuleGetFunction, , , (void **function, void *module, const char *name))                     \
-	DRIVER(cuMemAlloc, _v2, , (uint64_t * address, size_t n_bytes))                                        \
-	DRIVER(cuMemAllocHost, _v2, , (void **address, size_t n_bytes))                                        \
-	DRIVER(cuStreamCreate, , , (void **stream, unsigned flags))                                            \
-	DRIVER(cuStreamBeginCapture, _v2, _ptsz, (void *stream, int mode))                                     \
-	DRIVER(cuStreamEndCapture, , _ptsz, (void *stream, void **graph))                                      \
-	DRIVER(cuGraphInstantiateWithFlags, , , (void **exec, void *graph, uint64_t flags))                    \
-	DRIVER(cuGraphLaunch, , _ptsz, (void *exec, void *stream))                                             \
-	DRIVER(cuMemcpyHtoD, _v2, _ptds, (uint64_t to, const void *from, size_t n))                            \
-	DRIVER(cuMemcpyDtoH, _v2, _ptds, (void *to, uint64_t from, size_t n))                                  \
-	DRIVER(cuMemcpyDtoD, _v2, _ptds, (uint64_t to, uint64_t from, size_t n))                               \
-	DRIVER(cuMemcpy, , _ptds, (uint64_t to, uint64_t from, size_t n))                                      \
-	DRIVER(cuMemcpyAsync, , _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))                   \
-	DRIVER(cuMemcpyHtoDAsync, _v2, _ptsz, (uint64_t to, const void *from, size_t n, void *stream))         \
-	DRIVER(cuMemcpyDtoHAsync, _v2, _ptsz, (void *to, uint64_t from, size_t n, void *stream))               \
-	DRIVER(cuMemcpyDtoDAsync, _v2, _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))            \
-	DRIVER(cuMemsetD8, _v2, _ptds, (uint64_t at, unsigned char value, size_t n))                           \
-	DRIVER(cuMemsetD16, _v2, _ptds, (uint64_t at, unsigned short value, size_t n))                         \
-	DRIVER(cuMemsetD32, _v2, _ptds, (uint64_t at, unsigned value, size_t n))                               \
-	DRIVER(cuMemsetD2D8, _v2, _ptds, (uint64_t at, size_t pitch, unsigned char value, size_t w, size_t h)) \
-	DRIVER(cuMemsetD8Async, , _ptsz, (uint64_t at, unsigned char value, size_t n, void *stream))           \
-	DRIVER(cuMemsetD32Async, , _ptsz, (uint64_t at, unsigned value, size_t n, void *stream))               \
-	DRIVER(cuLaunchKernel, , _ptsz,                                                                        \
-	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,         \
-		unsigned shared, void *stream, void **parameters, void **extra))                               \
-	DRIVER(cuLaunchKernelEx, , _ptsz,                                                                      \
-	       (const struct launch *launch, void *f, void **parameters, void **extra))                        \
-	DRIVER(cuLaunchCooperativeKernel, , _ptsz,                                                             \
-	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,         \
+#define DRIVERS                                                                                                    \
+	DRIVER(cuInit, , , (unsigned flags))                                                                       \
+	DRIVER(cuDeviceGet, , , (int *device, int ordinal))                                                        \
+	DRIVER(cuDevicePrimaryCtxRetain, , , (void **context, int device))                                         \
+	DRIVER(cuDevicePrimaryCtxReset, _v2, , (int device))                                                       \
+	DRIVER(cuCtxSetCurrent, , , (void *context))                                                               \
+	DRIVER(cuCtxSynchronize, , , (void))                                                                       \
+	DRIVER(cuModuleLoadData, , , (void **module, const void *image))                                           \
+	DRIVER(cuModuleGetFunction, , , (void **function, void *module, const char *name))                         \
+	DRIVER(cuMemAlloc, _v2, , (uint64_t * address, size_t n_bytes))                                            \
+	DRIVER(cuMemAllocHost, _v2, , (void **address, size_t n_bytes))                                            \
+	DRIVER(cuStreamCreate, , , (void **stream, unsigned flags))                                                \
+	DRIVER(cuStreamBeginCapture, _v2, _ptsz, (void *stream, int mode))                                         \
+	DRIVER(cuStreamEndCapture, , _ptsz, (void *stream, void **graph))                                          \
+	DRIVER(cuGraphInstantiateWithFlags, , , (void **exec, void *graph, uint64_t flags))                        \
+	DRIVER(cuGraphLaunch, , _ptsz, (void *exec, void *stream))                                                 \
+	DRIVER(cuMemcpyHtoD, _v2, _ptds, (uint64_t to, const void *from, size_t n))                                \
+	DRIVER(cuMemcpyDtoH, _v2, _ptds, (void *to, uint64_t from, size_t n))                                      \
+	DRIVER(cuMemcpyDtoD, _v2, _ptds, (uint64_t to, uint64_t from, size_t n))                                   \
+	DRIVER(cuMemcpy, , _ptds, (uint64_t to, uint64_t from, size_t n))                                          \
+	DRIVER(cuMemcpyAsync, , _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))                       \
+	DRIVER(cuMemcpyHtoDAsync, _v2, _ptsz, (uint64_t to, const void *from, size_t n, void *stream))             \
+	DRIVER(cuMemcpyDtoHAsync, _v2, _ptsz, (void *to, uint64_t from, size_t n, void *stream))                   \
+	DRIVER(cuMemcpyDtoDAsync, _v2, _ptsz, (uint64_t to, uint64_t from, size_t n, void *stream))                \
+	DRIVER(cuMemsetD8, _v2, _ptds, (uint64_t at, unsigned char value, size_t n))                               \
+	DRIVER(cuMemsetD16, _v2, _ptds, (uint64_t at, unsigned short value, size_t n))                             \
+	DRIVER(cuMemsetD32, _v2, _ptds, (uint64_t at, unsigned value, size_t n))                                   \
+	DRIVER(cuMemsetD2D8, _v2, _ptds, (uint64_t at, size_t pitch, unsigned char value, size_t w, size_t h))     \
+	DRIVER(cuMemsetD8Async, , _ptsz, (uint64_t at, unsigned char value, size_t n, void *stream))               \
+	DRIVER(cuMemsetD32Async, , _ptsz, (uint64_t at, unsigned value, size_t n, void *stream))                   \
+	DRIVER(cuLaunchKernel, , _ptsz,                                                                            \
+	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,             \
+		unsigned shared, void *stream, void **parameters, void **extra))                                   \
+	DRIVER(cuLaunchKernelEx, , _ptsz, (const struct launch *launch, void *f, void **parameters, void **extra)) \
+	DRIVER(cuLaunchCooperativeKernel, , _ptsz,                                                                 \
+	       (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,             \
 		unsigned shared, void *stream, void **parameters))
 
-#define DRIVER(name, version, form, parameters)                                  \
-	extern int name##version parameters __attribute__((weak));               \
+#define DRIVER(name, version, form, parameters)                    \
+	extern int name##version parameters __attribute__((weak)); \
 	static int(*p_##name) parameters;
 DRIVERS
 #undef DRIVER
@@ -89,8 +88,8 @@ static void need(int result, const char *what)
 
 static void find_by_symbol(void)
 {
-#define DRIVER(name, version, form, parameters)     \
-	p_##name = name##version;                   \
+#define DRIVER(name, version, form, parameters) \
+	p_##name = name##version;               \
 	need(p_##name == NULL, #name);
 	DRIVERS
 #undef DRIVER
@@ -98,8 +97,8 @@ static void find_by_symbol(void)
 
 static void find_by_dlsym(void *library)
 {
-#define DRIVER(name, version, form, parameters)                      \
-	*(void **)&p_##name = dlsym(library, #name #version);        \
+#define DRIVER(name, version, form, parameters)               \
+	*(void **)&p_##name = dlsym(library, #name #version); \
 	need(p_##name == NULL, #name);
 	DRIVERS
 #undef DRIVER

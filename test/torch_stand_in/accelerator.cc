@@ -11,7 +11,8 @@
 #ifdef REAL
 #include <torch/csrc/profiler/stubs/base.h>
 #else
-namespace torch::profiler::impl {
+namespace torch::profiler::impl
+{
 
 using ProfilerVoidEventStub = std::shared_ptr<void>;
 
@@ -100,7 +101,8 @@ extern "C" void accelerator_register()
 	registerPrivateUse1Methods(&accelerator);
 }
 #else
-namespace torch::profiler::impl {
+namespace torch::profiler::impl
+{
 
 /* Of another class: not to be called. */
 struct Stranger {

@@ -145,7 +145,10 @@ static void marks_of_cuda_keep_the_contract(void **state)
 	each_device_is_told_by_its_number(&row);
 }
 
-#define SIMULATED(test) {#test, test, NULL, NULL, (void *)&torsh_device_simulated}
+#define SIMULATED(test)                                                  \
+	{                                                                \
+#test, test, NULL, NULL, (void *)&torsh_device_simulated \
+	}
 
 int main(void)
 {

@@ -22,7 +22,7 @@ int main(void)
 
 #include "shim/driver.h"
 
-#define SAME(ours, our_field, Theirs, their_field)                                                             \
+#define SAME(ours, our_field, Theirs, their_field)                                                            \
 	_Static_assert(offsetof(ours, our_field) == offsetof(Theirs, their_field), #Theirs "." #their_field); \
 	_Static_assert(sizeof(((Theirs *)0)->their_field) <= sizeof(((ours *)0)->our_field), "size of " #their_field)
 
@@ -38,7 +38,7 @@ SAME(struct driver_rect, to.device, CUDA_MEMCPY2D, dstDevice);
 SAME(struct driver_rect, width_bytes, CUDA_MEMCPY2D, WidthInBytes);
 SAME(struct driver_rect, height, CUDA_MEMCPY2D, Height);
 
-#define BOX_OF(Theirs)                                            \
+#define BOX_OF(Theirs)                                               \
 	SAME(struct driver_box, from.memory, Theirs, srcMemoryType); \
 	SAME(struct driver_box, from.device, Theirs, srcDevice);     \
 	SAME(struct driver_box, to.memory, Theirs, dstMemoryType);   \

@@ -181,8 +181,9 @@ static cJSON *make_process(const struct kernel_process *process)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
 #undef LOSS
-#define PAIR(field) \
-	torsh_json_set(object, #field, process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
+#define PAIR(field)                    \
+	torsh_json_set(object, #field, \
+		       process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
 	PAIR(resolution_ns)
 	PAIR(floor_ns)
 #undef PAIR
@@ -244,7 +245,8 @@ static void print_process(const struct kernel_process *process)
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
 	if (process->has_pairs)
-		printf("; times are upper bounds, by pairs of events that tell %" PRIu64 " ns apart: of an idle stream they "
+		printf("; times are upper bounds, by pairs of events that tell %" PRIu64
+		       " ns apart: of an idle stream they "
 		       "include the launch, of a call that waits all of it",
 		       process->pairs.resolution_ns);
 	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
@@ -275,7 +277,9 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns / group->timed, text) : "-");
-	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH ? "-" : torsh_size_human(group->bytes, text));
+	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
+					? "-"
+					: torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
 }

@@ -20,10 +20,10 @@ const char *torsh_copy_name(uint32_t kind)
 }
 
 /* What the three have in common. */
-#define COMMON(event)                                                                                               \
-	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation,       \
-	.device = (event)->device, .context = (event)->context, .stream = (event)->stream, .graph = (event)->graph, \
-	.node = (event)->node
+#define COMMON(event)                                                                                \
+	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns,           \
+	.correlation = (event)->correlation, .device = (event)->device, .context = (event)->context, \
+	.stream = (event)->stream, .graph = (event)->graph, .node = (event)->node
 
 static void make_submission(const struct event_submission *submission, struct device_span *span)
 {

@@ -292,12 +292,13 @@ static void see_event(void *context, const struct profile_process *process, cons
 	if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
 	if (event->event.id == EVENT_LAUNCH && innermost)
-		add_device_time(torsh_device_work_of(find_keys(context, process)->work, event->event.launch.correlation),
-				innermost);
+		add_device_time(
+			torsh_device_work_of(find_keys(context, process)->work, event->event.launch.correlation),
+			innermost);
 	if (event->event.id == EVENT_OP_MARKED && innermost)
-		add_device_time(torsh_device_work_marked(find_keys(context, process)->work,
-							 event->event.op_marked.number),
-				innermost);
+		add_device_time(
+			torsh_device_work_marked(find_keys(context, process)->work, event->event.op_marked.number),
+			innermost);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {

@@ -39,7 +39,7 @@ struct list {
 
 /* In pages that a forked child gets as zeros: what the parent's driver knows is none of the child's. */
 struct watch {
-	_Atomic uint32_t is_on, has_marks, is_polling, correlation, n_pending, no_marks_reason;
+	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending, no_marks_reason;
 	_Atomic uint64_t due_ns, n_timed;
 };
 
@@ -290,7 +290,8 @@ int torsh_cuda_submitting(struct driver_work *work)
 	if (!is_on() || torsh_agent_is_borrowed())
 		return 0;
 	is_inside = 1;
-	if (prepare(work) == -EIO)
+	work->problem = prepare(work);
+	if (work->problem == -EIO)
 		give_up_marks();
 	errno = saved;
 	work->begin_ns = torsh_cuda_monotonic_ns();
@@ -477,9 +478,11 @@ static void tell_without_times(struct driver_work *work)
 
 	describe(&untimed);
 	leave_driver(&quiet);
-	if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
+	if (work->problem == -ENOSPC) {
 		reason = label_of("too many launches were under way");
 		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+	} else if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
+		reason = label_of("the driver took no event for its stream");
 	}
 	say_untimed(&untimed, reason);
 }
@@ -637,6 +640,7 @@ void torsh_cuda_poll_marks(uint64_t now_ns)
 	uint64_t taken_ns;
 
 	if (!atomic_load_explicit(&watch->n_pending, memory_order_relaxed) ||
+	    atomic_load_explicit(&watch->is_ending, memory_order_relaxed) ||
 	    now_ns < atomic_load_explicit(&watch->due_ns, memory_order_relaxed) || !take_poll())
 		return;
 	poll_all();
@@ -649,7 +653,8 @@ void torsh_cuda_context_ending(void *context, int device)
 {
 	int saved = errno;
 
-	if (is_on() && !is_inside && !torsh_agent_is_borrowed()) {
+	if (is_on() && !is_inside && !torsh_agent_is_borrowed() &&
+	    !atomic_load_explicit(&watch->is_ending, memory_order_relaxed)) {
 		is_inside = 1;
 		while (!take_poll())
 			TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
@@ -693,14 +698,13 @@ static void say_figures(void)
 
 void torsh_cuda_end_marks(void)
 {
-	if (!is_on() || is_inside || torsh_agent_is_borrowed())
+	if (!is_on() || is_inside || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&watch->is_ending, 1, memory_order_relaxed))
 		return;
 	is_inside = 1;
 	/* Another thread that has it may be stopped for ever. */
-	if (take_poll()) {
+	if (take_poll())
 		poll_all();
-		give_poll();
-	}
 	say_figures();
 	is_inside = 0;
 }

@@ -33,7 +33,7 @@ struct list {
 
 /* In pages that a forked child gets as zeros. */
 struct state {
-	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_told;
+	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_told, is_finished;
 };
 
 static struct state *state;
@@ -108,7 +108,8 @@ void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 	const struct device_ops *row = enabled_row();
 	struct operator_mark *mark;
 
-	if (!row || marks->n == OPERATOR_MARKS_DEPTH || !prepare() || !(mark = take_mark()))
+	if (!row || marks->n == OPERATOR_MARKS_DEPTH || !prepare() ||
+	    atomic_load_explicit(&state->is_finished, memory_order_relaxed) || !(mark = take_mark()))
 		return;
 	/* Of another row its marks are of no use. */
 	if (mark->row != row)
@@ -261,7 +262,9 @@ void torsh_operator_marks_finish(void)
 {
 	struct flow *flow;
 
-	if (!state || !atomic_load_explicit(&state->n_pending, memory_order_relaxed) || torsh_agent_is_borrowed())
+	/* Afterwards the accelerator may be gone. */
+	if (!state || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&state->is_finished, 1, memory_order_relaxed))
 		return;
 	flow = torsh_flow_enter();
 	if (!flow)

@@ -87,6 +87,7 @@ struct driver_work {
 	uint64_t begin_ns; /* CLOCK_MONOTONIC at the call */
 	uint32_t correlation;
 	int is_captured; /* it becomes a node of a graph, and nothing is done */
+	int problem; /* why there are no marks around it: -errno */
 	struct device_pair *pair; /* the marks around it, NULL: none */
 };
 
@@ -101,8 +102,11 @@ struct driver_functions {
 
 extern struct driver_functions torsh_driver;
 
-/* Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
+/* Find the driver among what is loaded, for good. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
 int torsh_driver_open(void);
+
+/* Keep the driver, which has this function, from being unloaded: its addresses are remembered. Not in a hook of dlopen's. */
+void torsh_driver_keep(const void *function);
 
 enum driver_watch {
 	DRIVER_UNDECIDED, /* as in a new process: the first call decides */

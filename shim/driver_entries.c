@@ -14,6 +14,23 @@
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
 
+/* The file's name of the object that an address lies in; "" where that isn't known. */
+static const char *object_of(const void *address)
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return "";
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? slash + 1 : info.dli_fname;
+}
+
+static int is_of_driver(const void *address)
+{
+	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
+}
+
 /* ---- the table of entry points ----------------------------------------------------------------------------------- */
 
 #define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
@@ -53,6 +70,8 @@ static void *look_for_next(struct entry *entry)
 {
 	void *next = torsh_objects_find_behind(entry->name);
 
+	if (next && is_of_driver(next))
+		torsh_driver_keep(next);
 	if (!next && torsh_objects_find_in(DRIVER_LIBRARY, "cuInit"))
 		next = &is_missing;
 	atomic_store_explicit(&entry->next, next, memory_order_relaxed);
@@ -83,23 +102,6 @@ int torsh_driver_has(const char *name)
 }
 
 /* ---- who asks, and what is found --------------------------------------------------------------------------------- */
-
-/* The file's name of the object that an address lies in; "" where that isn't known. */
-static const char *object_of(const void *address)
-{
-	const char *slash;
-	Dl_info info;
-
-	if (!dladdr(address, &info) || !info.dli_fname)
-		return "";
-	slash = strrchr(info.dli_fname, '/');
-	return slash ? slash + 1 : info.dli_fname;
-}
-
-static int is_of_driver(const void *address)
-{
-	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
-}
 
 int torsh_driver_is_own(const void *caller)
 {

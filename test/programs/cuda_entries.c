@@ -11,6 +11,7 @@
  *
  * TAKE is the name under which CUPTI is subscribed to before anything else.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -205,7 +206,9 @@ static void take(const char *name)
 	void *library = dlopen("libcupti.so.13", RTLD_NOW), *handle;
 
 	need(library == NULL, "libcupti.so.13");
-	*(void **)&subscribe = dlsym(library, "cuptiSubscribe_v2");
+	/* By its version: past whoever stands before dlsym. */
+	*(void **)&subscribe = dlvsym(library, "cuptiSubscribe_v2", "libcupti.so.13");
+	need(subscribe == NULL, "cuptiSubscribe_v2");
 	NEED(subscribe(&handle, hear, NULL, &parameters));
 }
 

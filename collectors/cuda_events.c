@@ -94,6 +94,7 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	}
 	if (result)
 		return result;
+	torsh_driver_keep();
 	atomic_store_explicit(&watch->no_marks_reason, label_of(reason), memory_order_relaxed);
 	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
 	atomic_store_explicit(&watch->is_on, 1, memory_order_release);

@@ -102,11 +102,11 @@ struct driver_functions {
 
 extern struct driver_functions torsh_driver;
 
-/* Find the driver among what is loaded, for good. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
+/* Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
 int torsh_driver_open(void);
 
-/* Keep the driver, which has this function, from being unloaded: its addresses are remembered. Not in a hook of dlopen's. */
-void torsh_driver_keep(const void *function);
+/* Keep the driver from being unloaded, if it is there: its addresses are remembered. Not in a hook of dlopen's. */
+void torsh_driver_keep(void);
 
 enum driver_watch {
 	DRIVER_UNDECIDED, /* as in a new process: the first call decides */

@@ -8,6 +8,7 @@
 
 #include "shim/driver.h"
 #include "shim/hooks.h"
+#include "shim/next.h"
 #include "shim/objects.h"
 #include "shim/symbol.h"
 
@@ -29,6 +30,21 @@ static const char *object_of(const void *address)
 static int is_of_driver(const void *address)
 {
 	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
+}
+
+void torsh_driver_keep(void)
+{
+	static _Atomic uint32_t is_kept;
+	const void *start;
+	Dl_info info;
+
+	if (atomic_load_explicit(&is_kept, memory_order_relaxed))
+		return;
+	start = torsh_objects_find_in(DRIVER_LIBRARY, "cuInit");
+	if (!start || !dladdr(start, &info) || !info.dli_fname)
+		return;
+	torsh_next.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
 }
 
 /* ---- the table of entry points ----------------------------------------------------------------------------------- */
@@ -70,8 +86,8 @@ static void *look_for_next(struct entry *entry)
 {
 	void *next = torsh_objects_find_behind(entry->name);
 
-	if (next && is_of_driver(next))
-		torsh_driver_keep(next);
+	if (next)
+		torsh_driver_keep();
 	if (!next && torsh_objects_find_in(DRIVER_LIBRARY, "cuInit"))
 		next = &is_missing;
 	atomic_store_explicit(&entry->next, next, memory_order_relaxed);

@@ -39,6 +39,33 @@ torch.cuda.synchronize()
 """
 
 
+# Looks whether there is a driver, as many libraries do, and closes it again; then it is there for good.
+LOOKING = """
+#include <dlfcn.h>
+#include <stdio.h>
+typedef int launch(void *f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+extern launch cuLaunchKernel __attribute__((weak));
+int main(void)
+{
+	for (int i = 0; i < 3; i++) {
+		void *library = dlopen("libcuda.so.1", RTLD_NOW);
+		int is_there = library && dlsym(library, "cuLaunchKernel") && dlsym(library, "cuGetProcAddress_v2");
+
+		if (!is_there || dlclose(library))
+			return 1;
+		/* What comes next would lie where it was. */
+		for (int k = 0; k < 8; k++)
+			dlopen("libm.so.6", RTLD_NOW);
+	}
+	launch *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel");
+	printf("%d\\n", found(0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0));
+	if (cuLaunchKernel)
+		printf("%d\\n", cuLaunchKernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0));
+	return 0;
+}
+"""
+
+
 def record(command, libraries=WITHOUT_CUPTI, env=None, expect=0, **settings):
     """The recording of a command with these of the simulated libraries, and what the simulation says that it did."""
     need_simcuda()
@@ -246,6 +273,17 @@ def work_is_there_after_underscore_exit_without_cupti():
 def a_forked_child_is_left_alone_without_cupti():
     output, truth = record([DRIVER, 1, 10, "fork"])
     match(events(output), truth)
+
+
+@case
+def a_driver_that_is_closed_and_opened_again_is_called_where_it_lies():
+    need_simcuda()
+    folder, output = scratch("looking"), scratch()
+    (folder / "looking.c").write_text(LOOKING)
+    expect_equal(run(["cc", "-o", folder / "looking", folder / "looking.c", "-ldl"]).returncode, 0, "compiler")
+    result = run([folder / "looking"], {**agent_environment(output), "LD_LIBRARY_PATH": str(LIBRARIES)})
+    # Nothing was started: there is no function of this name.
+    expect_equal((result.returncode, set(result.stdout.split())), (0, {b"400"}), "status and errors")
 
 
 @case

@@ -2,7 +2,7 @@
 /*
  * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is looked for and asked for
  * records of kernels, copies and memsets, and to be called back around every call that makes a device work. Where that
- * can't be had the recording has the host's side only, and says why.
+ * can't be had the program's calls of the driver are watched (collectors/cuda_events.c), and it is said why.
  */
 #include "collectors/cuda.h"
 
@@ -17,7 +17,9 @@
 #include "agent/text.h"
 #include "collectors/cuda_counters.h"
 #include "collectors/cuda_memory.h"
+#include "collectors/operator_marks.h"
 #include "shim/cupti.h"
+#include "shim/driver.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
 
@@ -35,7 +37,7 @@ struct live {
 };
 
 static struct live *live;
-static int was_injected; /* also in children */
+static _Atomic int was_injected; /* or it was decided otherwise how devices are seen; also in children */
 
 static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][N_CALLS];
 static _Atomic uint8_t is_launching[CUPTI_N_API_DOMAINS][N_CALLS]; /* calls that give a device something to do */
@@ -66,27 +68,47 @@ static void say_mode(enum device_mode mode, const char *reason)
 	send(&event);
 }
 
-/* The reason is what, and CUPTI's own word for the result. */
-static void give_up(const char *what, int result)
+/* What is done without CUPTI: with times, or not where another tool measures. */
+static void do_without(const char *reason, int may_mark)
 {
-	char buffer[256], sentence[320];
-	struct text reason = TEXT_IN(buffer), note = TEXT_IN(sentence);
+	static const char *const notes[] = {
+		[DEVICE_HOST_ONLY] = "cuda: of kernels and copies only the calls are recorded: ",
+		[DEVICE_BY_EVENTS] = "cuda: times of kernels and copies are those of events around the calls: ",
+	};
+	enum device_mode mode = may_mark ? DEVICE_BY_EVENTS : DEVICE_HOST_ONLY;
+	char buffer[512];
+	struct text note = TEXT_IN(buffer);
+
+	if (torsh_cuda_watch_driver(reason, may_mark))
+		mode = DEVICE_HOST_ONLY;
+	torsh_text_put(&note, notes[mode]);
+	torsh_text_put(&note, reason);
+	torsh_channel_note(&torsh_process->channel, buffer);
+	say_mode(mode, reason);
+	torsh_cuda_counters_begin(0);
+}
+
+/* CUPTI's own word for a result. */
+static void put_result(struct text *text, int result)
+{
 	const char *word = NULL;
 
-	torsh_text_put(&reason, what);
-	if (result) {
-		torsh_text_put(&reason, ": ");
-		if (torsh_cupti.GetResultString && !torsh_cupti.GetResultString(result, &word) && word) {
-			torsh_text_put(&reason, word);
-		} else {
-			torsh_text_put(&reason, "CUPTI's error ");
-			torsh_text_put_number(&reason, (uint64_t)result);
-		}
+	if (torsh_cupti.GetResultString && !torsh_cupti.GetResultString(result, &word) && word) {
+		torsh_text_put(text, word);
+	} else {
+		torsh_text_put(text, "CUPTI's error ");
+		torsh_text_put_number(text, (uint64_t)result);
 	}
-	torsh_text_put(&note, "cuda: neither kernels nor copies are recorded: ");
-	torsh_text_put(&note, buffer);
-	torsh_channel_note(&torsh_process->channel, sentence);
-	say_mode(DEVICE_HOST_ONLY, buffer);
+}
+
+static void do_without_refused(int result)
+{
+	char buffer[256];
+	struct text reason = TEXT_IN(buffer);
+
+	torsh_text_put(&reason, "CUPTI can't be used: ");
+	put_result(&reason, result);
+	do_without(buffer, 1);
 }
 
 void torsh_cuda_say_losses(void)
@@ -268,16 +290,19 @@ static void record_site(const struct cupti_call *call, int domain, uint32_t id, 
 	}
 }
 
-static void take_call(const struct cupti_call *call, int domain, uint32_t id, const void *frame)
+static void take_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
 {
-	int is_counted = domain == CUPTI_DOMAIN_DRIVER;
+	int is_counted = domain == CUPTI_DOMAIN_DRIVER, saved = errno;
 
+	if (id >= N_CALLS || !torsh_cuda_is_watched(domain, id) || !call->slot)
+		return;
 	/* What is measured lies around the call as it is recorded. */
 	if (is_counted && call->site == CUPTI_ENTER)
 		torsh_cuda_counters_call(call, id);
 	record_site(call, domain, id, frame);
 	if (is_counted && call->site == CUPTI_EXIT)
 		torsh_cuda_counters_call(call, id);
+	errno = saved;
 }
 
 /*
@@ -299,29 +324,39 @@ static void take_node(const struct cupti_graph *graph)
 /* What the driver takes down behind our end is not the program's doing. */
 static void take_resource(uint32_t id, const struct cupti_resource *resource)
 {
+	int saved = errno;
+
+	if (!torsh_cuda_is_watched(CUPTI_DOMAIN_RESOURCE, id))
+		return;
 	if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
 		take_node(resource->descriptor);
 	if (id == CUPTI_CONTEXT_ENDS)
 		torsh_cuda_counters_context_ends(resource->context);
 	if (id == CUPTI_CONTEXT_ENDS && !atomic_load_explicit(&live->is_ending, memory_order_relaxed))
 		torsh_cuda_memory_context_ends(resource->context);
+	errno = saved;
 }
 
+/* Ours is nearest to the call, so that what the other subscriber takes is not the call's time. */
 static void at_callback(void *unused, int domain, uint32_t id, const void *data)
 {
-	int saved = errno;
+	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
+	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
 
 	(void)unused;
 	if (!torsh_cuda_is_live())
 		return;
-	if (domain == CUPTI_DOMAIN_RESOURCE)
+	if (!is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
+	if (is_api)
+		take_call(domain, id, data, __builtin_frame_address(0));
+	else if (domain == CUPTI_DOMAIN_RESOURCE)
 		take_resource(id, data);
-	else if (domain < CUPTI_N_API_DOMAINS && id < N_CALLS && ((const struct cupti_call *)data)->slot)
-		take_call(data, domain, id, __builtin_frame_address(0));
-	errno = saved;
+	if (is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
 }
 
-static void watch_call(void *subscriber, int domain, uint32_t id)
+static void watch_call(int domain, uint32_t id)
 {
 	const char *name = NULL;
 	int is_launch, is_wanted_by_others;
@@ -338,55 +373,66 @@ static void watch_call(void *subscriber, int domain, uint32_t id)
 	} else if (!is_wanted_by_others) {
 		return;
 	}
-	torsh_cupti.EnableCallback(1, subscriber, domain, id);
+	torsh_cuda_watch_callback(domain, id);
 }
 
-static void watch_calls(void *subscriber)
+static void watch_calls(void)
 {
 	for (uint32_t id = 1; id < N_CALLS; id++) {
-		watch_call(subscriber, CUPTI_DOMAIN_DRIVER, id);
-		watch_call(subscriber, CUPTI_DOMAIN_RUNTIME, id);
+		watch_call(CUPTI_DOMAIN_DRIVER, id);
+		watch_call(CUPTI_DOMAIN_RUNTIME, id);
 	}
 	if (torsh_config.profile_memory)
-		torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
+		torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
 	if (!torsh_cupti.GetGraphNodeId)
 		return;
-	torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CREATED);
-	torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CLONED);
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CREATED);
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CLONED);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
-/* Kernels without launches are better than nothing: they have no operator then, and it is said why. */
-static void subscribe(void)
+/* Tools of NVIDIA's, which measure times themselves: none of ours comes between. */
+static int is_measuring_tool(const char *name)
 {
-	char old_name[CUPTI_OLD_NAME_BYTES] = "", buffer[256];
+	return strstr(name, "nsys") || strstr(name, "Nsight") || strstr(name, "nsight");
+}
+
+static void do_without_taken(const char *old_name)
+{
+	char buffer[256];
+	struct text reason = TEXT_IN(buffer);
+
+	torsh_text_put(&reason, "another tool has CUPTI");
+	torsh_text_put(&reason, *old_name ? ": " : "");
+	torsh_text_put(&reason, old_name);
+	do_without(buffer, !is_measuring_tool(old_name));
+}
+
+/*
+ * Who has the callbacks has the records too: registering for them would take them away. Returns 0; else what is done
+ * without them is decided.
+ */
+static int subscribe(void **subscriber)
+{
+	char old_name[CUPTI_OLD_NAME_BYTES] = "";
 	struct cupti_subscriber_parameters parameters = {
 		.n_bytes = sizeof(parameters),
 		.name = "torsh",
 		.old_name = old_name,
 		.old_name_bytes = sizeof(old_name),
 	};
-	struct text note = TEXT_IN(buffer);
-	void *subscriber = NULL;
 	int result;
 
 	if (torsh_cupti.Subscribe_v2)
-		result = torsh_cupti.Subscribe_v2(&subscriber, at_callback, NULL, &parameters);
+		result = torsh_cupti.Subscribe_v2(subscriber, at_callback, NULL, &parameters);
 	else
-		result = torsh_cupti.Subscribe(&subscriber, at_callback, NULL);
-	if (!result) {
-		watch_calls(subscriber);
-		torsh_cuda_counters_begin(subscriber);
-		return;
-	}
-	torsh_cuda_counters_begin(NULL);
-	torsh_text_put(&note, "cuda: kernels have no operators: ");
-	torsh_text_put(&note, result == CUPTI_SUBSCRIBER_TAKEN ? "another tool has CUPTI's callbacks"
-							       : "CUPTI has no callbacks for us");
-	torsh_text_put(&note, *old_name ? ": " : "");
-	torsh_text_put(&note, old_name);
-	torsh_channel_note(&torsh_process->channel, buffer);
+		result = torsh_cupti.Subscribe(subscriber, at_callback, NULL);
+	if (result == CUPTI_SUBSCRIBER_TAKEN)
+		do_without_taken(old_name);
+	else if (result)
+		do_without_refused(result);
+	return result;
 }
 
 static int enable(int kind)
@@ -413,22 +459,42 @@ static int enable_records(void)
 	return result;
 }
 
-static void attach(void)
+static void disable_records(void)
+{
+	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		torsh_cupti.ActivityDisable(kinds[i]);
+}
+
+/* Returns 0, or it is said what is done without. */
+static int find_cupti(void)
 {
 	uint32_t version = 0;
 	int result = torsh_cupti_open();
 
 	if (result == -ENOENT) {
-		give_up("there is no libcupti", 0);
-		return;
+		do_without("there is no libcupti", 1);
+		return -ENOENT;
 	}
 	if (result || torsh_cupti.GetVersion(&version) || version < CUPTI_VERSION_MIN) {
-		give_up("libcupti is older than that of CUDA 12.0", 0);
-		return;
+		do_without("libcupti is older than that of CUDA 12.0", 1);
+		return -ENOSYS;
 	}
+	return 0;
+}
+
+static void attach(void)
+{
+	void *subscriber = NULL;
+	int result;
+
+	if (find_cupti() || subscribe(&subscriber))
+		return;
 	live = torsh_sys_pages(sizeof(*live));
 	if (!live) {
-		give_up("there is no memory", 0);
+		torsh_cupti.Unsubscribe(subscriber);
+		do_without("there is no memory", 0);
 		return;
 	}
 	TORSH_SYS(SYS_madvise, live, 4096, MADV_WIPEONFORK, 0, 0, 0);
@@ -437,10 +503,15 @@ static void attach(void)
 	result = enable_records();
 	if (result) {
 		atomic_store_explicit(&live->is_attached, 0, memory_order_release);
-		give_up("CUPTI can't be used", result);
+		disable_records();
+		torsh_cupti.Unsubscribe(subscriber);
+		do_without_refused(result);
 		return;
 	}
-	subscribe();
+	atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
+	torsh_cuda_subscribed(subscriber);
+	watch_calls();
+	torsh_cuda_counters_begin(1);
 	torsh_cuda_flusher_start();
 	if (torsh_cupti.ActivityFlushPeriod)
 		torsh_cupti.ActivityFlushPeriod(FLUSH_EVERY_MS);
@@ -451,6 +522,31 @@ static int is_wanted(void)
 {
 	return torsh_config.activities & ACTIVITY_CUDA &&
 	       atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
+}
+
+static int is_of_another_tool(const char *path)
+{
+	return path && *path && strcmp(path, torsh_agent_path());
+}
+
+/* In CUDA's own images this leads to CUPTI, which is taken or not as it turns out. */
+static int is_measured_by_nvtx(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+
+	return is_of_another_tool(path) && !strstr(path, "libcupti");
+}
+
+/* Why we stay passive, in words; NULL: no other tool was started to measure this process. */
+static const char *other_tool(void)
+{
+	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
+		return "another tool's path stands in " TORSH_CUDA_INJECTION;
+	if (getenv("NSYS_PROFILING_SESSION_ID") || torsh_objects_has("ToolsInjection"))
+		return "Nsight Systems measures this process";
+	if (is_measured_by_nvtx())
+		return "another tool's path stands in NVTX_INJECTION64_PATH";
+	return NULL;
 }
 
 static void at_exit(int status, void *unused)
@@ -468,34 +564,66 @@ void torsh_cuda_injected(void)
 	int saved = errno;
 
 	torsh_agent_start();
-	if (!is_wanted() || was_injected)
+	if (!is_wanted() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
-	was_injected = 1;
 	/* What CUPTI allocates at its start is nothing of the program's; our own flow comes into being here. */
 	flow = torsh_flow_enter();
 	if (flow)
 		torsh_flow_leave(flow);
-	attach();
+	if (other_tool())
+		do_without(other_tool(), 0);
+	else
+		attach();
 	/* Runs before what was registered earlier: the driver is still there then. */
-	if (torsh_cuda_is_live())
-		on_exit(at_exit, NULL);
+	on_exit(at_exit, NULL);
 	errno = saved;
+}
+
+void torsh_cuda_before_client(void)
+{
+	static _Thread_local int is_inside;
+
+	/* CUPTI may start the driver, which opens us, which asks CUPTI. */
+	if (is_inside)
+		return;
+	is_inside = 1;
+	torsh_cuda_injected();
+	is_inside = 0;
+}
+
+int torsh_cuda_stands_before_driver(void)
+{
+	torsh_agent_start();
+	return is_wanted();
+}
+
+void torsh_cuda_first_work(void)
+{
+	torsh_agent_start();
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_STARTING)
+		return;
+	if (!is_wanted()) {
+		atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
+		return;
+	}
+	if (atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+		return;
+	if (other_tool())
+		do_without(other_tool(), 0);
+	else
+		do_without("the driver did not open the agent, which stands in " TORSH_CUDA_INJECTION, 1);
+	on_exit(at_exit, NULL);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-static int is_of_another_tool(const char *path)
-{
-	return path && *path && strcmp(path, torsh_agent_path());
-}
-
 /* The driver calls the tool that was there first, and not us: said where the program did use CUDA. */
 static void say_if_displaced(void)
 {
-	if (!was_injected && is_wanted() && !torsh_agent_is_borrowed() &&
-	    is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
-		give_up("another tool's path stands in " TORSH_CUDA_INJECTION, 0);
-	was_injected = 1;
+	if (!is_wanted() || torsh_agent_is_borrowed() || !is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) ||
+	    !torsh_objects_has("/libcuda.so") || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+		return;
+	do_without(other_tool(), 0);
 }
 
 __attribute__((constructor)) static void look_for_another_tool(void)
@@ -507,7 +635,9 @@ __attribute__((constructor)) static void look_for_another_tool(void)
 
 void torsh_cuda_exiting(void)
 {
+	torsh_operator_marks_finish();
 	say_if_displaced();
+	torsh_cuda_end_marks();
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
 		return;
 	atomic_store_explicit(&live->is_ending, 1, memory_order_relaxed);

@@ -2,7 +2,8 @@
 /*
  * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
- * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records.
+ * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records. Where CUPTI can't be
+ * had collectors/cuda_events.c sees the program's calls of the driver instead.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "shim/cupti.h"
 #include "shim/sys.h"
@@ -105,6 +107,36 @@ void torsh_cuda_tee_launch(void);
 
 /* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
+
+/* ---- collectors/cuda_shadow.c ---- */
+
+/* CUPTI gave us its subscription; before anything is watched. */
+void torsh_cuda_subscribed(void *subscriber);
+
+/* Have CUPTI call us back at these calls; and did we ask for that? Returns 0, or CUPTI's result. */
+int torsh_cuda_watch_callback(int domain, uint32_t id);
+int torsh_cuda_is_watched(int domain, uint32_t id);
+
+/* CUPTI called us back: the other subscriber hears what it asked for. */
+void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data);
+
+/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda.c attaches first. */
+void torsh_cuda_before_client(void);
+
+/* ---- collectors/cuda_events.c: without CUPTI ---- */
+
+/*
+ * Watch what the program asks of the driver from here on; has_marks: with times. Returns 0 or -errno. reason is why there
+ * are no times, or NULL.
+ */
+int torsh_cuda_watch_driver(const char *reason, int has_marks);
+
+/* Ask after work that was timed, if it is time to; and at the end, with what is known of the times. */
+void torsh_cuda_poll_marks(uint64_t now_ns);
+void torsh_cuda_end_marks(void);
+
+/* The program gives a device work, and it is not decided yet how that is seen: collectors/cuda.c. */
+void torsh_cuda_first_work(void);
 
 /* ---- collectors/cuda_records.c ---- */
 

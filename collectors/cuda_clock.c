@@ -7,6 +7,8 @@
  */
 #include "collectors/cuda.h"
 
+#include <string.h>
+
 #include "shim/cupti.h"
 
 #define N_READINGS 256u

@@ -291,19 +291,19 @@ void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel)
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------------- */
 
-void torsh_cuda_counters_begin(void *subscriber)
+void torsh_cuda_counters_begin(int has_callbacks)
 {
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;
-	if (!subscriber) {
-		say_off("another tool has CUPTI's callbacks, without which launches are not seen");
+	if (!has_callbacks) {
+		say_off("CUPTI doesn't call us back, and launches are not seen");
 		return;
 	}
 	if (torsh_cupti_profiler_open(torsh_cupti_library) || !torsh_cupti.GetDeviceId) {
 		say_off("this libcupti is older than that of CUDA 12.6, the first that can");
 		return;
 	}
-	torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
 	atomic_store_explicit(&is_on, 1, memory_order_relaxed);
 }
 

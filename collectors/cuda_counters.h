@@ -21,7 +21,7 @@
 int torsh_cuda_counters_are_on(void);
 
 /* CUPTI is attached; subscriber: NULL where its callbacks are another tool's. */
-void torsh_cuda_counters_begin(void *subscriber);
+void torsh_cuda_counters_begin(int has_callbacks);
 
 /* Is this call of the driver's to be watched, though it launches nothing? The id is remembered then. */
 int torsh_cuda_counters_watch(uint32_t id, const char *name);

@@ -9,6 +9,7 @@
 
 #include "shim/hooks.h"
 #include "shim/next.h"
+#include "shim/symbol.h"
 
 struct cupti_functions torsh_cupti;
 void *torsh_cupti_library;
@@ -101,7 +102,7 @@ int torsh_cupti_open(void)
 	if (!library)
 		return -ENOENT;
 	torsh_cupti_library = library;
-#define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = dlsym(library, "cupti" #Name);
+#define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = torsh_symbol(library, "cupti" #Name);
 #define CUPTI(Name, parameters)          \
 	CUPTI_OPTIONAL(Name, parameters) \
 	if (!torsh_cupti.Name)           \

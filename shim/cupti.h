@@ -250,6 +250,21 @@ int torsh_cuda_tee_ActivityDisable(int kind);
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
 int torsh_cuda_tee_Finalize(void);
 
+/* The same, to collectors/cuda_shadow.c. */
+int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
+int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
+				struct cupti_subscriber_parameters *parameters);
+int torsh_cuda_tee_Unsubscribe(void *subscriber);
+int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
+int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
+int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
+int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
+
+/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent stands before in CUPTI. */
+int torsh_cupti_has(const char *name);
+int torsh_cupti_lacks(const char *name);
+void *torsh_cupti_instead(const char *name, void *found);
+
 /*
  * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.
  * Opens it, which runs its constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.

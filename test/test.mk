@@ -35,8 +35,8 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
 
-# Compares with headers that are not needed to build: without them it is skipped.
-$(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+# Compare with headers that are not needed to build: without them they are skipped.
+$(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test driver_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Writes recordings for tests of the readers.
 $(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags

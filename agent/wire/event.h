@@ -67,6 +67,9 @@ enum device_mode {
 	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
 };
 
+/* submission.what */
+enum submission_what { SUBMISSION_KERNEL, SUBMISSION_COPY, SUBMISSION_MEMSET, SUBMISSION_GRAPH };
+
 /* How counters of devices are read: counter_mode.mode. */
 enum counter_mode {
 	COUNTERS_OFF,

@@ -209,39 +209,6 @@ def simulated_cupti_is_left_alone_by_a_forked_child():
 
 
 @case
-def another_tool_that_was_injected_stays_with_simulated_cuda():
-    need_simcuda()
-    tool = scratch("tool")
-    (tool / "tool.c").write_text("int InitializeInjection(void) { return 1; }\n")
-    expect_equal(run(["cc", "-shared", "-fPIC", "-o", tool / "tool.so", tool / "tool.c"]).returncode, 0, "compiler")
-    output, _ = record_simulated([PROGRAM], env={"CUDA_INJECTION64_PATH": str(tool / "tool.so")})
-    report = read_report("kernels", output)
-    expect_equal(report["kernels"], [], "kernels")
-    (process,) = report["processes"]
-    expect_equal((process["mode"], process["reason"]),
-                 ("HOST_ONLY", "another tool's path stands in CUDA_INJECTION64_PATH"), "mode")
-    assert any("neither kernels nor copies" in note for note in report["notes"]), report["notes"]
-
-
-@case
-def simulated_cupti_that_refuses_is_said_to():
-    output, truth = record_simulated([PROGRAM], faults="cuptiActivityEnable=35@1")
-    assert of_kind(truth, "kernel"), "the program did not run"
-    (process,) = read_report("kernels", output)["processes"]
-    expect_equal((process["mode"], process["reason"]),
-                 ("HOST_ONLY", "CUPTI can't be used: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"), "mode")
-
-
-@case
-def simulated_kernels_are_there_where_the_subscriber_is_taken():
-    output, truth = record_simulated([PROGRAM, 1, 10], faults="cuptiSubscribe_v2=39@1")
-    compare(events(output), truth)
-    report = check_report(output, truth)
-    expect_equal({row["reason"] for row in report["unattributed"]}, {"the call that launched it was not seen"}, "reasons")
-    assert any("kernels have no operators" in note for note in report["notes"]), report["notes"]
-
-
-@case
 def without_the_activity_simulated_cuda_is_left_alone():
     output, truth = record_simulated([PROGRAM], env={"TORSH_PROFILER_ACTIVITIES": "heap"})
     expect_equal(of_kind(truth, "injection"), [], "injected tools")

@@ -56,10 +56,11 @@ $(SIMCUDA)/%.map:
 	@mkdir -p $(@D)
 	@echo '$* { global: *; };' >$@
 
+# As the vendor's do, each finds its own functions, whatever stands before them.
 simcuda_versioned = $(filter libcudart.% libcupti.% libcublas%,$(1))
 define simcuda_link
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
 		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef

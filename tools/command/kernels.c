@@ -22,13 +22,14 @@ static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
 	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
 	"reason. A kernel of a CUDA graph belongs to the operator that captured it, and where there was none, to what launched the graph. "
-	"Times are the device's own.";
+	"Times are the device's own; without CUPTI they are upper "
+	"bounds by pairs of events, or none.";
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
 	const struct kernel_row *rows;
 	size_t n;
-	uint64_t calls, bytes, total_ns, min_ns, max_ns;
+	uint64_t calls, bytes, timed, total_ns, min_ns, max_ns;
 };
 
 struct view {
@@ -46,6 +47,7 @@ static void add_row(struct group *group, const struct kernel_row *row)
 	group->n++;
 	group->calls += row->calls;
 	group->bytes += row->bytes;
+	group->timed += row->timed;
 	group->total_ns += row->total_ns;
 	group->min_ns = row->min_ns < group->min_ns ? row->min_ns : group->min_ns;
 	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
@@ -56,6 +58,8 @@ static int compare_groups(const void *a, const void *b)
 	const struct group *x = a, *y = b;
 	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
 
+	if (rc == 0)
+		rc = (x->calls < y->calls) - (x->calls > y->calls);
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
@@ -90,6 +94,12 @@ static const char *mode_name(uint32_t mode)
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
+/* null: none of them has times. */
+static cJSON *make_time(uint64_t n_timed, uint64_t ns)
+{
+	return n_timed ? torsh_json_u64(ns) : torsh_json_text(NULL);
+}
+
 static cJSON *make_operators(const struct group *group)
 {
 	cJSON *list = torsh_json_list();
@@ -104,7 +114,7 @@ static cJSON *make_operators(const struct group *group)
 		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
 		torsh_json_set(object, "method", torsh_json_text(row->is_captured ? "graph_capture" : "direct_launch"));
 		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-		torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+		torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -119,25 +129,28 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
 		torsh_json_set(object, "counters",
 			       torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
-	} else {
+	} else if (group->rows->what != DEVICE_GRAPH) {
 		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
 		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
 	}
 	torsh_json_set(object, "calls", torsh_json_u64(group->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(group->total_ns));
-	torsh_json_set(object, "min_ns", torsh_json_u64(group->min_ns));
-	torsh_json_set(object, "max_ns", torsh_json_u64(group->max_ns));
+	torsh_json_set(object, "timed_calls", torsh_json_u64(group->timed));
+	torsh_json_set(object, "total_ns", make_time(group->timed, group->total_ns));
+	torsh_json_set(object, "min_ns", make_time(group->timed, group->min_ns));
+	torsh_json_set(object, "max_ns", make_time(group->timed, group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
 	return object;
 }
 
+#define WHAT(what) (1u << DEVICE_##what)
+
 /* Prints up to limit of them; returns how many are left out. */
-static size_t print_groups(struct json *json, const struct view *view, bool are_kernels, size_t limit)
+static size_t print_groups(struct json *json, const struct view *view, uint32_t whats, size_t limit)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < view->n_groups; i++) {
-		if ((view->groups[i].rows->what == DEVICE_KERNEL) != are_kernels)
+		if (!(whats >> view->groups[i].rows->what & 1))
 			continue;
 		if (n++ < limit)
 			torsh_json_item(json, make_group(view, &view->groups[i]));
@@ -152,7 +165,7 @@ static cJSON *make_unattributed(const struct view *view, const struct kernel_row
 	torsh_json_set(object, "what", torsh_json_text(torsh_device_what_names[row->what]));
 	torsh_json_set(object, "name", torsh_json_text(shown_name(view, row)));
 	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+	torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
 	torsh_json_set(object, "reason", torsh_json_text(torsh_kernel_reasons[row->reason]));
 	return object;
 }
@@ -175,6 +188,12 @@ static cJSON *make_process(const struct kernel_process *process)
 	LOSS(clock_step_ns)
 	LOSS(flushes_cut)
 #undef LOSS
+#define PAIR(field)                    \
+	torsh_json_set(object, #field, \
+		       process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
+	PAIR(resolution_ns)
+	PAIR(floor_ns)
+#undef PAIR
 	return object;
 }
 
@@ -190,11 +209,14 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "total_ns", torsh_json_u64(kernels->total_ns));
 	torsh_json_member(&json, "attributed_ns", torsh_json_u64(kernels->attributed_ns));
 	torsh_json_array(&json, "kernels");
-	omitted = print_groups(&json, view, true, limit);
+	omitted = print_groups(&json, view, WHAT(KERNEL), limit);
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(omitted));
 	torsh_json_array(&json, "copies");
-	print_groups(&json, view, false, view->n_groups);
+	print_groups(&json, view, WHAT(COPY) | WHAT(MEMSET), view->n_groups);
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "graphs");
+	print_groups(&json, view, WHAT(GRAPH), view->n_groups);
 	torsh_json_array_end(&json);
 	torsh_json_array(&json, "unattributed");
 	for (size_t i = 0; i < kernels->n; i++) {
@@ -232,7 +254,12 @@ static void print_process(const struct kernel_process *process)
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
 	if (process->has_losses && losses->flushes_cut)
 		printf("; CUPTI's last flush took too long");
-	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
+	if (process->has_pairs)
+		printf("; times are upper bounds, by pairs of events that tell %" PRIu64
+		       " ns apart: of an idle stream they "
+		       "include the launch, of a call that waits all of it",
+		       process->pairs.resolution_ns);
+	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
 }
@@ -244,7 +271,7 @@ static void print_operators(const struct group *group)
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %s%s\n", torsh_size_duration(row->total_ns, text),
+		printf("    %10s  %s%s\n", row->timed ? torsh_size_duration(row->total_ns, text) : "-",
 		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
 		       row->is_captured ? ", captured in a graph" : "");
 	}
@@ -258,10 +285,12 @@ static void print_group(const struct view *view, const struct group *group)
 	char text[SIZE_TEXT_BYTES];
 
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
-	torsh_text_cell(stdout, torsh_size_duration(group->total_ns, text));
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, torsh_size_duration(group->total_ns / group->calls, text));
-	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL ? "-" : torsh_size_human(group->bytes, text));
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns / group->timed, text) : "-");
+	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
+					? "-"
+					: torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
 	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)

@@ -6,7 +6,7 @@
 
 #include "tools/die.h"
 
-const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "memset"};
+const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "memset", "graph"};
 
 const char *torsh_copy_name(uint32_t kind)
 {
@@ -20,10 +20,42 @@ const char *torsh_copy_name(uint32_t kind)
 }
 
 /* What the three have in common. */
-#define COMMON(event)                                                                                               \
-	.begin_ns = (event)->begin, .duration_ns = (event)->duration_ns, .correlation = (event)->correlation,       \
-	.device = (event)->device, .context = (event)->context, .stream = (event)->stream, .graph = (event)->graph, \
-	.node = (event)->node
+#define COMMON(event)                                                                                \
+	.is_timed = true, .begin_ns = (event)->begin, .duration_ns = (event)->duration_ns,           \
+	.correlation = (event)->correlation, .device = (event)->device, .context = (event)->context, \
+	.stream = (event)->stream, .graph = (event)->graph, .node = (event)->node
+
+static void make_submission(const struct event_submission *submission, struct device_span *span)
+{
+	static const enum device_what whats[] = {
+		[SUBMISSION_KERNEL] = DEVICE_KERNEL,
+		[SUBMISSION_COPY] = DEVICE_COPY,
+		[SUBMISSION_MEMSET] = DEVICE_MEMSET,
+		[SUBMISSION_GRAPH] = DEVICE_GRAPH,
+	};
+
+	*span = (struct device_span){
+		.what = submission->what < N_DEVICE_WHATS ? whats[submission->what] : DEVICE_KERNEL,
+		.name = submission->name,
+		.kind = submission->kind,
+		.bytes = submission->bytes,
+		.is_timed = submission->is_timed != 0,
+		.begin_ns = submission->begin,
+		.duration_ns = submission->is_timed ? submission->duration_ns : 0,
+		.correlation = submission->correlation,
+		.device = submission->device,
+		.context = submission->context,
+		.stream = submission->stream,
+	};
+}
+
+bool torsh_device_untimed(const struct event *event, struct device_span *span)
+{
+	if (event->id != EVENT_SUBMISSION || event->submission.is_timed)
+		return false;
+	make_submission(&event->submission, span);
+	return true;
+}
 
 bool torsh_device_span(const struct event *event, struct device_span *span)
 {
@@ -41,12 +73,23 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 		*span = (struct device_span){
 			.what = DEVICE_MEMSET, .bytes = event->memset.bytes, COMMON(&event->memset)};
 		return true;
+	case EVENT_SUBMISSION:
+		if (!event->submission.is_timed)
+			return false;
+		make_submission(&event->submission, span);
+		return true;
 	default:
 		return false;
 	}
 }
 
 #undef COMMON
+
+/* Operators that were marked count on their own; launches hardly come so far. */
+static uint32_t accelerated_key(uint32_t number)
+{
+	return number | UINT32_C(1) << 31;
+}
 
 void torsh_device_work_create(struct device_work *work)
 {
@@ -71,7 +114,10 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		work->is_seen = true;
 	if (event->id == EVENT_GRAPH_NODE)
 		torsh_graph_nodes_see(&work->captured, &event->graph_node, is_in_operator);
-	if (!torsh_device_span(event, &span))
+	if (event->id == EVENT_OP_ACCELERATED)
+		span = (struct device_span){.duration_ns = event->op_accelerated.own_ns,
+					    .correlation = accelerated_key(event->op_accelerated.number)};
+	else if (!torsh_device_span(event, &span))
 		return;
 	work->is_seen = true;
 	if (!span.correlation || torsh_graph_nodes_find(&work->captured, span.node))
@@ -84,6 +130,11 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 	work->items = torsh_need_room(work->items, work->n, &work->n_room, sizeof(*work->items));
 	work->items[work->n] = span.duration_ns;
 	torsh_key_index_fill(&work->index, slot, span.correlation, (uint32_t)work->n++);
+}
+
+uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number)
+{
+	return torsh_device_work_of(work, accelerated_key(number));
 }
 
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation)

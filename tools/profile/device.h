@@ -9,7 +9,7 @@
 #include "tools/profile/timeline.h"
 #include "tools/writer/key_index.h"
 
-enum device_what { DEVICE_KERNEL, DEVICE_COPY, DEVICE_MEMSET, N_DEVICE_WHATS };
+enum device_what { DEVICE_KERNEL, DEVICE_COPY, DEVICE_MEMSET, DEVICE_GRAPH, N_DEVICE_WHATS };
 
 extern const char *const torsh_device_what_names[N_DEVICE_WHATS];
 
@@ -19,6 +19,7 @@ struct device_span {
 	uint32_t name; /* label of a kernel's */
 	uint32_t kind; /* enum copy_kind of a copy */
 	uint64_t bytes; /* of copies and memsets */
+	bool is_timed; /* else the next two are none of the device's */
 	uint64_t begin_ns, duration_ns;
 	uint32_t correlation; /* 0: of no launch that is known */
 	uint32_t device, context, stream, graph;
@@ -27,6 +28,9 @@ struct device_span {
 
 /* Is the event one of these? Then *span is filled. */
 bool torsh_device_span(const struct event *event, struct device_span *span);
+
+/* Does it say what a device was given, without when it did that? Then *span is filled. */
+bool torsh_device_untimed(const struct event *event, struct device_span *span);
 
 /* "HtoD" and the like; "?" of one that is not known. */
 const char *torsh_copy_name(uint32_t kind);
@@ -48,5 +52,8 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 
 /* What the launch with this number caused; 0: nothing that was seen. */
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);
+
+/* What the operator that was marked with this number took on its accelerator by itself. */
+uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number);
 
 #endif

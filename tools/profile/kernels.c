@@ -58,6 +58,8 @@ static const char *name_of(const struct profile_process *process, const struct d
 		return torsh_copy_name(span->kind);
 	if (span->what == DEVICE_MEMSET)
 		return "memset";
+	if (span->what == DEVICE_GRAPH)
+		return "CUDA graph";
 	name = torsh_timeline_label(process, span->name);
 	return name && *name ? name : "?";
 }
@@ -125,6 +127,9 @@ static void add(struct collector *collector, struct process_state *state, const 
 	row = &collector->kernels->rows[number];
 	row->calls++;
 	row->bytes += span->bytes;
+	if (!span->is_timed)
+		return;
+	row->timed++;
 	row->total_ns += span->duration_ns;
 	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
 	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
@@ -219,8 +224,13 @@ static void see_event(void *context, const struct profile_process *process, cons
 		state->seen->losses = event->event.device_loss;
 		state->seen->has_losses = true;
 		return;
+	case EVENT_PAIR_TIMING:
+		state->seen->pairs = event->event.pair_timing;
+		state->seen->has_pairs = true;
+		return;
 	default:
-		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
+		if ((torsh_device_span(&event->event, &span) || torsh_device_untimed(&event->event, &span)) &&
+		    !attribute(collector, state, &span))
 			keep_early(collector, state, &span);
 	}
 }

@@ -29,19 +29,21 @@ extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 /* All of one name that one operator launched. */
 struct kernel_row {
 	enum device_what what;
-	char *name; /* a kernel's as it was recorded, a copy's kind, "memset" */
+	char *name; /* a kernel's as it was recorded, a copy's kind, "memset", "CUDA graph" */
 	char *operator_name; /* NULL: none, for this reason */
 	bool is_captured; /* the operator captured it in a graph, which others may have launched */
 	enum kernel_reason reason;
-	uint64_t calls, bytes, total_ns, min_ns, max_ns;
+	uint64_t calls, bytes;
+	uint64_t timed, total_ns, min_ns, max_ns; /* of so many of the calls */
 };
 
 /* How one process was seen, and what is missing of it. */
 struct kernel_process {
 	const struct profile_process *process;
-	bool has_mode, has_losses;
+	bool has_mode, has_losses, has_pairs;
 	struct event_device_mode mode;
 	struct event_device_loss losses;
+	struct event_pair_timing pairs;
 };
 
 struct kernels {

@@ -287,10 +287,8 @@ static void see_end(void *context, struct call *call)
 	add_call(collector, keys, call, &own);
 }
 
-static void add_launch(const struct process_keys *keys, const struct event_launch *launch, struct call *innermost)
+static void add_device_time(uint64_t device_ns, struct call *innermost)
 {
-	uint64_t device_ns = torsh_device_work_of(keys->work, launch->correlation);
-
 	innermost->device_ns += device_ns;
 	innermost->self_device_ns += device_ns;
 }
@@ -348,7 +346,9 @@ static void see_device_event(struct collector *collector, const struct profile_p
 	struct device_span span;
 
 	if (event->id == EVENT_LAUNCH && innermost)
-		add_launch(keys, &event->launch, innermost);
+		add_device_time(torsh_device_work_of(keys->work, event->launch.correlation), innermost);
+	else if (event->id == EVENT_OP_MARKED && innermost)
+		add_device_time(torsh_device_work_marked(keys->work, event->op_marked.number), innermost);
 	else if (event->id == EVENT_GRAPH_NODE)
 		torsh_graph_nodes_see(&keys->nodes, &event->graph_node,
 				      innermost ? number_of_capture(keys, innermost) : 0);

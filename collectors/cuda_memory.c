@@ -453,8 +453,11 @@ void torsh_cuda_memory_exiting(void)
 	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
 	struct driver driver;
 
-	/* A host function on one of the driver's own threads may not call CUDA, though it may call exit. */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || !find_driver(&driver))
+	/*
+	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
+	 * handler that came in the middle of a call.
+	 */
+	if (!seen || outermost.domain || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || !find_driver(&driver))
 		return;
 	is_asking = 1;
 	for (int device = 0; device < (int)N_DEVICES; device++) {

@@ -553,7 +553,7 @@ static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
-	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed())
+	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed() && !open_correlation)
 		torsh_cuda_memory_exiting();
 	torsh_cuda_exiting();
 }

@@ -13,11 +13,9 @@ static const struct {
 	uint8_t channel_bytes, texel_bytes, block_bytes;
 } formats[256] = {
 	[0x01] = {.channel_bytes = 1}, /* UNSIGNED_INT8 */
-	[0x02] = {.channel_bytes = 2},
-	[0x03] = {.channel_bytes = 4},
+	[0x02] = {.channel_bytes = 2},	       [0x03] = {.channel_bytes = 4},
 	[0x08] = {.channel_bytes = 1}, /* SIGNED_INT8 */
-	[0x09] = {.channel_bytes = 2},
-	[0x0a] = {.channel_bytes = 4},
+	[0x09] = {.channel_bytes = 2},	       [0x0a] = {.channel_bytes = 4},
 	[0x10] = {.channel_bytes = 2}, /* HALF */
 	[0x20] = {.channel_bytes = 4}, /* FLOAT */
 	[0x91 ... 0x92] = {.block_bytes = 8}, /* BC1 */
@@ -25,17 +23,13 @@ static const struct {
 	[0x97 ... 0x98] = {.block_bytes = 8}, /* BC4 */
 	[0x99 ... 0x9e] = {.block_bytes = 16}, /* BC5 to BC7 */
 	[0xc0] = {.texel_bytes = 1}, /* UNORM_INT8X1 */
-	[0xc1] = {.texel_bytes = 2},
-	[0xc2] = {.texel_bytes = 4},
+	[0xc1] = {.texel_bytes = 2},	       [0xc2] = {.texel_bytes = 4},
 	[0xc3] = {.texel_bytes = 2}, /* UNORM_INT16X1 */
-	[0xc4] = {.texel_bytes = 4},
-	[0xc5] = {.texel_bytes = 8},
+	[0xc4] = {.texel_bytes = 4},	       [0xc5] = {.texel_bytes = 8},
 	[0xc6] = {.texel_bytes = 1}, /* SNORM_INT8X1 */
-	[0xc7] = {.texel_bytes = 2},
-	[0xc8] = {.texel_bytes = 4},
+	[0xc7] = {.texel_bytes = 2},	       [0xc8] = {.texel_bytes = 4},
 	[0xc9] = {.texel_bytes = 2}, /* SNORM_INT16X1 */
-	[0xca] = {.texel_bytes = 4},
-	[0xcb] = {.texel_bytes = 8},
+	[0xca] = {.texel_bytes = 4},	       [0xcb] = {.texel_bytes = 8},
 };
 
 #define BLOCK_SIDE 4u
@@ -113,11 +107,8 @@ static uint32_t bytes_of_channels(const struct cuda_channels *channels)
 
 static uint64_t bytes_of_flat(const struct cuda_channels_array *array)
 {
-	struct shape shape = {.width = array->width,
-			      .height = array->height,
-			      .block = 1,
-			      .n_levels = 1,
-			      .flags = array->flags};
+	struct shape shape = {
+		.width = array->width, .height = array->height, .block = 1, .n_levels = 1, .flags = array->flags};
 
 	if (!array->channels)
 		return 0;

@@ -47,9 +47,8 @@ static _Atomic uint64_t devices_seen; /* a bit for each */
 
 static uint32_t device_of_context(const struct cupti_call *call)
 {
-	_Atomic uint8_t *known = call->context_id && call->context_id < N_CONTEXTS
-					 ? &devices_of_contexts[call->context_id]
-					 : NULL;
+	_Atomic uint8_t *known =
+		call->context_id && call->context_id < N_CONTEXTS ? &devices_of_contexts[call->context_id] : NULL;
 	uint32_t device = known ? atomic_load_explicit(known, memory_order_relaxed) : 0;
 
 	if (device)
@@ -435,8 +434,12 @@ void torsh_cuda_memory_exiting(void)
 	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
 	struct driver driver;
 
-	/* A host function on one of the driver's own threads may not call CUDA, though it may call exit. */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || !find_driver(&driver))
+	/*
+	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
+	 * handler that came in the middle of a call.
+	 */
+	if (!seen || outermost.domain || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
+	    !find_driver(&driver))
 		return;
 	is_asking = 1;
 	for (int device = 0; device < (int)N_DEVICES; device++) {

@@ -282,6 +282,18 @@ def without_cupti_it_is_said_why_there_is_no_memory_of_devices():
     assert b"no memory of devices" in result.stderr, result.stderr
 
 
+@case
+def without_memory_none_of_devices_is_recorded():
+    output, _ = record_simulated([program(), "ways"], env={"TORSH_PROFILER_PROFILE_MEMORY": "0"})
+    assert not [event for event in events(output) if event["event"].startswith("device_") and "alloc" in event["event"]]
+
+
+@case
+def without_stacks_simulated_memory_is_counted():
+    output, truth = record_simulated([program(), "ways"], env={"TORSH_PROFILER_WITH_STACK": "0"})
+    compare(output, truth)
+
+
 def joint_by_hand(found):
     """The largest sum of heap and devices at any change of either, from the dump of all events."""
     heap, devices = {}, {}

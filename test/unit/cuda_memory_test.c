@@ -58,8 +58,8 @@ ALLOC(cudaMallocFromPoolAsync_v11020, ptr, size);
 SAME(cuda_alloc, where, cudaMallocFromPoolAsync_v11020_params, memPool);
 SAME(cuda_alloc, stream, cudaMallocFromPoolAsync_v11020_params, stream);
 
-#define PITCH(Theirs, out_field, pitch_field, height_field)        \
-	SAME(cuda_alloc_pitch, out, Theirs##_params, out_field);   \
+#define PITCH(Theirs, out_field, pitch_field, height_field)          \
+	SAME(cuda_alloc_pitch, out, Theirs##_params, out_field);     \
 	SAME(cuda_alloc_pitch, pitch, Theirs##_params, pitch_field); \
 	SAME(cuda_alloc_pitch, height, Theirs##_params, height_field)
 
@@ -72,7 +72,7 @@ SAME(cuda_alloc_3d, depth, cudaMalloc3D_v3020_params, extent.depth);
 SAME(cuda_pitched, address, struct cudaPitchedPtr, ptr);
 SAME(cuda_pitched, pitch, struct cudaPitchedPtr, pitch);
 
-#define EXTENT(Theirs, address_field, bytes_field)               \
+#define EXTENT(Theirs, address_field, bytes_field)                  \
 	SAME(cuda_extent, address, Theirs##_params, address_field); \
 	SAME(cuda_extent, bytes, Theirs##_params, bytes_field)
 
@@ -197,8 +197,12 @@ static void arrays_are_as_large_as_their_texels(void **state)
 
 static uint64_t bytes_of_levels(unsigned flags, size_t depth, unsigned n_levels)
 {
-	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 8, .Height = 4, .Depth = depth, .Format = CU_AD_FORMAT_FLOAT,
-					 .NumChannels = 1, .Flags = flags};
+	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 8,
+					 .Height = 4,
+					 .Depth = depth,
+					 .Format = CU_AD_FORMAT_FLOAT,
+					 .NumChannels = 1,
+					 .Flags = flags};
 	CUmipmappedArray handle;
 	cuMipmappedArrayCreate_params parameters = {
 		.pHandle = &handle, .pMipmappedArrayDesc = &shape, .numMipmapLevels = n_levels};

@@ -28,7 +28,7 @@ static const struct {
 	uint32_t kind, device;
 	const char *scope;
 } kinds[] = {
-	{BLOCK_DEVICE, 0, "cuda:0"}, {BLOCK_DEVICE, 1, "cuda:1"},   {BLOCK_MANAGED, 0, "managed"},
+	{BLOCK_DEVICE, 0, "cuda:0"}, {BLOCK_DEVICE, 1, "cuda:1"},	  {BLOCK_MANAGED, 0, "managed"},
 	{BLOCK_PINNED, 0, "pinned"}, {BLOCK_REGISTERED, 0, "registered"},
 };
 
@@ -266,7 +266,7 @@ static void expect_parts(void)
 
 static void any_events_add_up_as_in_a_plain_model(void **state)
 {
-	static void (*const happenings[])(void) = {get_plain, free_plain, get_handle, release_handle,
+	static void (*const happenings[])(void) = {get_plain, free_plain, get_handle,	release_handle,
 						   map,	      unmap,	  change_tensor};
 
 	(void)state;
@@ -311,10 +311,8 @@ static void a_tensor_lies_in_all_the_memory_that_it_covers(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 3; i++) {
 		tell_alloc((struct event_device_alloc){.kind = BLOCK_PHYSICAL, .address = i + 1, .bytes = PLACE_BYTES});
-		tell_alloc((struct event_device_alloc){.kind = BLOCK_MAPPING,
-						       .address = mapping_address(i),
-						       .bytes = PLACE_BYTES,
-						       .handle = i + 1});
+		tell_alloc((struct event_device_alloc){
+			.kind = BLOCK_MAPPING, .address = mapping_address(i), .bytes = PLACE_BYTES, .handle = i + 1});
 	}
 	tell_tensor(mapping_address(0) + 0x800, 2 * PLACE_BYTES, 0);
 	assert_int_equal(scope_named("cuda:0")->tensor_bytes, 2 * PLACE_BYTES);
@@ -340,9 +338,8 @@ static void what_a_context_had_ends_with_it(void **state)
 static void imported_memory_has_no_bytes_of_its_own(void **state)
 {
 	(void)state;
-	tell_alloc((struct event_device_alloc){.kind = BLOCK_DEVICE,
-					       .address = place_address(0),
-					       .flags = BLOCK_IS_IMPORTED | BLOCK_IS_UNSIZED});
+	tell_alloc((struct event_device_alloc){
+		.kind = BLOCK_DEVICE, .address = place_address(0), .flags = BLOCK_IS_IMPORTED | BLOCK_IS_UNSIZED});
 	assert_int_equal(scope_named("imported")->n, 1);
 	assert_int_equal(scope_named("imported")->n_unsized, 1);
 	assert_int_equal(scope_named("cuda:0")->bytes, 0);

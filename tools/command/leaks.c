@@ -16,14 +16,15 @@
 #define TEXT_LIMIT 20
 #define PROCESSES_SHOWN 10
 
-static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
-			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
-			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
-			  "out and counted apart, and so is what was alive when a process became another program "
-			  "(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
-			  "step of a training, whether or not the process has ended. With --device: memory that was got "
-			  "from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
-			  "before its context was destroyed is among the leaks.";
+static const char doc[] =
+	"Show the blocks that a recorded program had not freed when it ended, by stack.\v"
+	"DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
+	"program asked for. Blocks that the C library and the loader keep for themselves are left "
+	"out and counted apart, and so is what was alive when a process became another program "
+	"(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
+	"step of a training, whether or not the process has ended. With --device: memory that was got "
+	"from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
+	"before its context was destroyed is among the leaks.";
 
 enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE };
 
@@ -266,7 +267,7 @@ static void print_device_text(const struct view *view)
 		size_t place = torsh_device_place(process, leaks->device);
 
 		if (place != DEVICE_NO_PLACE)
-			torsh_device_text(stdout, leaks->devices, process, place, &process->places[place].at_end,
+			torsh_device_text(stdout, process, place, &process->places[place].at_end,
 					  process->blocks.scopes[place].bytes);
 	}
 }

@@ -28,7 +28,8 @@ static const char doc[] =
 enum { KEY_DEVICE = 0x2000 };
 
 static const struct argp_option own_options[] = {
-	{"device", KEY_DEVICE, "NAME", 0, "memory of this device: cuda:0, managed, pinned, registered, imported, or all", 0},
+	{"device", KEY_DEVICE, "NAME", 0,
+	 "memory of this device: cuda:0, managed, pinned, registered, imported, or all", 0},
 	{0},
 };
 
@@ -189,7 +190,7 @@ static void print_device(struct json *json, const struct view *view)
 	if (!device->name)
 		return;
 	torsh_json_member(json, "device", torsh_json_text(device->name));
-	torsh_json_member(json, "joint", torsh_device_joint_json(&device->reading.memory, device->process));
+	torsh_json_member(json, "joint", torsh_device_joint_json(device->process));
 	if (device->is_all)
 		return;
 	seen = &device->process->places[device->place];
@@ -239,16 +240,17 @@ static void print_device_heading(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
 
 	if (device->is_all) {
-		torsh_text_heading(stdout, "peak of the heap and all devices: %s", torsh_size_exact(view->peak.bytes, bytes));
-		torsh_device_text(stdout, &device->reading.memory, device->process, DEVICE_NO_PLACE, NULL, 0);
+		torsh_text_heading(stdout, "peak of the heap and all devices: %s",
+				   torsh_size_exact(view->peak.bytes, bytes));
+		torsh_device_text(stdout, device->process, DEVICE_NO_PLACE, NULL, 0);
 		puts("what follows held memory of devices at that moment; who held the heap when it was largest: without --device");
 		return;
 	}
 	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", device->name,
 			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
 			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
-	torsh_device_text(stdout, &device->reading.memory, device->process, device->place,
-			  &device->process->places[device->place].at_peak, view->peak.bytes);
+	torsh_device_text(stdout, device->process, device->place, &device->process->places[device->place].at_peak,
+			  view->peak.bytes);
 }
 
 static void print_heading(const struct view *view)

@@ -32,7 +32,7 @@ struct device_undo {
 		enum space space;
 		struct device_block block; /* as it was */
 		uint32_t number;
-	} *items;
+	} * items;
 	size_t n, n_room;
 };
 
@@ -255,12 +255,12 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 
 /* ---- what goes ----------------------------------------------------------------------------------------------------- */
 
-static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thread, const struct event_device_free *freed)
+static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thread,
+				      const struct event_device_free *freed)
 {
 	thread %= THREADS_MAX;
 	while (blocks->n_undo <= thread) {
-		blocks->undo =
-			torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room, sizeof(*blocks->undo));
+		blocks->undo = torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room, sizeof(*blocks->undo));
 		blocks->undo[blocks->n_undo++] = (struct device_undo){0};
 	}
 	blocks->undo[thread].kind = freed->kind;
@@ -301,8 +301,7 @@ static void end_context(struct device_blocks *blocks, uint32_t context)
 		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
 			continue;
 		range = find_range(blocks, space, block->address, block->address + 1);
-		blocks->left =
-			torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room, sizeof(*blocks->left));
+		blocks->left = torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room, sizeof(*blocks->left));
 		blocks->left[blocks->n_left++] = *block;
 		if (range)
 			drop_reference(blocks, space, range);
@@ -358,8 +357,7 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 
 static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
 {
-	struct device_undo *undo =
-		thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
+	struct device_undo *undo = thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
 
 	blocks->failed_frees++;
 	if (!undo || undo->kind != failed->kind || undo->address != failed->address)
@@ -422,7 +420,8 @@ static void end_tensor(struct device_blocks *blocks, struct tensor_node *node)
 	free(node);
 }
 
-static void take_tensor(struct device_blocks *blocks, const struct event_tensor *event, const struct device_origin *origin)
+static void take_tensor(struct device_blocks *blocks, const struct event_tensor *event,
+			const struct device_origin *origin)
 {
 	struct tensor_node wanted = {.address = event->address}, *node, **found;
 	struct device_tensor *tensor;
@@ -448,7 +447,8 @@ static void take_tensor(struct device_blocks *blocks, const struct event_tensor 
 
 /* -------------------------------------------------------------------------------------------------------------------- */
 
-bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event, const struct device_origin *origin)
+bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
+			      const struct device_origin *origin)
 {
 	switch (event->id) {
 	case EVENT_DEVICE_ALLOC:

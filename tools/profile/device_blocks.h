@@ -17,10 +17,10 @@
 #include "agent/wire/event.h"
 
 /* SCOPE(NAME, name): where memory lies; of devices there is one scope for each */
-#define DEVICE_SCOPES         \
-	SCOPE(CUDA, cuda)     \
-	SCOPE(MANAGED, managed) \
-	SCOPE(PINNED, pinned) \
+#define DEVICE_SCOPES                 \
+	SCOPE(CUDA, cuda)             \
+	SCOPE(MANAGED, managed)       \
+	SCOPE(PINNED, pinned)         \
 	SCOPE(REGISTERED, registered) \
 	SCOPE(IMPORTED, imported)
 
@@ -97,7 +97,8 @@ void torsh_device_blocks_create(struct device_blocks *blocks);
 void torsh_device_blocks_destroy(struct device_blocks *blocks);
 
 /* Take an event, whatever it is. Returns whether it was about memory of devices. */
-bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event, const struct device_origin *origin);
+bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
+			      const struct device_origin *origin);
 
 /* The block that the address lies in, NULL: none that is known. */
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address);

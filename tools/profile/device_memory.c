@@ -40,7 +40,7 @@ static struct device_origin origin_of(const struct survey *survey, const struct 
 		.at_ns = event->at_ns,
 		.thread = event->thread,
 		.stack = event->stack,
-		.operator = call ? call->name : 0,
+		.operator= call ? call->name : 0,
 		.module = call ? call->module : 0,
 		.step = step_at(survey, process, event->at_ns),
 	};
@@ -79,7 +79,8 @@ static void follow_scopes(struct device_process *process)
 	}
 }
 
-static const struct device_framework *framework_of(const struct device_process *process, const struct device_scope *scope)
+static const struct device_framework *framework_of(const struct device_process *process,
+						   const struct device_scope *scope)
 {
 	for (size_t i = 0; i < process->n_frameworks && scope->kind == SCOPE_CUDA; i++) {
 		if (process->frameworks[i].device == scope->device)
@@ -129,6 +130,8 @@ static void see_joint(struct device_process *process, const struct event_heap_ma
 		.heap_bytes = mark->peak_bytes,
 		.at = {.at_ns = mark->peak_ns, .change = process->blocks.n_changes},
 	};
+	for (size_t i = 0; i < process->n_places; i++)
+		process->places[i].joint_bytes = process->blocks.scopes[i].bytes;
 }
 
 static void see_room(struct device_process *process, const struct event_device_room *room, uint64_t at_ns)
@@ -283,7 +286,7 @@ static void put(struct holders *holders, const struct profile_process *process, 
 					   .has_times = true,
 					   .first_ns = origin->at_ns,
 					   .last_ns = origin->at_ns,
-					   .operator = origin->operator,
+					   .operator= origin->operator,
 					   .module = origin->module,
 					   .first_step = origin->step,
 					   .last_step = origin->step,
@@ -374,38 +377,17 @@ static void see_again(void *context, const struct profile_process *of, const str
 	torsh_device_blocks_take(&revisit->blocks, &event->event, &origin);
 }
 
-static void go_back(struct revisit *revisit, const struct memory_of_devices *memory, const struct device_process *process,
-		    const struct device_moment *moment)
-{
-	static const struct calls_visitor visitor = {.event = see_again};
-	struct profile_process *one[1] = {(struct profile_process *)process->process};
-
-	*revisit = (struct revisit){.memory = memory, .until = moment->change};
-	torsh_device_blocks_create(&revisit->blocks);
-	walk(memory, one, 1, &visitor, revisit);
-}
-
 void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
 			    const struct device_process *process, size_t place, const struct device_moment *moment)
 {
+	static const struct calls_visitor visitor = {.event = see_again};
 	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};
-	struct revisit revisit;
+	struct profile_process *one[1] = {(struct profile_process *)process->process};
+	struct revisit revisit = {.memory = memory, .until = moment->change};
 
-	go_back(&revisit, memory, process, moment);
+	torsh_device_blocks_create(&revisit.blocks);
+	walk(memory, one, 1, &visitor, &revisit);
 	put_blocks(holders, process, &revisit.blocks, &wanted, NULL);
 	put_tensors(holders, process, &revisit.blocks, &wanted);
 	torsh_device_blocks_destroy(&revisit.blocks);
-}
-
-uint64_t *torsh_device_memory_sums(const struct memory_of_devices *memory, const struct device_process *process,
-				   const struct device_moment *moment)
-{
-	uint64_t *sums = torsh_need_items(NULL, 0, process->n_places + 1, sizeof(*sums));
-	struct revisit revisit;
-
-	go_back(&revisit, memory, process, moment);
-	for (size_t i = 0; i < revisit.blocks.n_scopes; i++)
-		sums[i] = revisit.blocks.scopes[i].bytes;
-	torsh_device_blocks_destroy(&revisit.blocks);
-	return sums;
 }

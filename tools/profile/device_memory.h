@@ -37,6 +37,7 @@ struct device_place {
 	bool has_framework; /* an allocator spoke of it */
 	struct device_framework at_peak, at_end;
 	struct device_room room; /* the last one */
+	uint64_t joint_bytes; /* at the joint peak */
 };
 
 /* Where the heap and the memory of all devices together were largest; memory that was only registered is not added. */
@@ -94,9 +95,5 @@ void torsh_device_memory_alive(struct holders *holders, const struct device_proc
 /* Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all that joint is the sum of. */
 void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
 			    const struct device_process *process, size_t place, const struct device_moment *moment);
-
-/* The sums of places at that moment, as process->places. The caller's to free. */
-uint64_t *torsh_device_memory_sums(const struct memory_of_devices *memory, const struct device_process *process,
-				   const struct device_moment *moment);
 
 #endif

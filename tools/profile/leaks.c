@@ -199,8 +199,7 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 	collect_alive(leaks, process);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
-		const char *what =
-			leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
+		const char *what = leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
 
 		if (what) {
 			keep_book(leaks, what, holder);

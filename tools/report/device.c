@@ -3,7 +3,6 @@
 #include "tools/report/device.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/die.h"
@@ -15,7 +14,8 @@ static const char never_asked[] = "neither the program nor the agent asked the d
 static const char asked_late[] = "the driver was asked at the end, not at the peak";
 static const char asked_then[] = "the driver was asked when the program asked, not at the peak";
 
-cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then, uint64_t bytes)
+cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
+				   uint64_t bytes)
 {
 	cJSON *object;
 
@@ -87,17 +87,15 @@ cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
 	return object;
 }
 
-cJSON *torsh_device_joint_json(const struct memory_of_devices *memory, const struct device_process *process)
+cJSON *torsh_device_joint_json(const struct device_process *process)
 {
 	const struct device_joint *joint = &process->joint;
 	cJSON *object, *list;
-	uint64_t *sums;
 
 	if (!joint->is_known)
 		return torsh_json_text(NULL);
 	object = torsh_json_object();
 	list = torsh_json_list();
-	sums = torsh_device_memory_sums(memory, process, &joint->at);
 	torsh_json_set(object, "bytes", torsh_json_u64(joint->bytes));
 	torsh_json_set(object, "at_ns", torsh_json_u64(joint->at.at_ns));
 	torsh_json_set(object, "heap_bytes", torsh_json_u64(joint->heap_bytes));
@@ -110,11 +108,10 @@ cJSON *torsh_device_joint_json(const struct memory_of_devices *memory, const str
 		device = torsh_json_object();
 		torsh_json_set(device, "device",
 			       torsh_json_text(torsh_device_scope_name(&process->blocks.scopes[i], name)));
-		torsh_json_set(device, "bytes", torsh_json_u64(sums[i]));
+		torsh_json_set(device, "bytes", torsh_json_u64(process->places[i].joint_bytes));
 		torsh_json_add(list, device);
 	}
 	torsh_json_set(object, "devices", list);
-	free(sums);
 	return object;
 }
 
@@ -141,42 +138,41 @@ static void print_room(FILE *out, const struct device_process *process, size_t p
 		return;
 	}
 	fprintf(out, "the driver's count %s: %s used of %s", room->is_asked ? "when the program asked" : "at the end",
-		torsh_size_human(room->total_bytes - room->free_bytes, used), torsh_size_human(room->total_bytes, total));
+		torsh_size_human(room->total_bytes - room->free_bytes, used),
+		torsh_size_human(room->total_bytes, total));
 	if (has_others(room) && others_bytes(process, place) >= 0)
 		fprintf(out, ", of which %s are contexts, code, caches of pools, or other processes'",
 			torsh_size_human((uint64_t)others_bytes(process, place), others));
 	fputc('\n', out);
 }
 
-static void print_joint(FILE *out, const struct memory_of_devices *memory, const struct device_process *process)
+static void print_joint(FILE *out, const struct device_process *process)
 {
 	const struct device_joint *joint = &process->joint;
-	uint64_t start_ns = process->process->start_ns, *sums;
+	uint64_t start_ns = process->process->start_ns;
 	char bytes[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], name[DEVICE_SCOPE_NAME_BYTES];
 
 	if (!joint->is_known)
 		return;
-	sums = torsh_device_memory_sums(memory, process, &joint->at);
 	fprintf(out, "heap and devices together were largest %s after the start: %s, of which heap %s",
 		torsh_size_duration(joint->at.at_ns > start_ns ? joint->at.at_ns - start_ns : 0, at),
 		torsh_size_exact(joint->bytes, bytes), torsh_size_human(joint->heap_bytes, heap));
 	for (size_t i = 0; i < process->n_places; i++) {
-		if (sums[i] && torsh_device_is_joint(&process->blocks.scopes[i]))
+		if (process->places[i].joint_bytes && torsh_device_is_joint(&process->blocks.scopes[i]))
 			fprintf(out, ", %s %s", torsh_device_scope_name(&process->blocks.scopes[i], name),
-				torsh_size_human(sums[i], bytes));
+				torsh_size_human(process->places[i].joint_bytes, bytes));
 	}
 	fputc('\n', out);
-	free(sums);
 }
 
-void torsh_device_text(FILE *out, const struct memory_of_devices *memory, const struct device_process *process,
-		       size_t place, const struct device_framework *then, uint64_t bytes)
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
+		       const struct device_framework *then, uint64_t bytes)
 {
 	if (place != DEVICE_NO_PLACE) {
 		print_framework(out, &process->places[place], then, bytes);
 		print_room(out, process, place);
 	}
-	print_joint(out, memory, process);
+	print_joint(out, process);
 }
 
 /* "cuda:0, pinned", of all processes. Returns false where there are none. */

@@ -12,7 +12,8 @@
  * {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what the allocator said when the place had so many bytes. null
  * where none spoke of it.
  */
-cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then, uint64_t bytes);
+cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
+				   uint64_t bytes);
 
 /* {"free_bytes", "total_bytes", "used_bytes", "others_bytes", "at_ns", "asked_by", "reason"} */
 cJSON *torsh_device_room_json(const struct device_process *process, size_t place);
@@ -21,11 +22,11 @@ cJSON *torsh_device_room_json(const struct device_process *process, size_t place
 cJSON *torsh_device_end_json(const struct device_process *process, size_t place);
 
 /* {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is not known. */
-cJSON *torsh_device_joint_json(const struct memory_of_devices *memory, const struct device_process *process);
+cJSON *torsh_device_joint_json(const struct device_process *process);
 
 /* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
-void torsh_device_text(FILE *out, const struct memory_of_devices *memory, const struct device_process *process,
-		       size_t place, const struct device_framework *then, uint64_t bytes);
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
+		       const struct device_framework *then, uint64_t bytes);
 
 /* Ends with a sentence that says which devices there are. */
 _Noreturn void torsh_device_refuse(const struct memory_of_devices *memory, const char *name);

@@ -19,7 +19,8 @@ struct axis {
 	uint64_t peak_stamp;
 	uint64_t last_stamp; /* of the last change */
 	uint32_t peak_number; /* how often the record was broken; 0: never above 0 */
-	uint64_t window_bytes, window_stamp; /* the highest since torsh_axis_mark, as far as noted; never above the peak */
+	uint64_t window_bytes,
+		window_stamp; /* the highest since torsh_axis_mark, as far as noted; never above the peak */
 };
 
 /* Steps (see step_marks.h): of the block that came when there was none, and of the latest one. */

@@ -139,11 +139,12 @@ void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_
 			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u,"
 			"\"mapped\":%d,\"registered\":%d}",
 			is_release ? "free" : "alloc", event.kind, event.address, event.bytes, event.t_ns, event.device,
-			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id(), range->is_mapping,
-			range->is_registered);
+			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id(),
+			range->is_mapping, range->is_registered);
 }
 
-static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind, uint64_t *address)
+static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
+		 uint64_t *address)
 {
 	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 

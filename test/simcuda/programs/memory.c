@@ -89,75 +89,75 @@ static void *program_memory(size_t n)
 	return p;
 }
 
-#define WAYS                                                                                                           \
-	WAY(cuMemAlloc, NEED(cuMemAlloc((CUdeviceptr *)p, n * KIB)), NEED(cuMemFree((CUdeviceptr)*p)))                 \
-	WAY(cuMemAllocPitch, size_t pitch; NEED(cuMemAllocPitch((CUdeviceptr *)p, &pitch, 100, n, 4)),                 \
-	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                          \
-	WAY(cuMemAllocManaged, NEED(cuMemAllocManaged((CUdeviceptr *)p, n * KIB, CU_MEM_ATTACH_GLOBAL)),               \
-	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                          \
-	WAY(cuMemAllocAsync, NEED(cuMemAllocAsync((CUdeviceptr *)p, n * KIB, stream)),                                 \
-	    NEED(cuMemFreeAsync((CUdeviceptr)*p, stream)))                                                             \
-	WAY(cuMemAllocFromPoolAsync, NEED(cuMemAllocFromPoolAsync((CUdeviceptr *)p, n * KIB, pool, stream)),           \
-	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                          \
-	WAY(cuMemAllocHost, NEED(cuMemAllocHost(p, n * KIB)), NEED(cuMemFreeHost(*p)))                                 \
-	WAY(cuMemHostAlloc, NEED(cuMemHostAlloc(p, n * KIB, 0)), NEED(cuMemFreeHost(*p)))                              \
-	WAY(cuMemHostRegister, *p = program_memory(n); NEED(cuMemHostRegister(*p, n * KIB, 0)),                        \
-	    NEED(cuMemHostUnregister(*p)))                                                                             \
-	WAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR shape = flat(n); NEED(cuArrayCreate((CUarray *)p, &shape)),           \
-	    NEED(cuArrayDestroy((CUarray)*p)))                                                                         \
-	WAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n); NEED(cuArray3DCreate((CUarray *)p, &shape)),     \
-	    NEED(cuArrayDestroy((CUarray)*p)))                                                                         \
-	WAY(cuMipmappedArrayCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                                           \
-	    NEED(cuMipmappedArrayCreate((CUmipmappedArray *)p, &shape, 3)),                                            \
-	    NEED(cuMipmappedArrayDestroy((CUmipmappedArray)*p)))                                                       \
-	WAY(cuMemCreate, NEED(cuMemCreate((CUmemGenericAllocationHandle *)p, GRANULE * (1 + n % 3), on_device(), 0)),  \
-	    NEED(cuMemRelease((CUmemGenericAllocationHandle)*p)))                                                      \
-	WAY(cuIpcOpenMemHandle, CUipcMemHandle handle; foreign(&handle, n);                                            \
-	    NEED(cuIpcOpenMemHandle((CUdeviceptr *)p, handle, 1)), NEED(cuIpcCloseMemHandle((CUdeviceptr)*p)))         \
-	WAY(cudaMalloc, NEED(cudaMalloc(p, n * KIB)), NEED(cudaFree(*p)))                                              \
-	WAY(cudaMallocPitch, size_t pitch; NEED(cudaMallocPitch(p, &pitch, 700, n)), NEED(cudaFree(*p)))               \
-	WAY(cudaMalloc3D, struct cudaPitchedPtr at; NEED(cudaMalloc3D(&at, (struct cudaExtent){300, n, 3})); *p = at.ptr, \
-	    NEED(cudaFree(*p)))                                                                                        \
-	WAY(cudaMallocManaged, NEED(cudaMallocManaged(p, n * KIB, cudaMemAttachGlobal)), NEED(cudaFree(*p)))           \
-	WAY(cudaMallocAsync, NEED(cudaMallocAsync(p, n * KIB, stream)), NEED(cudaFreeAsync(*p, stream)))               \
-	WAY(cudaMallocFromPoolAsync, NEED(cudaMallocFromPoolAsync(p, n * KIB, pool, stream)),                          \
-	    NEED(cudaFreeAsync(*p, stream)))                                                                           \
-	WAY(cudaMallocHost, NEED(cudaMallocHost(p, n * KIB)), NEED(cudaFreeHost(*p)))                                  \
-	WAY(cudaHostAlloc, NEED(cudaHostAlloc(p, n * KIB, 0)), NEED(cudaFreeHost(*p)))                                 \
-	WAY(cudaHostRegister, *p = program_memory(n); NEED(cudaHostRegister(*p, n * KIB, 0)),                          \
-	    NEED(cudaHostUnregister(*p)))                                                                              \
-	WAY(cudaMallocArray, struct cudaChannelFormatDesc of = channels();                                             \
-	    NEED(cudaMallocArray((cudaArray_t *)p, &of, n, 16, 0)), NEED(cudaFreeArray((cudaArray_t)*p)))              \
-	WAY(cudaMalloc3DArray, struct cudaChannelFormatDesc of = channels();                                           \
-	    NEED(cudaMalloc3DArray((cudaArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, cudaArrayLayered)),            \
-	    NEED(cudaFreeArray((cudaArray_t)*p)))                                                                      \
-	WAY(cudaMallocMipmappedArray, struct cudaChannelFormatDesc of = channels();                                    \
-	    NEED(cudaMallocMipmappedArray((cudaMipmappedArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, 4,             \
-					  cudaArrayLayered)),                                                          \
-	    NEED(cudaFreeMipmappedArray((cudaMipmappedArray_t)*p)))                                                    \
-	WAY(cudaIpcOpenMemHandle, cudaIpcMemHandle_t handle; foreign(&handle, n);                                      \
+#define WAYS                                                                                                         \
+	WAY(cuMemAlloc, NEED(cuMemAlloc((CUdeviceptr *)p, n *KIB)), NEED(cuMemFree((CUdeviceptr)*p)))                \
+	WAY(cuMemAllocPitch, size_t pitch;                                                                           \
+	    NEED(cuMemAllocPitch((CUdeviceptr *)p, &pitch, 100, n, 4)), NEED(cuMemFree((CUdeviceptr)*p)))            \
+	WAY(cuMemAllocManaged, NEED(cuMemAllocManaged((CUdeviceptr *)p, n *KIB, CU_MEM_ATTACH_GLOBAL)),              \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                        \
+	WAY(cuMemAllocAsync, NEED(cuMemAllocAsync((CUdeviceptr *)p, n *KIB, stream)),                                \
+	    NEED(cuMemFreeAsync((CUdeviceptr)*p, stream)))                                                           \
+	WAY(cuMemAllocFromPoolAsync, NEED(cuMemAllocFromPoolAsync((CUdeviceptr *)p, n *KIB, pool, stream)),          \
+	    NEED(cuMemFree((CUdeviceptr)*p)))                                                                        \
+	WAY(cuMemAllocHost, NEED(cuMemAllocHost(p, n *KIB)), NEED(cuMemFreeHost(*p)))                                \
+	WAY(cuMemHostAlloc, NEED(cuMemHostAlloc(p, n *KIB, 0)), NEED(cuMemFreeHost(*p)))                             \
+	WAY(cuMemHostRegister, *p = program_memory(n);                                                               \
+	    NEED(cuMemHostRegister(*p, n * KIB, 0)), NEED(cuMemHostUnregister(*p)))                                  \
+	WAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR shape = flat(n);                                                    \
+	    NEED(cuArrayCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))                            \
+	WAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                                                \
+	    NEED(cuArray3DCreate((CUarray *)p, &shape)), NEED(cuArrayDestroy((CUarray)*p)))                          \
+	WAY(cuMipmappedArrayCreate, CUDA_ARRAY3D_DESCRIPTOR shape = deep(n);                                         \
+	    NEED(cuMipmappedArrayCreate((CUmipmappedArray *)p, &shape, 3)),                                          \
+	    NEED(cuMipmappedArrayDestroy((CUmipmappedArray)*p)))                                                     \
+	WAY(cuMemCreate, NEED(cuMemCreate((CUmemGenericAllocationHandle *)p, GRANULE *(1 + n % 3), on_device(), 0)), \
+	    NEED(cuMemRelease((CUmemGenericAllocationHandle)*p)))                                                    \
+	WAY(cuIpcOpenMemHandle, CUipcMemHandle handle; foreign(&handle, n);                                          \
+	    NEED(cuIpcOpenMemHandle((CUdeviceptr *)p, handle, 1)), NEED(cuIpcCloseMemHandle((CUdeviceptr)*p)))       \
+	WAY(cudaMalloc, NEED(cudaMalloc(p, n *KIB)), NEED(cudaFree(*p)))                                             \
+	WAY(cudaMallocPitch, size_t pitch; NEED(cudaMallocPitch(p, &pitch, 700, n)), NEED(cudaFree(*p)))             \
+	WAY(cudaMalloc3D, struct cudaPitchedPtr at; NEED(cudaMalloc3D(&at, (struct cudaExtent){300, n, 3}));         \
+	    *p = at.ptr, NEED(cudaFree(*p)))                                                                         \
+	WAY(cudaMallocManaged, NEED(cudaMallocManaged(p, n *KIB, cudaMemAttachGlobal)), NEED(cudaFree(*p)))          \
+	WAY(cudaMallocAsync, NEED(cudaMallocAsync(p, n *KIB, stream)), NEED(cudaFreeAsync(*p, stream)))              \
+	WAY(cudaMallocFromPoolAsync, NEED(cudaMallocFromPoolAsync(p, n *KIB, pool, stream)),                         \
+	    NEED(cudaFreeAsync(*p, stream)))                                                                         \
+	WAY(cudaMallocHost, NEED(cudaMallocHost(p, n *KIB)), NEED(cudaFreeHost(*p)))                                 \
+	WAY(cudaHostAlloc, NEED(cudaHostAlloc(p, n *KIB, 0)), NEED(cudaFreeHost(*p)))                                \
+	WAY(cudaHostRegister, *p = program_memory(n);                                                                \
+	    NEED(cudaHostRegister(*p, n * KIB, 0)), NEED(cudaHostUnregister(*p)))                                    \
+	WAY(cudaMallocArray, struct cudaChannelFormatDesc of = channels();                                           \
+	    NEED(cudaMallocArray((cudaArray_t *)p, &of, n, 16, 0)), NEED(cudaFreeArray((cudaArray_t)*p)))            \
+	WAY(cudaMalloc3DArray, struct cudaChannelFormatDesc of = channels();                                         \
+	    NEED(cudaMalloc3DArray((cudaArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, cudaArrayLayered)),          \
+	    NEED(cudaFreeArray((cudaArray_t)*p)))                                                                    \
+	WAY(cudaMallocMipmappedArray, struct cudaChannelFormatDesc of = channels();                                  \
+	    NEED(cudaMallocMipmappedArray((cudaMipmappedArray_t *)p, &of, (struct cudaExtent){n, 8, 6}, 4,           \
+					  cudaArrayLayered)),                                                        \
+	    NEED(cudaFreeMipmappedArray((cudaMipmappedArray_t)*p)))                                                  \
+	WAY(cudaIpcOpenMemHandle, cudaIpcMemHandle_t handle; foreign(&handle, n);                                    \
 	    NEED(cudaIpcOpenMemHandle(p, handle, 1)), NEED(cudaIpcCloseMemHandle(*p)))
 
-#define WAY(name, get, give)                                                          \
-	static __attribute__((noinline)) void get_##name(void **p, size_t n)          \
-	{                                                                             \
-		get;                                                                  \
-	}                                                                             \
-	static void give_##name(void **p)                                             \
-	{                                                                             \
-		give;                                                                 \
-	}                                                                             \
-	static __attribute__((noinline)) void leak_##name(size_t n)                   \
-	{                                                                             \
-		void *p = NULL;                                                       \
-                                                                                      \
-		get_##name(&p, n);                                                    \
+#define WAY(name, get, give)                                                           \
+	static __attribute__((noinline)) void get_##name(void **p, size_t n)           \
+	{                                                                              \
+		get;                                                                   \
+	}                                                                              \
+	static void give_##name(void **p)                                              \
+	{                                                                              \
+		give;                                                                  \
+	}                                                                              \
+	static __attribute__((noinline)) void leak_##name(size_t n)                    \
+	{                                                                              \
+		void *p = NULL;                                                        \
+                                                                                       \
+		get_##name(&p, n);                                                     \
 		__asm__ volatile("" ::: "memory"); /* no tail call: it is in stacks */ \
 	}
 WAYS
 #undef WAY
 
-static const struct way {
+	static const struct way {
 	const char *name;
 	void (*get)(void **p, size_t n);
 	void (*give)(void **p);

@@ -23,7 +23,8 @@ static CUarray_format format_of(const struct cudaChannelFormatDesc *desc)
 	}
 }
 
-static CUDA_ARRAY3D_DESCRIPTOR shape_of(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags)
+static CUDA_ARRAY3D_DESCRIPTOR shape_of(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
+					unsigned flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
 		.Width = extent.width,

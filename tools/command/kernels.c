@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/command/command.h"
+#include "tools/command/kernels_calls.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
@@ -124,6 +125,8 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 	torsh_json_set(object, "min_ns", torsh_json_u64(group->min_ns));
 	torsh_json_set(object, "max_ns", torsh_json_u64(group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
+	if (group->rows->what == DEVICE_KERNEL)
+		torsh_json_set(object, "launches", torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
 	return object;
 }
 
@@ -198,6 +201,7 @@ static void print_json(const struct view *view)
 			torsh_json_item(&json, make_unattributed(view, &kernels->rows[i]));
 	}
 	torsh_json_array_end(&json);
+	torsh_kernels_print_calls(&json, &kernels->calls);
 	torsh_json_array(&json, "processes");
 	for (size_t i = 0; i < kernels->n_processes; i++) {
 		if (kernels->processes[i].has_mode)
@@ -286,6 +290,7 @@ static void print_text(const struct view *view)
 		print_group(view, &view->groups[i]);
 	if (n < view->n_groups)
 		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
+	torsh_kernels_show_calls(&view->kernels.calls);
 }
 
 int torsh_command_kernels(int argc, char **argv)

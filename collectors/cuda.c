@@ -25,6 +25,7 @@
 
 struct cuda_losses torsh_cuda_losses;
 _Atomic uint64_t torsh_cuda_own_kinds;
+uint32_t torsh_cuda_version;
 
 /* In pages that a forked child gets as zeros, by whatever call it was made. */
 struct live {
@@ -99,6 +100,10 @@ void torsh_cuda_say_losses(void)
 				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
 				.flushes_cut =
 					atomic_load_explicit(&torsh_cuda_losses.flushes_cut, memory_order_relaxed),
+				.buffers_kept =
+					atomic_load_explicit(&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
+				.is_dropping_unknown = atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
+									    memory_order_relaxed),
 			},
 	};
 
@@ -363,14 +368,13 @@ static int enable_records(void)
 
 static void attach(void)
 {
-	uint32_t version = 0;
 	int result = torsh_cupti_open();
 
 	if (result == -ENOENT) {
 		give_up("there is no libcupti", 0);
 		return;
 	}
-	if (result || torsh_cupti.GetVersion(&version) || version < CUPTI_VERSION_MIN) {
+	if (result || torsh_cupti.GetVersion(&torsh_cuda_version) || torsh_cuda_version < CUPTI_VERSION_MIN) {
 		give_up("libcupti is older than that of CUDA 12.0", 0);
 		return;
 	}

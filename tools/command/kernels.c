@@ -167,12 +167,15 @@ static cJSON *make_process(const struct kernel_process *process)
 #define LOSS(field) \
 	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
 	LOSS(records)
-	LOSS(dropped)
+	torsh_json_set(object, "dropped",
+		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
+									    : torsh_json_text(NULL));
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
 	LOSS(flushes_cut)
+	LOSS(buffers_kept)
 #undef LOSS
 	return object;
 }
@@ -230,7 +233,9 @@ static void print_process(const struct kernel_process *process)
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
 	if (process->has_losses && losses->flushes_cut)
-		printf("; CUPTI's last flush took too long");
+		printf("; CUPTI's last flush took too long or failed");
+	if (process->has_losses && losses->buffers_kept)
+		printf("; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
 	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');

@@ -259,6 +259,32 @@ def simulated_kernels_are_there_where_the_subscriber_is_taken():
     assert any("kernels have no operators" in note for note in report["notes"]), report["notes"]
 
 
+REAL = """
+import ctypes, sys
+runtime, cupti = (ctypes.CDLL(path) for path in sys.argv[1:])
+n, pointer, version, stamp = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint32(), ctypes.c_uint64()
+print(runtime.cudaGetDeviceCount(ctypes.byref(n)), runtime.cudaMalloc(ctypes.byref(pointer), 4096), n.value)
+# Without a driver libcupti's own cuptiActivityEnable calls itself until the stack is full.
+print(cupti.cuptiGetVersion(ctypes.byref(version)), version.value > 0, cupti.cuptiGetTimestamp(ctypes.byref(stamp)))
+"""
+
+
+@case
+def the_real_libraries_without_a_driver_are_left_alone():
+    paths = [next(iter(sorted(BUILD.glob(f"venv/lib/python3*/site-packages/nvidia/cu13/lib/{name}.so.13"))), None)
+             for name in ("libcudart", "libcupti")]
+    if not all(paths):
+        raise Skip("PyPI's libraries of CUDA 13 are not below build/venv")
+    command, output = [sys.executable, "-c", REAL, *paths], scratch()
+    alone, ours = run(command, clean_environment()), run(command, agent_environment(output))
+    if alone.stdout.decode().startswith("0 "):
+        raise Skip("there is a driver")
+    expect_equal((ours.stdout, ours.returncode), (alone.stdout, alone.returncode), "what the program saw")
+    (process,) = read_report("kernels", output)["processes"]
+    expect_equal((process["mode"], process["reason"]),
+                 ("HOST_ONLY", "CUDA's runtime is loaded, but no driver started in this process"), "mode")
+
+
 @case
 def without_the_activity_simulated_cuda_is_left_alone():
     output, truth = record_simulated([PROGRAM], env={"TORSH_PROFILER_ACTIVITIES": "heap"})

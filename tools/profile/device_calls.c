@@ -11,8 +11,10 @@
 const char *torsh_wait_name(uint32_t kind)
 {
 	static const char *const names[N_WAIT_KINDS] = {
-		[WAIT_UNKNOWN] = "unknown",	    [WAIT_FOR_EVENT] = "event",
-		[WAIT_STREAM_FOR_EVENT] = "stream for event", [WAIT_FOR_STREAM] = "stream",
+		[WAIT_UNKNOWN] = "unknown",
+		[WAIT_FOR_EVENT] = "event",
+		[WAIT_STREAM_FOR_EVENT] = "stream for event",
+		[WAIT_FOR_STREAM] = "stream",
 		[WAIT_FOR_CONTEXT] = "context",
 	};
 
@@ -55,8 +57,7 @@ static int compare_known_times(const void *a, const void *b)
 
 	if (rc == 0)
 		rc = strcmp(x->name, y->name);
-	return rc ? rc
-		  : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+	return rc ? rc : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
 }
 
 static void free_known_time(void *known)
@@ -119,8 +120,8 @@ static int compare_known_shapes(const void *a, const void *b)
 	const struct known_shape *x = a, *y = b;
 	int rc = (x->process > y->process) - (x->process < y->process);
 
-#define BY(field)                                                                                              \
-	if (rc == 0)                                                                                           \
+#define BY(field)    \
+	if (rc == 0) \
 		rc = (x->launch.field > y->launch.field) - (x->launch.field < y->launch.field);
 	BY(name)
 	BY(device)
@@ -178,11 +179,12 @@ void torsh_device_calls_create(struct device_calls *calls)
 }
 
 /* A launch is a call too. */
-#define ADD_CALL(says) \
-	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), (says)->duration_ns, (says)->result)
+#define ADD_CALL(says)                                                                                        \
+	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), (says)->duration_ns, \
+		 (says)->result)
 
-void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process, const struct event *event,
-			    uint32_t operator_label)
+void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+			    const struct event *event, uint32_t operator_label)
 {
 	switch (event->id) {
 	case EVENT_LAUNCH:

@@ -46,8 +46,8 @@ void torsh_device_calls_create(struct device_calls *calls);
 void torsh_device_calls_free(struct device_calls *calls);
 
 /* Take whatever event there is. operator_label: of what it belongs to; 0: none. */
-void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process, const struct event *event,
-			    uint32_t operator_label);
+void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+			    const struct event *event, uint32_t operator_label);
 
 /* Sort, when all were added. */
 void torsh_device_calls_finish(struct device_calls *calls);

@@ -29,6 +29,7 @@
 
 struct cuda_losses torsh_cuda_losses;
 _Atomic uint64_t torsh_cuda_own_kinds;
+uint32_t torsh_cuda_version;
 
 /* In pages that a forked child gets as zeros, by whatever call it was made. */
 struct live {
@@ -124,6 +125,10 @@ void torsh_cuda_say_losses(void)
 				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
 				.flushes_cut =
 					atomic_load_explicit(&torsh_cuda_losses.flushes_cut, memory_order_relaxed),
+				.buffers_kept =
+					atomic_load_explicit(&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
+				.is_dropping_unknown = atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
+									    memory_order_relaxed),
 			},
 	};
 
@@ -470,14 +475,13 @@ static void disable_records(void)
 /* Returns 0, or it is said what is done without. */
 static int find_cupti(void)
 {
-	uint32_t version = 0;
 	int result = torsh_cupti_open();
 
 	if (result == -ENOENT) {
 		do_without("there is no libcupti", 1);
 		return -ENOENT;
 	}
-	if (result || torsh_cupti.GetVersion(&version) || version < CUPTI_VERSION_MIN) {
+	if (result || torsh_cupti.GetVersion(&torsh_cuda_version) || torsh_cuda_version < CUPTI_VERSION_MIN) {
 		do_without("libcupti is older than that of CUDA 12.0", 1);
 		return -ENOSYS;
 	}
@@ -553,7 +557,7 @@ static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
-	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed() && !open_correlation)
+	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed() && !outermost.domain)
 		torsh_cuda_memory_exiting();
 	torsh_cuda_exiting();
 }
@@ -617,26 +621,29 @@ void torsh_cuda_first_work(void)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* The driver calls the tool that was there first, and not us: said where the program did use CUDA. */
-static void say_if_displaced(void)
+/* The driver did not call us, though the program did use CUDA, or would have. */
+static void say_why_not_injected(void)
 {
-	if (!is_wanted() || torsh_agent_is_borrowed() || !is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) ||
-	    !torsh_objects_has("/libcuda.so") || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	if (!is_wanted() || torsh_agent_is_borrowed() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
-	do_without(other_tool(), 0);
+	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
+		do_without(other_tool(), 0);
+	else if (torsh_objects_has("/libcudart.so"))
+		/* No note in every report: much is built with CUDA that runs without. */
+		say_mode(DEVICE_HOST_ONLY, "CUDA's runtime is loaded, but no driver started in this process");
 }
 
-__attribute__((constructor)) static void look_for_another_tool(void)
+__attribute__((constructor)) static void construct(void)
 {
 	torsh_agent_start();
-	if (is_wanted() && is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
+	if (is_wanted())
 		on_exit(at_exit, NULL);
 }
 
 void torsh_cuda_exiting(void)
 {
 	torsh_operator_marks_finish();
-	say_if_displaced();
+	say_why_not_injected();
 	torsh_cuda_end_marks();
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
 		return;

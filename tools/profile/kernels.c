@@ -199,6 +199,17 @@ static struct process_state *find_state(struct collector *collector, const struc
 	return NULL;
 }
 
+/* A wait is told after the call that waited, whose number it has. */
+static void see_call(struct collector *collector, const struct process_state *state, const struct event *event)
+{
+	uint32_t operator_label = 0;
+
+	if (event->id == EVENT_DEVICE_WAIT &&
+	    !torsh_launch_window_find(&state->launches, event->device_wait.correlation, &operator_label))
+		operator_label = 0;
+	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
@@ -209,7 +220,12 @@ static void see_event(void *context, const struct profile_process *process, cons
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
 	torsh_counters_see(&collector->kernels->counters, process, &event->event);
+	see_call(collector, state, &event->event);
 	switch (event->event.id) {
+	case EVENT_DEVICE_CALL:
+		torsh_launch_window_add(&state->launches, event->event.device_call.correlation,
+					innermost ? innermost->name : 0);
+		return;
 	case EVENT_LAUNCH:
 		torsh_launch_window_add(&state->launches, event->event.launch.correlation, innermost ? innermost->name : 0);
 		return;
@@ -268,6 +284,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 
 	*kernels = (struct kernels){.n_processes = n_processes};
 	torsh_counters_create(&kernels->counters);
+	torsh_device_calls_create(&kernels->calls);
 	kernels->processes = torsh_need_items(NULL, 0, n_processes, sizeof(*kernels->processes));
 	collector.states = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.states));
 	for (size_t i = 0; i < n_processes; i++) {
@@ -284,6 +301,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		end_state(&collector, &collector.states[i]);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
+	torsh_device_calls_finish(&kernels->calls);
 	if (kernels->n)
 		qsort(kernels->rows, kernels->n, sizeof(*kernels->rows), compare_rows);
 }
@@ -295,6 +313,7 @@ void torsh_kernels_free(struct kernels *kernels)
 		free(kernels->rows[i].operator_name);
 	}
 	torsh_counters_destroy(&kernels->counters);
+	torsh_device_calls_free(&kernels->calls);
 	free(kernels->rows);
 	free(kernels->processes);
 }

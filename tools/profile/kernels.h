@@ -8,6 +8,7 @@
 
 #include "tools/profile/counters.h"
 #include "tools/profile/device.h"
+#include "tools/profile/device_calls.h"
 #include "tools/profile/survey.h"
 
 /* REASON(NAME, why something has no operator) */
@@ -49,6 +50,7 @@ struct kernel_process {
 struct kernels {
 	struct kernel_row *rows; /* by what, then by name, then by time, the longest first */
 	size_t n, n_room;
+	struct device_calls calls;
 	struct kernel_process *processes;
 	size_t n_processes;
 	uint64_t total_ns, attributed_ns; /* of kernels, copies and memsets; with an operator */

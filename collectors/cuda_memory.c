@@ -438,7 +438,7 @@ void torsh_cuda_memory_exiting(void)
 	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
 	 * handler that came in the middle of a call.
 	 */
-	if (!seen || outermost.domain || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
+	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
 	    !find_driver(&driver))
 		return;
 	is_asking = 1;

@@ -57,10 +57,10 @@ static struct {
 
 static uint32_t hash_of(const struct kind *kind)
 {
-	const uint32_t *words = (const uint32_t *)kind;
-	uint32_t hash = 2166136261u; /* FNV-1a, by words */
+	uint32_t words[sizeof(*kind) / sizeof(uint32_t)], hash = 2166136261u; /* FNV-1a, by words */
 
-	for (size_t i = 0; i < sizeof(*kind) / sizeof(*words); i++)
+	memcpy(words, kind, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		hash = (hash ^ words[i]) * 16777619u;
 	return hash ^ hash >> 15;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The one subscriber, and the callbacks that it enabled. */
 #include "test/simcuda/cupti/cupti.h"
+#include "test/simcuda/cupti/profiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,8 @@ static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
 		.functionParams = call->params,
 		.functionReturnValue = site == CUPTI_API_EXIT ? &call->result : NULL,
 		.symbolName = call->symbol,
+		.context = (CUcontext)sim_context_current(),
+		.contextUid = sim_context_current() ? sim_context_current()->id : 0,
 		.correlationData = &call->correlation_data,
 		.correlationId = (uint32_t)call->correlation,
 	};
@@ -185,6 +188,8 @@ void cupti_call_begins(struct sim_call *call)
 
 void cupti_call_ends(struct sim_call *call)
 {
+	if (call->symbol && call->api->domain == SIM_DOMAIN_DRIVER)
+		ranges_launched();
 	/* One that began before it was enabled is not recorded. */
 	if (call->begin_stamp && is_call_recorded(call))
 		cupti_record_call(call, call->begin_stamp, cupti_stamp());

@@ -30,6 +30,11 @@ CUresult drv_context(struct sim_context **context)
 	return sim_context_is_live(*context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+static void publish(void)
+{
+	sim_context_make_current(depth ? stack[depth - 1] : NULL);
+}
+
 /* Replace the top of the stack; NULL empties it. */
 static void set_current(struct sim_context *context)
 {
@@ -37,6 +42,7 @@ static void set_current(struct sim_context *context)
 		depth--;
 	if (context)
 		stack[depth++] = context;
+	publish();
 }
 
 static CUresult device_of(CUdevice ordinal, struct sim_device **device)
@@ -257,6 +263,7 @@ static CUresult create_context(CUcontext *handle, unsigned flags, CUdevice dev)
 		result = (CUresult)sim_context_create(device, flags, (struct sim_context **)handle);
 	if (!result)
 		stack[depth++] = (struct sim_context *)*handle;
+	publish();
 	return result;
 }
 
@@ -278,6 +285,7 @@ CUresult do_cuCtxDestroy_v2(const cuCtxDestroy_v2_p *p)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (depth && stack[depth - 1] == context)
 		depth--;
+	publish();
 	return (CUresult)sim_context_destroy(context);
 }
 
@@ -286,6 +294,7 @@ CUresult do_cuCtxPushCurrent_v2(const cuCtxPushCurrent_v2_p *p)
 	if (!sim_context_is_live((struct sim_context *)p->ctx) || depth == MAX_DEPTH)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	stack[depth++] = (struct sim_context *)p->ctx;
+	publish();
 	return CUDA_SUCCESS;
 }
 
@@ -296,6 +305,7 @@ CUresult do_cuCtxPopCurrent_v2(const cuCtxPopCurrent_v2_p *p)
 	depth--;
 	if (p->pctx)
 		*p->pctx = (CUcontext)stack[depth];
+	publish();
 	return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,18 @@
 
 static _Atomic(const struct sim_tracer *) the_tracer;
 
+static _Thread_local struct sim_context *current;
+
+struct sim_context *sim_context_current(void)
+{
+	return current;
+}
+
+void sim_context_make_current(struct sim_context *context)
+{
+	current = context;
+}
+
 const struct sim_tracer *sim_tracer(void)
 {
 	/* Pairs with the release below. */

@@ -93,6 +93,10 @@ struct sim_tracer {
 	void (*resource)(const struct sim_resource_event *event);
 };
 
+/* The context that is current for this thread, as the driver says it; NULL: none. */
+struct sim_context *sim_context_current(void);
+void sim_context_make_current(struct sim_context *context);
+
 const struct sim_tracer *sim_tracer(void);
 void sim_tracer_set(const struct sim_tracer *tracer);
 

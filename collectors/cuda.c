@@ -15,6 +15,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
+#include "collectors/cuda_counters.h"
 #include "shim/cupti.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
@@ -149,14 +150,8 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 	send(&event);
 }
 
-static void at_call(void *unused, int domain, uint32_t id, const void *data)
+static void see_launch(const struct cupti_call *call, uint32_t api)
 {
-	const struct cupti_call *call = data;
-	int saved = errno;
-
-	(void)unused;
-	if (!torsh_cuda_is_live() || domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
-		return;
 	if (call->site == CUPTI_ENTER) {
 		/* Here CUPTI holds no lock. */
 		torsh_cuda_clock_read(0);
@@ -165,18 +160,47 @@ static void at_call(void *unused, int domain, uint32_t id, const void *data)
 		open_correlation = call->correlation;
 	} else if (*call->slot) {
 		open_correlation = 0;
-		record_launch(call, atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed), *call->slot);
+		record_launch(call, api, *call->slot);
 	}
+}
+
+static void at_call(void *unused, int domain, uint32_t id, const void *data)
+{
+	const struct cupti_call *call = data;
+	int saved = errno, is_counted = domain == CUPTI_DOMAIN_DRIVER;
+	uint32_t api;
+
+	(void)unused;
+	if (!torsh_cuda_is_live())
+		return;
+	if (domain == CUPTI_DOMAIN_RESOURCE && id == CUPTI_CONTEXT_ENDS)
+		torsh_cuda_counters_context_ends(((const struct cupti_resource *)data)->context);
+	if (domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
+		return;
+	/* What is measured lies around the call as it is recorded. */
+	if (is_counted && call->site == CUPTI_ENTER)
+		torsh_cuda_counters_call(call, id);
+	api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
+	if (api)
+		see_launch(call, api);
+	if (is_counted && call->site == CUPTI_EXIT)
+		torsh_cuda_counters_call(call, id);
 	errno = saved;
 }
 
 static void watch_call(void *subscriber, int domain, uint32_t id)
 {
 	const char *name = NULL;
+	int is_watched;
 
-	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !is_launch(name))
+	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name)
 		return;
-	atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)), memory_order_relaxed);
+	is_watched = domain == CUPTI_DOMAIN_DRIVER && torsh_cuda_counters_watch(id, name);
+	if (is_launch(name))
+		atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)),
+				      memory_order_relaxed);
+	else if (!is_watched)
+		return;
 	torsh_cupti.EnableCallback(1, subscriber, domain, id);
 }
 
@@ -210,8 +234,10 @@ static void subscribe(void)
 		result = torsh_cupti.Subscribe(&subscriber, at_call, NULL);
 	if (!result) {
 		watch_calls(subscriber);
+		torsh_cuda_counters_begin(subscriber);
 		return;
 	}
+	torsh_cuda_counters_begin(NULL);
 	torsh_text_put(&note, "cuda: kernels have no operators: ");
 	torsh_text_put(&note, result == CUPTI_SUBSCRIBER_TAKEN ? "another tool has CUPTI's callbacks"
 							       : "CUPTI has no callbacks for us");
@@ -326,8 +352,10 @@ void torsh_cuda_exiting(void)
 	    atomic_exchange_explicit(&live->is_ending, 1, memory_order_relaxed))
 		return;
 	torsh_cuda_clock_read(1);
+	torsh_cuda_counters_end();
 	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
 	torsh_cupti.ActivityFlushAll(0);
 	torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+	torsh_cuda_counters_check_records(atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));
 	say_losses();
 }

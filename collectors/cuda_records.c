@@ -6,6 +6,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "collectors/cuda.h"
+#include "collectors/cuda_counters.h"
 #include "shim/cupti.h"
 
 /* When something ran, on our clock. */
@@ -32,6 +33,7 @@ static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
 {
 	struct span span;
 
+	torsh_cuda_counters_kernel(kernel);
 	if (!span_of(kernel->start, kernel->end, &span))
 		return 0;
 	event->id = EVENT_KERNEL;

@@ -11,6 +11,7 @@
 #include "shim/next.h"
 
 struct cupti_functions torsh_cupti;
+void *torsh_cupti_library;
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 
@@ -99,6 +100,7 @@ int torsh_cupti_open(void)
 		library = open_by_name();
 	if (!library)
 		return -ENOENT;
+	torsh_cupti_library = library;
 #define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = dlsym(library, "cupti" #Name);
 #define CUPTI(Name, parameters)          \
 	CUPTI_OPTIONAL(Name, parameters) \

@@ -15,8 +15,22 @@
 
 enum cupti_result {
 	CUPTI_DONE = 0,
+	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_END_OF_BUFFER = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 	CUPTI_SUBSCRIBER_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+
+	/* Why there are no counters; CUPTI_ERROR_ and the same or what stands behind. */
+	CUPTI_OUT_OF_MEMORY = 8,
+	CUPTI_HARDWARE_BUSY = 26,
+	CUPTI_NOT_SUPPORTED = 27,
+	CUPTI_VIRTUALIZED = 33, /* VIRTUALIZED_DEVICE_NOT_SUPPORTED */
+	CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+	CUPTI_OLD_PROFILER = 36, /* OLD_PROFILER_API_INITIALIZED */
+	CUPTI_VIRTUALIZED_PRIVILEGES = 40, /* VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES */
+	CUPTI_CONFIDENTIAL = 41, /* CONFIDENTIAL_COMPUTING_NOT_SUPPORTED */
+	CUPTI_MIG = 43, /* MIG_DEVICE_NOT_SUPPORTED */
+	CUPTI_WSL = 45, /* WSL_DEVICE_NOT_SUPPORTED */
+	CUPTI_UNKNOWN_CHIP = 46, /* INVALID_CHIP_NAME */
 };
 
 enum cupti_kind {
@@ -26,7 +40,8 @@ enum cupti_kind {
 	CUPTI_KIND_PEER_COPY = 22, /* MEMCPY2 */
 };
 
-enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3 };
+enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3, CUPTI_DOMAIN_RESOURCE = 3 };
+enum cupti_resource_event { CUPTI_CONTEXT_ENDS = 2 }; /* CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING */
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
 #define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
@@ -112,6 +127,26 @@ struct cupti_call {
 	uint32_t correlation;
 };
 
+/* CUpti_ResourceData */
+struct cupti_resource {
+	void *context;
+	void *handle;
+	const void *descriptor;
+};
+
+/* The parameters of cuLaunchKernel and cuLaunchCooperativeKernel begin so. */
+struct cupti_launch {
+	void *function;
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
+};
+
+/* CUlaunchConfig begins so; cuLaunchKernelEx takes a pointer to it. */
+struct cupti_launch_config {
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
+};
+
 /* CUpti_SubscriberParams of 13.0; later ones have more. */
 struct cupti_subscriber_parameters {
 	size_t n_bytes;
@@ -137,6 +172,7 @@ struct cupti_functions {
 };
 
 extern struct cupti_functions torsh_cupti;
+extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
 /* Another client of CUPTI in this process called; defined by collectors/cuda_tee.c. -1: the call is to go on to CUPTI. */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);

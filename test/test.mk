@@ -24,6 +24,7 @@ REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
 FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 
 SYNTHETIC := $(TEST)/synthetic
+COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
 # Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
@@ -34,12 +35,17 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
 
 # Compares with headers that are not needed to build: without them it is skipped.
-$(TEST)/unit/cupti_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+$(TEST)/unit/cupti_test $(TEST)/unit/cupti_profiler_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Writes recordings for tests of the readers.
 $(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
+
+# Asks a real libcupti what the agent would measure.
+$(COUNTER_NAMES): test/lib/counter_names.c $(TARGET_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) -ldl
 
 $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -62,7 +68,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/command/command.h"
+#include "tools/command/kernel_counters.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
@@ -36,6 +37,7 @@ struct view {
 	struct kernels kernels;
 	struct group *groups; /* the longest first */
 	size_t n_groups;
+	bool shows_counters;
 };
 
 static void add_row(struct group *group, const struct kernel_row *row)
@@ -113,6 +115,8 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 	if (group->rows->what == DEVICE_KERNEL) {
 		torsh_json_set(object, "name", torsh_json_text(shown_name(view, group->rows)));
 		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
+		torsh_json_set(object, "counters",
+			       torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
 	} else {
 		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
 		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
@@ -201,6 +205,7 @@ static void print_json(const struct view *view)
 			torsh_json_item(&json, make_process(&kernels->processes[i]));
 	}
 	torsh_json_array_end(&json);
+	torsh_kernel_counters_modes_json(&json, &kernels->counters);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
 	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
@@ -253,6 +258,8 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL ? "-" : torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
+	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)
+		torsh_kernel_counters_print(&view->kernels.counters, group->rows->name);
 }
 
 static void print_text(const struct view *view)
@@ -266,6 +273,7 @@ static void print_text(const struct view *view)
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		print_process(&view->kernels.processes[i]);
+	torsh_kernel_counters_modes_print(&view->kernels.counters);
 	if (!view->n_groups) {
 		puts("No device was seen at work.");
 		return;
@@ -282,13 +290,33 @@ static void print_text(const struct view *view)
 		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
 }
 
+/* ---- the command -------------------------------------------------------------------------------------------------- */
+
+enum { OPTION_COUNTERS = 0x300 };
+
+static const struct argp_option own_options[] = {
+	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
+	{0},
+};
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	struct view *view = state->input;
+
+	(void)argument;
+	if (key != OPTION_COUNTERS)
+		return ARGP_ERR_UNKNOWN;
+	view->shows_counters = true;
+	return 0;
+}
+
 int torsh_command_kernels(int argc, char **argv)
 {
 	struct read_options options = {0};
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
 	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
 	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);

@@ -12,6 +12,7 @@
 #include "tools/die.h"
 #include "tools/export/chrome_collective.h"
 #include "tools/export/chrome_inputs.h"
+#include "tools/profile/counters.h"
 
 struct chrome_process {
 	struct texts texts;
@@ -26,6 +27,7 @@ struct chrome {
 	struct forward_calls *forward;
 	struct inputs inputs;
 	struct process_groups groups;
+	struct counters counters;
 	uint64_t n_memory;
 	uint64_t n_flows;
 };
@@ -328,6 +330,26 @@ static void put_value(struct chrome *chrome, struct texts *texts, const struct t
 	end_event(chrome, at);
 }
 
+/* A device's counters: each value is that of the time until the next. */
+static void put_sample(struct chrome *chrome, const struct profile_process *process, struct texts *texts,
+		       const struct timeline_event *event)
+{
+	const struct event_counter_sample *sample = &event->event.counter_sample;
+	struct counter_point points[COUNTER_VALUES];
+	size_t n = torsh_counters_points(&chrome->counters, process, sample, points);
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "GPU %" PRIu32 " ", sample->device);
+	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
+		char *at = begin_event(chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
+				       torsh_texts_name(texts, points[i].metric->field_label),
+				       torsh_texts_thread(texts, event->thread), sample->begin);
+
+		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
+		end_event(chrome, at);
+	}
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
@@ -335,8 +357,11 @@ static void see_event(void *context, const struct profile_process *process, cons
 	struct chrome_process *of = find_process(chrome, process);
 
 	(void)innermost;
+	torsh_counters_see(&chrome->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
+	else if (event->event.id == EVENT_COUNTER_SAMPLE)
+		put_sample(chrome, process, &of->texts, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&chrome->groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
@@ -376,6 +401,7 @@ static int write_chrome(struct trace *trace)
 	}
 	free(chrome.processes);
 	torsh_groups_free(&chrome.groups);
+	torsh_counters_destroy(&chrome.counters);
 	torsh_forward_destroy(chrome.forward);
 	return rc;
 }

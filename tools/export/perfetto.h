@@ -11,6 +11,7 @@
 
 #include "perfetto.pb-c.h"
 #include "tools/export/trace.h"
+#include "tools/profile/counters.h"
 
 enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };
@@ -81,12 +82,13 @@ enum annotation {
 
 /* A counter that began: by what it counts. */
 struct counter {
-	uint64_t key; /* device, or label with COUNTER_OF_LABEL */
+	uint64_t key; /* device, label with COUNTER_OF_LABEL, or a metric's with COUNTER_OF_DEVICE */
 	uint64_t track;
 	int64_t sum;
 };
 
 #define COUNTER_OF_LABEL (UINT64_C(1) << 32)
+#define COUNTER_OF_DEVICE (UINT64_C(1) << 63)
 
 /* A track for calls that don't nest, in use by one at a time. */
 struct async_track {
@@ -118,6 +120,7 @@ struct perfetto {
 	struct sequence *sequences;
 	struct sequence *last;
 	struct forward_calls *forward;
+	struct counters counters;
 	uint64_t n_tracks;
 };
 /* An event under way: what is in its message so far. */

@@ -170,6 +170,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
+	torsh_counters_see(&collector->kernels->counters, process, &event->event);
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
 		see_launch(state, &event->event.launch, innermost);
@@ -221,6 +222,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	int rc;
 
 	*kernels = (struct kernels){.n_processes = n_processes};
+	torsh_counters_create(&kernels->counters);
 	kernels->processes = torsh_need_items(NULL, 0, n_processes, sizeof(*kernels->processes));
 	collector.states = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.states));
 	for (size_t i = 0; i < n_processes; i++) {
@@ -246,6 +248,7 @@ void torsh_kernels_free(struct kernels *kernels)
 		free(kernels->rows[i].name);
 		free(kernels->rows[i].operator_name);
 	}
+	torsh_counters_destroy(&kernels->counters);
 	free(kernels->rows);
 	free(kernels->processes);
 }

@@ -6,6 +6,7 @@
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
 
+#include "tools/profile/counters.h"
 #include "tools/profile/device.h"
 #include "tools/profile/survey.h"
 
@@ -48,6 +49,7 @@ struct kernels {
 	struct kernel_process *processes;
 	size_t n_processes;
 	uint64_t total_ns, attributed_ns; /* of kernels, copies and memsets; with an operator */
+	struct counters counters;
 };
 
 /* Dies where the recording can't be read. */

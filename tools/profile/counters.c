@@ -8,7 +8,8 @@
 
 #include "tools/die.h"
 
-enum { LAUNCHES_MAX = 1 << 20 /* a number beyond is damage */ };
+/* More of them is damage. */
+enum { LAUNCHES_MAX = 1 << 20, DEVICES_MAX = 64 };
 
 const char *torsh_counter_mode_name(uint32_t mode)
 {
@@ -39,6 +40,7 @@ void torsh_counters_destroy(struct counters *counters)
 		free(process->kernels);
 		free(process->launches);
 		torsh_key_index_destroy(&process->by_correlation);
+		torsh_key_index_destroy(&process->by_shape);
 	}
 	free(counters->processes);
 }
@@ -68,6 +70,7 @@ static struct counter_process *need_process(struct counters *counters, const str
 	found = &counters->processes[counters->n++];
 	*found = (struct counter_process){.process = process};
 	torsh_key_index_create(&found->by_correlation);
+	torsh_key_index_create(&found->by_shape);
 	return found;
 }
 
@@ -79,11 +82,12 @@ static struct counter_device *find_device(const struct counter_process *process,
 	return NULL;
 }
 
+/* NULL: there are too many. */
 static struct counter_device *need_device(struct counter_process *process, uint32_t device)
 {
 	struct counter_device *found = find_device(process, device);
 
-	if (found)
+	if (found || process->n_devices == DEVICES_MAX)
 		return found;
 	process->devices = torsh_need_room(process->devices, process->n_devices, &process->devices_room,
 					   sizeof(*process->devices));
@@ -100,11 +104,21 @@ const struct counter_metric *torsh_counters_metric(const struct counter_process 
 	return found && i < COUNTERS_A_DEVICE ? &found->metrics[i] : &none;
 }
 
+static void see_mode(struct counter_process *process, const struct event_counter_mode *mode)
+{
+	struct counter_device *device = need_device(process, mode->device);
+
+	if (device)
+		device->mode = *mode;
+}
+
 static void see_metric(struct counter_process *process, const struct event_counter_metric *metric)
 {
-	if (metric->number / COUNTERS_A_DEVICE != metric->device)
+	struct counter_device *device = need_device(process, metric->device);
+
+	if (!device || metric->number / COUNTERS_A_DEVICE != metric->device)
 		return;
-	need_device(process, metric->device)->metrics[metric->number % COUNTERS_A_DEVICE] = (struct counter_metric){
+	device->metrics[metric->number % COUNTERS_A_DEVICE] = (struct counter_metric){
 		.name = torsh_timeline_label(process->process, metric->name),
 		.field = torsh_timeline_label(process->process, metric->field),
 		.field_label = metric->field,
@@ -113,8 +127,26 @@ static void see_metric(struct counter_process *process, const struct event_count
 	};
 }
 
+/* A key of what launches are alike in, which others may have too; never 0. Labels are the same where their texts are. */
+static uint64_t key_of_shape(uint32_t name, const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes)
+{
+	const uint32_t words[] = {name, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes};
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a, by words */
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		hash = (hash ^ words[i]) * UINT64_C(1099511628211);
+	return hash | 1;
+}
+
+#define KEY_OF(launch)                                                                                          \
+	key_of_shape((launch)->name, (const uint32_t[3]){(launch)->grid_x, (launch)->grid_y, (launch)->grid_z}, \
+		     (const uint32_t[3]){(launch)->block_x, (launch)->block_y, (launch)->block_z},              \
+		     (launch)->dynamic_shared_bytes)
+
 static void see_launch(struct counter_process *process, const struct event_counter_launch *launch)
 {
+	struct key_slot *slot;
+
 	if (launch->number >= LAUNCHES_MAX)
 		return;
 	while (process->n_launches <= launch->number) {
@@ -123,6 +155,9 @@ static void see_launch(struct counter_process *process, const struct event_count
 		process->launches[process->n_launches++] = (struct counter_launch){0};
 	}
 	process->launches[launch->number].like = *launch;
+	slot = torsh_key_index_find(&process->by_shape, KEY_OF(launch));
+	if (!slot->key)
+		torsh_key_index_fill(&process->by_shape, slot, KEY_OF(launch), launch->number);
 }
 
 /* The kernel of the correlation, new where its values begin. */
@@ -202,7 +237,7 @@ void torsh_counters_see(struct counters *counters, const struct profile_process 
 	seen = need_process(counters, process);
 	switch (event->id) {
 	case EVENT_COUNTER_MODE:
-		need_device(seen, event->counter_mode.device)->mode = event->counter_mode;
+		see_mode(seen, &event->counter_mode);
 		return;
 	case EVENT_COUNTER_METRIC:
 		see_metric(seen, &event->counter_metric);
@@ -233,18 +268,14 @@ const struct counter_kernel *torsh_counters_kernel(const struct counter_process 
 	return slot->key ? &process->kernels[slot->number] : NULL;
 }
 
-/* Labels of a process are the same where their texts are. */
-static bool is_like(const struct event_counter_launch *like, const struct event_kernel *kernel)
-{
-	return like->name == kernel->name && like->grid_x == kernel->grid_x && like->grid_y == kernel->grid_y &&
-	       like->grid_z == kernel->grid_z && like->block_x == kernel->block_x && like->block_y == kernel->block_y &&
-	       like->block_z == kernel->block_z && like->dynamic_shared_bytes == kernel->dynamic_shared_bytes;
-}
-
 int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel)
 {
-	for (size_t i = 0; process && i < process->n_launches; i++)
-		if (process->launches[i].n_kernels && is_like(&process->launches[i].like, kernel))
-			return (int)i;
-	return -1;
+	const struct key_slot *slot = process ? torsh_key_index_find(&process->by_shape, KEY_OF(kernel)) : NULL;
+	const struct counter_launch *launch = slot && slot->key ? &process->launches[slot->number] : NULL;
+
+	if (!launch || !launch->n_kernels || launch->like.name != kernel->name)
+		return -1;
+	return (int)slot->number;
 }
+
+#undef KEY_OF

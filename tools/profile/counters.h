@@ -48,6 +48,7 @@ struct counter_process {
 	struct counter_launch *launches; /* by their number */
 	size_t n_launches, launches_room;
 	struct key_index by_correlation; /* index of kernels */
+	struct key_index by_shape; /* of launches: their number */
 	struct event_counter_loss losses;
 	bool has_losses;
 };

@@ -6,7 +6,6 @@
  * launch has one pair. Where marks can't be had either, or another tool measures, only the host's side is recorded.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "agent/process.h"
 #include "agent/text.h"

@@ -6,12 +6,11 @@
  * launch has one pair. Where marks can't be had either, or another tool measures, only the host's side is recorded.
  */
 #include <errno.h>
-#include <string.h>
 
-#include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
 #include "collectors/cuda.h"
+#include "collectors/cuda_submissions.h"
 #include "collectors/device_cuda.h"
 #include "collectors/devices.h"
 #include "shim/driver.h"
@@ -23,15 +22,6 @@
 #define POLL_SHARE 15u /* what polls may take: one part in so many + 1 */
 #define BLOCKED_MAX 64u
 #define RESOLUTION_NS 500u /* cuEventElapsedTime: "a resolution of around 0.5 microseconds" */
-
-/* A launch that is under way. */
-struct device_pair {
-	struct device_pair *next;
-	void *begin, *end; /* marks */
-	struct driver_work work;
-	struct device_place place;
-	uint32_t name, registers, static_shared_bytes, local_bytes;
-};
 
 struct list {
 	struct device_pair *first, **last;
@@ -58,24 +48,9 @@ static int is_on(void)
 	return watch && atomic_load_explicit(&watch->is_on, memory_order_acquire);
 }
 
-static void say(const struct event *event)
-{
-	struct flow *flow = torsh_flow_enter();
-
-	if (!flow)
-		return;
-	torsh_flow_event(flow, event, NULL);
-	torsh_flow_leave(flow);
-}
-
 static void say_mode(enum device_mode mode, uint32_t reason)
 {
-	say(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
-}
-
-static uint32_t label_of(const char *text)
-{
-	return text ? torsh_label(text, strlen(text)) : 0;
+	torsh_cuda_say(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -95,7 +70,7 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	if (result)
 		return result;
 	torsh_driver_keep();
-	atomic_store_explicit(&watch->no_marks_reason, label_of(reason), memory_order_relaxed);
+	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason), memory_order_relaxed);
 	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
 	atomic_store_explicit(&watch->is_on, 1, memory_order_release);
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_WATCHED, memory_order_relaxed);
@@ -114,7 +89,7 @@ static void give_up_marks(void)
 		return;
 	torsh_text_put(&reason, "the driver's events can't be used: ");
 	torsh_text_put(&reason, problem ? problem : "no reason is known");
-	label = label_of(buffer);
+	label = torsh_cuda_label(buffer);
 	atomic_store_explicit(&watch->no_marks_reason, label, memory_order_relaxed);
 	say_mode(DEVICE_HOST_ONLY, label);
 }
@@ -167,59 +142,6 @@ static void add_pending(struct device_pair *pair)
 }
 
 /* ---- a call ------------------------------------------------------------------------------------------------------ */
-
-static const char *name_of(const struct driver_work *work)
-{
-	const char *name = NULL;
-
-	if (work->what != DRIVER_KERNEL)
-		return NULL;
-	if (torsh_driver.cuFuncGetName && !torsh_driver.cuFuncGetName(&name, work->function) && name)
-		return name;
-	if (torsh_driver.cuKernelGetName && !torsh_driver.cuKernelGetName(&name, work->function))
-		return name;
-	return NULL;
-}
-
-static uint32_t attribute_of(const struct driver_work *work, int attribute)
-{
-	int value = 0;
-
-	if (work->what != DRIVER_KERNEL || torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) ||
-	    value < 0)
-		return 0;
-	return (uint32_t)value;
-}
-
-/* An address that the driver doesn't know is the host's. */
-static int is_of_device(uint64_t address)
-{
-	uint32_t memory = DRIVER_HOST;
-
-	return !torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address) &&
-	       memory == DRIVER_DEVICE;
-}
-
-static uint32_t direction_of(const struct driver_work *work)
-{
-	static const uint32_t directions[2][2] = {{COPY_HTOH, COPY_HTOD}, {COPY_DTOH, COPY_DTOD}};
-
-	if (work->what != DRIVER_COPY || work->direction != COPY_UNKNOWN)
-		return work->direction;
-	return directions[is_of_device(work->from)][is_of_device(work->to)];
-}
-
-static void describe(struct device_pair *pair)
-{
-	struct driver_work *work = &pair->work;
-
-	work->direction = direction_of(work);
-	work->is_async = work->is_async || strstr(work->api, "Async");
-	pair->name = label_of(name_of(work));
-	pair->registers = attribute_of(work, DRIVER_FUNCTION_REGISTERS);
-	pair->static_shared_bytes = attribute_of(work, DRIVER_FUNCTION_SHARED_BYTES);
-	pair->local_bytes = attribute_of(work, DRIVER_FUNCTION_LOCAL_BYTES);
-}
 
 static int is_captured(void *stream)
 {
@@ -299,160 +221,6 @@ int torsh_cuda_submitting(struct driver_work *work)
 	return 1;
 }
 
-/* ---- what is said of it ------------------------------------------------------------------------------------------ */
-
-static void say_launch(const struct driver_work *work, int result, uint64_t end_ns)
-{
-	say(&(struct event){.id = EVENT_LAUNCH,
-			    .launch = {
-				    .api = label_of(work->api),
-				    .correlation = work->correlation,
-				    .result = result,
-				    .begin = work->begin_ns,
-				    .duration_ns = end_ns - work->begin_ns,
-			    }});
-}
-
-static uint32_t submission_what(enum driver_what what)
-{
-	static const enum submission_what whats[] = {
-		[DRIVER_KERNEL] = SUBMISSION_KERNEL,
-		[DRIVER_COPY] = SUBMISSION_COPY,
-		[DRIVER_MEMSET] = SUBMISSION_MEMSET,
-		[DRIVER_GRAPH] = SUBMISSION_GRAPH,
-	};
-
-	return whats[what];
-}
-
-static struct event submission_event(const struct device_pair *pair)
-{
-	const struct driver_work *work = &pair->work;
-
-	return (struct event){
-		.id = EVENT_SUBMISSION,
-		.submission =
-			{
-				.name = pair->name,
-				.what = submission_what(work->what),
-				.correlation = work->correlation,
-				.begin = work->begin_ns,
-				.is_placed = pair->place.context != 0,
-				.device = pair->place.device,
-				.context = pair->place.context,
-				.stream = pair->place.stream,
-				.kind = work->what == DRIVER_COPY ? work->direction : 0,
-				.bytes = work->bytes,
-				.grid_x = work->grid[0],
-				.grid_y = work->grid[1],
-				.grid_z = work->grid[2],
-				.block_x = work->block[0],
-				.block_y = work->block[1],
-				.block_z = work->block[2],
-				.dynamic_shared_bytes = work->shared_bytes,
-			},
-	};
-}
-
-static void say_untimed(const struct device_pair *pair, uint32_t reason)
-{
-	struct event event = submission_event(pair);
-
-	event.submission.reason = reason;
-	say(&event);
-}
-
-static struct event kernel_event(const struct device_pair *pair)
-{
-	const struct driver_work *work = &pair->work;
-
-	return (struct event){
-		.id = EVENT_KERNEL,
-		.kernel =
-			{
-				.name = pair->name,
-				.grid_x = work->grid[0],
-				.grid_y = work->grid[1],
-				.grid_z = work->grid[2],
-				.block_x = work->block[0],
-				.block_y = work->block[1],
-				.block_z = work->block[2],
-				.registers = pair->registers,
-				.static_shared_bytes = pair->static_shared_bytes,
-				.dynamic_shared_bytes = work->shared_bytes,
-				.local_bytes = pair->local_bytes,
-			},
-	};
-}
-
-static struct event copy_event(const struct device_pair *pair)
-{
-	return (struct event){
-		.id = EVENT_COPY,
-		.copy =
-			{
-				.bytes = pair->work.bytes,
-				.kind = pair->work.direction,
-				.is_async = pair->work.is_async != 0,
-				.to_device = pair->place.device,
-			},
-	};
-}
-
-static struct event memset_event(const struct device_pair *pair)
-{
-	return (struct event){
-		.id = EVENT_MEMSET,
-		.memset =
-			{
-				.bytes = pair->work.bytes,
-				.value = pair->work.value,
-				.is_async = pair->work.is_async != 0,
-			},
-	};
-}
-
-/* Where and when, in any of them. */
-#define PLACE(field)                                           \
-	do {                                                   \
-		(field)->begin = begin_ns;                     \
-		(field)->duration_ns = duration_ns;            \
-		(field)->correlation = pair->work.correlation; \
-		(field)->device = pair->place.device;          \
-		(field)->context = pair->place.context;        \
-		(field)->stream = pair->place.stream;          \
-	} while (0)
-
-static void say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns)
-{
-	struct event event;
-
-	switch (pair->work.what) {
-	case DRIVER_KERNEL:
-		event = kernel_event(pair);
-		PLACE(&event.kernel);
-		break;
-	case DRIVER_COPY:
-		event = copy_event(pair);
-		PLACE(&event.copy);
-		break;
-	case DRIVER_MEMSET:
-		event = memset_event(pair);
-		PLACE(&event.memset);
-		break;
-	default:
-		event = submission_event(pair);
-		event.submission.is_timed = 1;
-		PLACE(&event.submission);
-		break;
-	}
-	say(&event);
-	atomic_fetch_add_explicit(&torsh_cuda_losses.records, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&watch->n_timed, 1, memory_order_relaxed);
-}
-
-#undef PLACE
-
 /* ---- after a call ------------------------------------------------------------------------------------------------ */
 
 /* Returns 1 where it is under way now. */
@@ -466,7 +234,7 @@ static int end_pair(struct driver_work *work, int result)
 	}
 	pair->work = *work;
 	pair->place = torsh_device_cuda_place(pair->begin, work->stream);
-	describe(pair);
+	torsh_cuda_describe(pair);
 	add_pending(pair);
 	return 1;
 }
@@ -477,15 +245,15 @@ static void tell_without_times(struct driver_work *work)
 	struct quiet quiet = enter_driver();
 	uint32_t reason = atomic_load_explicit(&watch->no_marks_reason, memory_order_relaxed);
 
-	describe(&untimed);
+	torsh_cuda_describe(&untimed);
 	leave_driver(&quiet);
 	if (work->problem == -ENOSPC) {
-		reason = label_of("too many launches were under way");
+		reason = torsh_cuda_label("too many launches were under way");
 		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
 	} else if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
-		reason = label_of("the driver took no event for its stream");
+		reason = torsh_cuda_label("the driver took no event for its stream");
 	}
-	say_untimed(&untimed, reason);
+	torsh_cuda_say_untimed(&untimed, reason);
 }
 
 static void finish_call(struct driver_work *work, int result)
@@ -509,7 +277,7 @@ void torsh_cuda_submitted(struct driver_work *work, int result)
 
 	/* Not in a child that was made by a callback of the call. */
 	if (is_on()) {
-		say_launch(work, result, end_ns);
+		torsh_cuda_say_launch(work, result, end_ns);
 		finish_call(work, result);
 		torsh_cuda_poll_marks(end_ns);
 	}
@@ -578,7 +346,8 @@ static int settle(struct device_pair *pair, struct blocked *blocked)
 	if (result)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, 1, memory_order_relaxed);
 	else
-		say_timed(pair, begin_ns, duration_ns);
+		torsh_cuda_say_timed(pair, begin_ns, duration_ns);
+	atomic_fetch_add_explicit(&watch->n_timed, !result, memory_order_relaxed);
 	give_pair(pair);
 	atomic_fetch_sub_explicit(&watch->n_pending, 1, memory_order_relaxed);
 	return 1;
@@ -673,7 +442,7 @@ static void say_figures(void)
 {
 	struct device_clock clock = torsh_device_cuda_clock();
 
-	say(&(struct event){
+	torsh_cuda_say(&(struct event){
 		.id = EVENT_DEVICE_LOSS,
 		.device_loss =
 			{
@@ -686,7 +455,7 @@ static void say_figures(void)
 				.clock_step_ns = clock.step_ns,
 			},
 	});
-	say(&(struct event){
+	torsh_cuda_say(&(struct event){
 		.id = EVENT_PAIR_TIMING,
 		.pair_timing =
 			{

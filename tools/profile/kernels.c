@@ -8,16 +8,8 @@
 
 #include "tools/die.h"
 
-const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
-#define REASON(NAME, text) text,
-	KERNEL_REASONS
-#undef REASON
-};
-
-/* A launch that was seen, by its correlation; the operator is a label, 0: none was open. */
 struct process_state {
 	struct kernel_process *seen;
-	struct key_index launches; /* by correlation: the operator's label */
 	struct key_index rows; /* by numbers of this process: index of rows */
 	/* What was told before its launch was: by another thread, while the call still ran. */
 	struct device_span *early;
@@ -32,6 +24,7 @@ struct known_row {
 struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
+	struct attributor *attributor;
 	void *known; /* tree of struct known_row */
 };
 
@@ -60,16 +53,15 @@ static const char *name_of(const struct profile_process *process, const struct d
 
 /* A new row, or another process's of the same text. */
 static size_t find_row(struct collector *collector, const struct profile_process *process,
-		       const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+		       const struct device_span *span, const struct attribution *by)
 {
 	struct kernels *kernels = collector->kernels;
-	const char *name = name_of(process, span), *operator_name = torsh_timeline_label(process, operator_label);
+	const char *name = name_of(process, span);
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
-	operator_name = operator_name ? operator_name : "?";
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%s\n%s", (int)span->what, (int)reason, name,
-					reason ? "" : operator_name),
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason, (int)by->method, name,
+					by->operator_name ? by->operator_name : ""),
 		.row = kernels->n,
 	};
 	found = torsh_need(tsearch(key, &collector->known, compare_texts));
@@ -81,58 +73,45 @@ static size_t find_row(struct collector *collector, const struct profile_process
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = span->what,
 		.name = torsh_need(strdup(name)),
-		.operator_name = reason ? NULL : torsh_need(strdup(operator_name)),
-		.reason = reason,
+		.operator_name = by->operator_name ? torsh_need(strdup(by->operator_name)) : NULL,
+		.reason = by->reason,
+		.method = by->method,
+		.family = by->family,
 		.min_ns = UINT64_MAX,
 	};
 	return kernels->n++;
 }
 
-/* Labels are below 2^30: an agent has 2^18 of them at most. */
-static uint64_t key_of(const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+/* The row of what has this name and came from this place; made where it is the first. */
+static struct kernel_row *row_of(struct collector *collector, struct process_state *state,
+				 const struct device_span *span, const struct attribution *by)
 {
+	/* Labels are below 2^30: an agent has 2^18 of them at most. */
 	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
-
-	return ((name << 30 | operator_label) << 4 | (uint64_t)reason << 2 | (uint64_t)span->what) + 1;
-}
-
-static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
-		enum kernel_reason reason, uint32_t operator_label)
-{
-	uint64_t key = key_of(span, reason, operator_label);
+	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) + 1;
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
-	struct kernel_row *row;
 	size_t number = slot->number;
 
 	if (!slot->key) {
-		number = find_row(collector, state->seen->process, span, reason, operator_label);
+		number = find_row(collector, state->seen->process, span, by);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
 	}
-	row = &collector->kernels->rows[number];
+	return &collector->kernels->rows[number];
+}
+
+static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
+		const struct attribution *by)
+{
+	struct kernel_row *row = row_of(collector, state, span, by);
+
 	row->calls++;
 	row->bytes += span->bytes;
 	row->total_ns += span->duration_ns;
 	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
 	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
 	collector->kernels->total_ns += span->duration_ns;
-	if (!reason)
+	if (!by->reason)
 		collector->kernels->attributed_ns += span->duration_ns;
-}
-
-/* Returns false where its launch is not there, or not yet. */
-static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
-{
-	const struct key_slot *slot;
-
-	if (!span->correlation) {
-		add(collector, state, span, KERNEL_NO_LAUNCH, 0);
-		return true;
-	}
-	slot = torsh_key_index_find(&state->launches, span->correlation);
-	if (!slot->key)
-		return false;
-	add(collector, state, span, slot->number ? KERNEL_NONE : KERNEL_NO_OPERATOR, slot->number);
-	return true;
 }
 
 static void keep_early(struct process_state *state, const struct device_span *span)
@@ -141,15 +120,14 @@ static void keep_early(struct process_state *state, const struct device_span *sp
 	state->early[state->n_early++] = *span;
 }
 
-static void see_launch(struct process_state *state, const struct event_launch *launch, const struct call *innermost)
+static void see_span(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
-	struct key_slot *slot;
+	struct attribution by;
 
-	if (!launch->correlation)
-		return;
-	slot = torsh_key_index_find(&state->launches, launch->correlation);
-	if (!slot->key)
-		torsh_key_index_fill(&state->launches, slot, launch->correlation, innermost ? innermost->name : 0);
+	if (torsh_attribute(collector->attributor, state->seen->process, span, &by))
+		add(collector, state, span, &by);
+	else
+		keep_early(state, span);
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -159,6 +137,20 @@ static struct process_state *find_state(struct collector *collector, const struc
 			return &collector->states[i];
 	}
 	return NULL;
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_begin(collector->attributor, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_end(collector->attributor, call);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
@@ -172,7 +164,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
-		see_launch(state, &event->event.launch, innermost);
+		torsh_attributor_launch(collector->attributor, process, event, innermost, 0);
 		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
@@ -183,19 +175,20 @@ static void see_event(void *context, const struct profile_process *process, cons
 		state->seen->has_losses = true;
 		return;
 	default:
-		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
-			keep_early(state, &span);
+		if (torsh_device_span(&event->event, &span))
+			see_span(collector, state, &span);
 	}
 }
 
 static void end_state(struct collector *collector, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_early; i++) {
-		if (!attribute(collector, state, &state->early[i]))
-			add(collector, state, &state->early[i], KERNEL_NOT_SEEN, 0);
+		struct attribution by;
+
+		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
+		add(collector, state, &state->early[i], &by);
 	}
 	free(state->early);
-	torsh_key_index_destroy(&state->launches);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -216,7 +209,7 @@ static int compare_rows(const void *a, const void *b)
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
@@ -226,14 +219,15 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
-		torsh_key_index_create(&collector.states[i].launches);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
+	collector.attributor = torsh_attributor_create(processes, n_processes, NULL);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)
 		end_state(&collector, &collector.states[i]);
+	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
 	if (kernels->n)

@@ -11,8 +11,8 @@
 #include "tools/die.h"
 
 static const struct trace_format *const formats[] = {
-	&torsh_trace_chrome, &torsh_trace_perfetto,    &torsh_trace_json,   &torsh_trace_csv,
-	&torsh_trace_sqlite, &torsh_trace_tensorboard, &torsh_trace_memory,
+	&torsh_trace_chrome,	  &torsh_trace_perfetto, &torsh_trace_json,    &torsh_trace_csv,  &torsh_trace_sqlite,
+	&torsh_trace_tensorboard, &torsh_trace_memory,	 &torsh_trace_profile, &torsh_trace_part,
 };
 
 const struct trace_format *torsh_trace_format(const char *name)

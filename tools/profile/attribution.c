@@ -35,7 +35,7 @@ struct open_ranges {
 
 /* What launches of one place have in common. path or range is 0: there was none. */
 struct site {
-	uint32_t path, operator; /* a label: the innermost of the path */
+	uint32_t path, innermost; /* a label: the last of the path */
 	uint32_t range, source; /* a label; enum range_source */
 };
 
@@ -65,8 +65,15 @@ struct process_state {
 	struct known_kernel *kernels; /* by label */
 };
 
+struct folder {
+	const char *path;
+	struct inductor inductor;
+};
+
 struct attributor {
-	const struct inductor *inductor;
+	const struct survey *survey;
+	struct folder *folders; /* that were read; at most one a process */
+	size_t n_folders;
 	struct process_state *states;
 	size_t n;
 	struct process_state *last;
@@ -159,7 +166,34 @@ static const char *operator_of_range(struct process_state *state, uint32_t label
 	return state->operators[label];
 }
 
-static const struct known_kernel *know_kernel(const struct attributor *attributor, struct process_state *state,
+/* What a process's torch.compile left behind. */
+static const struct inductor *inductor_of(struct attributor *attributor, const struct process_state *state)
+{
+	const struct facts *facts = &torsh_survey_of(attributor->survey, state->process)->facts;
+	const char *path = torsh_facts_find(facts, "inductor_cache");
+	struct folder *folder = attributor->folders;
+
+	if (!path)
+		return NULL;
+	for (; folder < attributor->folders + attributor->n_folders; folder++) {
+		if (strcmp(folder->path, path) == 0)
+			return &folder->inductor;
+	}
+	attributor->n_folders++;
+	folder->path = path;
+	torsh_inductor_read(&folder->inductor, path);
+	return &folder->inductor;
+}
+
+static const struct inductor_kernel *find_fused(struct attributor *attributor, const struct process_state *state,
+						const char *symbol)
+{
+	if (strncmp(symbol, "triton_", 7) != 0)
+		return NULL;
+	return torsh_inductor_find(inductor_of(attributor, state), symbol);
+}
+
+static const struct known_kernel *know_kernel(struct attributor *attributor, struct process_state *state,
 					      uint32_t label)
 {
 	static const struct known_kernel nothing;
@@ -173,7 +207,7 @@ static const struct known_kernel *know_kernel(const struct attributor *attributo
 	known = &state->kernels[label];
 	if (!known->is_known)
 		*known = (struct known_kernel){.is_known = true,
-					       .fused = torsh_inductor_find(attributor->inductor, symbol),
+					       .fused = find_fused(attributor, state, symbol),
 					       .family = torsh_attribution_family(symbol)};
 	return known;
 }
@@ -296,7 +330,7 @@ void torsh_attributor_launch(struct attributor *attributor, const struct profile
 		return;
 	if (innermost) {
 		site.path = path_of(state, innermost);
-		site.operator= innermost->name;
+		site.innermost = innermost->name;
 	} else {
 		const struct call *range = torsh_attributor_range(attributor, process, event->thread);
 
@@ -320,7 +354,7 @@ static bool by_site(struct process_state *state, const struct site *site, struct
 	const char *name;
 
 	if (site->path) {
-		name = torsh_timeline_label(state->process, site->operator);
+		name = torsh_timeline_label(state->process, site->innermost);
 		attribution->method = ATTRIBUTION_BY_DIRECT;
 		attribution->operator_name = name && *name ? name : "?";
 		return true;
@@ -392,11 +426,12 @@ size_t torsh_attribution_path(const struct attributor *attributor, const struct 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
-					   const struct inductor *inductor)
+					   const struct survey *survey)
 {
 	struct attributor *attributor = torsh_need(calloc(1, sizeof(*attributor)));
 
-	attributor->inductor = inductor;
+	attributor->survey = survey;
+	attributor->folders = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->folders));
 	attributor->n = n_processes;
 	attributor->states = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->states));
 	for (size_t i = 0; i < n_processes; i++) {
@@ -434,6 +469,9 @@ void torsh_attributor_destroy(struct attributor *attributor)
 {
 	for (size_t i = 0; i < attributor->n; i++)
 		free_state(&attributor->states[i]);
+	for (size_t i = 0; i < attributor->n_folders; i++)
+		torsh_inductor_free(&attributor->folders[i].inductor);
+	free(attributor->folders);
 	free(attributor->states);
 	free(attributor);
 }

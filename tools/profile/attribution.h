@@ -64,9 +64,12 @@ struct attribution {
 
 struct attributor;
 
-/* inductor may be NULL; it has to outlive the attributor. */
+/*
+ * The survey is of these processes. Where torch.compile's kernels are met, the folder in which their process had it leave its
+ * code is read, if it is still there.
+ */
 struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
-					   const struct inductor *inductor);
+					   const struct survey *survey);
 void torsh_attributor_destroy(struct attributor *attributor);
 
 /* Both are told of every call. */

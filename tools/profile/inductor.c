@@ -12,6 +12,7 @@
 #include "tools/die.h"
 
 #define FILES_MAX 65536u /* of a directory, which several programs may share */
+#define ENTRIES_MAX (1u << 20) /* files and folders that are looked at: the path comes from a file that anybody may have written */
 #define FILE_BYTES_MAX (16u << 20) /* Inductor's own code of a large model has some megabytes */
 #define OPERATORS_MAX 256u /* of one kernel */
 
@@ -164,8 +165,9 @@ void torsh_inductor_read(struct inductor *inductor, const char *folder)
 	char *folders[] = {(char *)folder, NULL};
 	FTS *walk = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
 	FTSENT *entry;
+	size_t n = 0;
 
-	while (walk && inductor->n_files < FILES_MAX && (entry = fts_read(walk))) {
+	while (walk && inductor->n_files < FILES_MAX && n++ < ENTRIES_MAX && (entry = fts_read(walk))) {
 		if (is_code(entry))
 			read_file(inductor, entry->fts_path, (size_t)entry->fts_statp->st_size);
 	}

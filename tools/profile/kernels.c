@@ -221,7 +221,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		collector.states[i].seen = &kernels->processes[i];
 		torsh_key_index_create(&collector.states[i].rows);
 	}
-	collector.attributor = torsh_attributor_create(processes, n_processes, NULL);
+	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));

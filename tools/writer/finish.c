@@ -18,9 +18,17 @@
 static const struct {
 	const char *format, *ending;
 } endings[] = {
-	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},	{"tensorboard", ".tensorboard"},
-	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"}, {"json", ".events.json"},
-	{"folded", ".folded"}, {"memory", ".memory.pickle"},
+	{"chrome", ".json"},
+	{"perfetto", ".pftrace"},
+	{"csv", ".csv"},
+	{"tensorboard", ".tensorboard"},
+	{"sqlite", ".sqlite"},
+	{"speedscope", ".speedscope.json"},
+	{"pprof", ".pb.gz"},
+	{"json", ".events.json"},
+	{"folded", ".folded"},
+	{"memory", ".memory.pickle"},
+	{"profile", ".profile.json"},
 };
 
 /* In a child: it may end itself, and what it takes is given back. Returns 0, or 1 where that failed. */

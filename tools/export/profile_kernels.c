@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Kernels, copies and memsets of an operator profile. See tools/export/profile.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/profile.h"
+
+#define PATH_OPERATORS_MAX 64u
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
+{
+	struct profile_texts *texts = profile->texts;
+
+	while (texts->process != process)
+		texts++;
+	return texts;
+}
+
+const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+{
+	struct profile_texts *texts = texts_of(profile, process);
+	const char *text = torsh_timeline_label(process, label);
+
+	if (!text)
+		return "?";
+	if (!texts->names)
+		texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
+	if (!texts->names[label])
+		texts->names[label] = torsh_trace_escape(text);
+	return texts->names[label];
+}
+
+const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+{
+	struct profile_texts *texts = texts_of(profile, process);
+	const char *text = torsh_timeline_label(process, label);
+
+	if (!text || !profile->trace->symbols)
+		return torsh_profile_text(profile, process, label);
+	if (!texts->demangled)
+		texts->demangled = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->demangled));
+	if (!texts->demangled[label])
+		texts->demangled[label] = torsh_trace_escape(torsh_symbols_demangle(profile->trace->symbols, text));
+	return texts->demangled[label];
+}
+
+/* "name":"text" or "name":null, with a comma before. text may be NULL and needs no escaping. */
+static void put_text(struct sink *sink, const char *name, const char *text)
+{
+	torsh_sink_print(sink, ",\"%s\":%s", name, text ? "\"" : "null");
+	if (!text)
+		return;
+	torsh_sink_text(sink, text);
+	torsh_sink_text(sink, "\"");
+}
+
+/* ---- what all three have in common ------------------------------------------------------------------------------- */
+
+const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
+				uint64_t at_ns)
+{
+	const struct steps *steps = &torsh_survey_of(profile->trace->survey, process)->steps;
+
+	if (!steps->n)
+		return NULL;
+	if (at_ns < steps->items[0].start_ns)
+		return "init";
+	/* A schedule's own warm-up is not among the steps. */
+	return !steps->is_restricted && steps->n > 1 && at_ns < steps->items[0].end_ns ? "warmup" : "steady";
+}
+
+static void put_path(struct profile_json *profile, const struct profile_work *work)
+{
+	uint32_t labels[PATH_OPERATORS_MAX];
+	size_t n =
+		torsh_attribution_path(profile->attributor, work->process, work->by.path, labels, PATH_OPERATORS_MAX);
+
+	torsh_sink_text(profile->sink, ",\"op_path\":[");
+	for (size_t i = 0; i < n; i++) {
+		torsh_sink_text(profile->sink, i ? ",\"" : "\"");
+		torsh_sink_text(profile->sink, torsh_profile_text(profile, work->process, labels[i]));
+		torsh_sink_text(profile->sink, "\"");
+	}
+	torsh_sink_text(profile->sink, "]");
+}
+
+/* Where and when. */
+static void put_span(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	torsh_sink_print(profile->sink,
+			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32 ",\"start_ns\":%" PRIu64
+			 ",\"end_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64,
+			 span->stream, span->device, span->begin_ns, span->begin_ns + span->duration_ns,
+			 span->duration_ns);
+}
+
+/* By whom. */
+static void put_attribution(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct attribution_words *words = &torsh_attribution_words[work->by.method];
+	const struct profile_operator *op = work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
+	uint64_t at_ns = op && op->is_call ? op->start_ns : work->span.begin_ns;
+
+	torsh_sink_print(
+		profile->sink,
+		",\"attribution_method\":\"%s\",\"confidence\":\"%s\",\"method_detail\":\"%s\",\"nvtx_range\":",
+		words->method, words->confidence, words->detail);
+	torsh_profile_put_range(profile, op);
+	put_path(profile, work);
+	put_text(profile->sink, "reason_unattributed", work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
+	put_text(profile->sink, "phase", torsh_profile_phase(profile, work->process, at_ns));
+}
+
+static void put_known(struct sink *sink, const char *name, bool is_known, uint64_t number)
+{
+	if (is_known)
+		torsh_sink_print(sink, ",\"%s\":%" PRIu64, name, number);
+	else
+		torsh_sink_print(sink, ",\"%s\":null", name);
+}
+
+/* By which numbers others know it. */
+static void put_ids(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	put_known(profile->sink, "correlation_id", span->correlation, span->correlation);
+	put_known(profile->sink, "graph_id", span->graph, span->graph);
+	put_known(profile->sink, "graph_node_id", span->node, span->node);
+	put_known(profile->sink, "context_id", span->context, span->context);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Every kernel has threads and registers: where these are 0 its launch parameters were not recorded. */
+static bool has_parameters(const struct profile_work *work)
+{
+	return work->block[0] && work->registers;
+}
+
+size_t torsh_profile_raw(const struct profile_work *work, struct raw_metric raw[PROFILE_RAW_MAX])
+{
+	if (!has_parameters(work))
+		return 0;
+	raw[0] = (struct raw_metric){"launch__registers_per_thread", work->registers};
+	raw[1] = (struct raw_metric){"launch__shared_mem_per_block_dynamic", work->dynamic_bytes};
+	return 2;
+}
+
+static void put_metrics(struct profile_json *profile, const struct profile_work *work)
+{
+	struct raw_metric raw[PROFILE_RAW_MAX];
+	size_t n = torsh_profile_raw(work, raw);
+
+	torsh_sink_text(profile->sink, ",\"metrics\":{\"raw\":{");
+	for (size_t i = 0; i < n; i++)
+		torsh_sink_print(profile->sink, "%s\"%s\":%.17g", i ? "," : "", raw[i].name, raw[i].value);
+	torsh_sink_text(profile->sink, "},\"units\":{");
+	for (size_t i = 0; i < n; i++)
+		torsh_sink_print(profile->sink, "%s\"%s\":\"%s\"", i ? "," : "", raw[i].name,
+				 torsh_metric_fields[torsh_metric_of(raw[i].name)].unit);
+	torsh_sink_text(profile->sink, "}},\"metrics_source\":\"none\",\"metrics_status\":{\"*\":\"no counters were "
+				       "collected\"}");
+}
+
+static void put_dimensions(struct sink *sink, const char *name, const uint32_t *sizes)
+{
+	if (sizes[0])
+		torsh_sink_print(sink, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, sizes[0], sizes[1],
+				 sizes[2]);
+	else
+		torsh_sink_print(sink, ",\"%s\":null", name);
+}
+
+void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work)
+{
+	struct sink *sink = profile->sink;
+	bool is_known = has_parameters(work);
+
+	torsh_sink_print(sink, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
+	put_text(sink, "kernel_name", torsh_profile_text(profile, work->process, work->span.name));
+	put_text(sink, "demangled_name", torsh_profile_demangled(profile, work->process, work->span.name));
+	put_span(profile, work);
+	put_dimensions(sink, "grid_dim", work->grid);
+	put_dimensions(sink, "block_dim", work->block);
+	put_metrics(profile, work);
+	put_attribution(profile, work);
+	put_ids(profile, work);
+	put_known(sink, "registers_per_thread", is_known, work->registers);
+	put_known(sink, "static_smem", is_known, work->static_bytes);
+	put_known(sink, "dynamic_smem", is_known, work->dynamic_bytes);
+	torsh_sink_text(sink, ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null}");
+}
+
+/* ---- copies and memsets ------------------------------------------------------------------------------------------ */
+
+void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	torsh_sink_print(profile->sink, "{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":%" PRIu64,
+			 work->number, span->what == DEVICE_COPY ? torsh_copy_name(span->kind) : "memset", span->bytes);
+	put_span(profile, work);
+	put_attribution(profile, work);
+	put_ids(profile, work);
+	torsh_sink_text(profile->sink, "}");
+}
+
+void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels)
+{
+	bool has_items = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_work *work = &profile->work[order[i]];
+
+		if ((work->span.what == DEVICE_KERNEL) != are_kernels)
+			continue;
+		torsh_sink_text(profile->sink, has_items ? ",\n" : "\n");
+		has_items = true;
+		if (are_kernels)
+			torsh_profile_put_kernel(profile, work);
+		else
+			torsh_profile_put_copy(profile, work);
+	}
+}

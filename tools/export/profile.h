@@ -63,10 +63,11 @@ struct profile_texts {
 	char **names, **demangled; /* by label */
 };
 
-/* The layers of one group: instances that launch the same. */
+/* A layer; those of one group launch the same. */
 struct profile_layer {
 	const char *group;
-	char *label, *representative; /* of the same label: it is the representative */
+	char *label;
+	bool is_representative; /* its counters stand for the group's */
 };
 
 struct profile_json {

@@ -31,7 +31,7 @@ struct forward_call {
 
 struct process_names {
 	const struct profile_process *process;
-	struct known_name **by_label;
+	struct known_name **by_label, **ranges;
 	struct forward_call *forward; /* torsh_call_slot */
 };
 
@@ -83,15 +83,32 @@ static struct process_names *names_of(struct collector *collector, const struct 
 	return collector->last = names;
 }
 
+/* An operator's whole name; of a range's text what names one. */
+static struct known_name *name_of(struct collector *collector, const struct call *call)
+{
+	const char *text = torsh_call_name(call);
+	struct known_name *name;
+	char *part;
+
+	if (call->kind == CALL_OPERATOR)
+		return find_name(collector->profile, text);
+	part = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
+	name = find_name(collector->profile, part);
+	free(part);
+	return name;
+}
+
 static struct call_id id_of(struct collector *collector, const struct call *call)
 {
 	struct process_names *names = names_of(collector, call->process);
+	struct known_name **known;
 
 	if (call->name > call->process->n_functions)
-		return next_id(find_name(collector->profile, torsh_call_name(call)));
-	if (!names->by_label[call->name])
-		names->by_label[call->name] = find_name(collector->profile, torsh_call_name(call));
-	return next_id(names->by_label[call->name]);
+		return next_id(name_of(collector, call));
+	known = call->kind == CALL_OPERATOR ? &names->by_label[call->name] : &names->ranges[call->name];
+	if (!*known)
+		*known = name_of(collector, call);
+	return next_id(*known);
 }
 
 /* ---- from backward to forward ------------------------------------------------------------------------------------ */
@@ -141,10 +158,13 @@ static void see_begin(void *context, struct call *call)
 	torsh_attributor_begin(profile->attributor, call);
 	if (call->is_module && !profile->model && !call->module)
 		profile->model = torsh_call_name(call);
-	if (call->kind != CALL_OPERATOR)
+	if (call->kind != CALL_OPERATOR &&
+	    torsh_attributor_range(profile->attributor, call->process, call->thread) != call)
 		return;
 	call->own = own = torsh_need(calloc(1, sizeof(*own)));
 	own->id = id_of(collector, call);
+	if (call->kind != CALL_OPERATOR)
+		return;
 	own->forward = find_forward(collector, call);
 	remember_forward(collector, call, own);
 }
@@ -207,17 +227,8 @@ static uint32_t operator_of_call(struct profile_json *profile, struct call *call
 	struct open_call *own = call->own;
 	struct profile_operator *op;
 
-	if (!own)
-		call->own = own = torsh_need(calloc(1, sizeof(*own)));
 	if (own->number)
 		return own->number;
-	if (call->kind == CALL_RANGE) {
-		const char *text = torsh_call_name(call);
-		char *name = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
-
-		own->id = next_id(find_name(profile, name));
-		free(name);
-	}
 	op = add_operator(profile, call->process, own->id, ATTRIBUTION_BY_DIRECT);
 	own->number = (uint32_t)profile->n_operators;
 	op->is_call = call->kind == CALL_OPERATOR;
@@ -435,14 +446,17 @@ int torsh_profile_collect(struct profile_json *profile)
 	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
 	for (size_t i = 0; i < trace->n_processes; i++) {
+		size_t n_labels = trace->processes[i]->n_functions + 1;
+
 		profile->texts[i].process = collector.names[i].process = trace->processes[i];
-		collector.names[i].by_label = torsh_need_items(NULL, 0, trace->processes[i]->n_functions + 1,
-							       sizeof(*collector.names[i].by_label));
+		collector.names[i].by_label = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
+		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
 	}
 	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
 			      &visitor, &collector, NULL);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		free(collector.names[i].by_label);
+		free(collector.names[i].ranges);
 		free(collector.names[i].forward);
 	}
 	free(collector.names);
@@ -468,10 +482,8 @@ void torsh_profile_free(struct profile_json *profile)
 	torsh_attributor_destroy(profile->attributor);
 	for (size_t i = 0; i < profile->trace->n_processes; i++)
 		free_texts(&profile->texts[i]);
-	for (size_t i = 0; i < profile->n_layers; i++) {
+	for (size_t i = 0; i < profile->n_layers; i++)
 		free(profile->layers[i].label);
-		free(profile->layers[i].representative);
-	}
 	for (size_t i = 0; i < profile->n_groups; i++)
 		free(profile->groups[i]);
 	free(profile->groups);

@@ -199,26 +199,28 @@ static size_t find_group(struct groups *groups, uint64_t hash)
 	return profile->n_groups++;
 }
 
-/* A label of a group, once. */
-static void add_layer(struct profile_json *profile, const char *group, const char *label, const char *representative)
+/* A label of a group, once; the group's first one that is its own representative is that of all. Returns which it is. */
+static uint32_t add_layer(struct profile_json *profile, const char *group, const char *label, bool is_representative)
 {
+	uint32_t instance = 0;
+
 	for (size_t i = 0; i < profile->n_layers; i++) {
-		if (profile->layers[i].group == group && strcmp(profile->layers[i].label, label) == 0)
-			return;
+		if (profile->layers[i].group != group)
+			continue;
+		if (strcmp(profile->layers[i].label, label) == 0)
+			return instance;
+		instance++;
 	}
 	profile->layers =
 		torsh_need_room(profile->layers, profile->n_layers, &profile->layers_room, sizeof(*profile->layers));
-	profile->layers[profile->n_layers++] =
-		(struct profile_layer){.group = group,
-				       .label = torsh_need(strdup(label)),
-				       .representative = representative ? torsh_need(strdup(representative)) : NULL};
+	profile->layers[profile->n_layers++] = (struct profile_layer){
+		.group = group, .label = torsh_need(strdup(label)), .is_representative = is_representative};
+	return instance;
 }
 
 /* "Model.h.0", of backward "Model.h.0:backward"; without modules "layers_0_0". The caller's. */
-static char *name_instance(const struct sequence *sequence, const struct profile_operator *op, const char *group,
-			   const char *module, size_t instance)
+static char *name_instance(const struct profile_operator *op, const char *group, const char *module, size_t instance)
 {
-	(void)sequence;
 	if (!module)
 		return torsh_need_text("%s_%zu", group, instance);
 	return torsh_need_text("%s%s", module, op->phase == PHASE_BACKWARD ? ":backward" : "");
@@ -230,23 +232,21 @@ static void put_run(struct sequence *sequence, struct groups *groups, const stru
 	struct profile_json *profile = sequence->profile;
 	size_t number = find_group(groups, torsh_layers_hash(sequence->signatures + run->start, run->period));
 	const char *group = profile->groups[number];
-	char *first = NULL;
 
 	for (size_t i = 0; i < run->n_instances; i++) {
 		const uint32_t *operators = sequence->operators + run->start + i * run->period;
-		char *label =
-			name_instance(sequence, &profile->operators[*operators], group, labels ? labels[i] : NULL, i);
+		char *label = name_instance(&profile->operators[*operators], group, labels ? labels[i] : NULL, i);
+		uint32_t instance = add_layer(profile, group, label, !i);
 
-		first = first ? first : torsh_need(strdup(label));
-		add_layer(profile, group, label, first);
 		for (size_t k = 0; k < run->period; k++) {
-			profile->operators[operators[k]].layer_group = group;
-			profile->operators[operators[k]].layer_instance = (uint32_t)i;
-			profile->operators[operators[k]].is_representative = !i;
+			struct profile_operator *op = &profile->operators[operators[k]];
+
+			op->layer_group = group;
+			op->layer_instance = instance;
+			op->is_representative = !instance;
 		}
 		free(label);
 	}
-	free(first);
 }
 
 /* ---- sequences --------------------------------------------------------------------------------------------------- */
@@ -326,28 +326,19 @@ struct tagged {
 	size_t first, n; /* operators */
 };
 
-static void put_tagged(struct profile_json *profile, struct groups *groups, const struct tagged *all, size_t n)
+static void put_tagged(struct groups *groups, const struct tagged *tagged)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *representative = all[i].is_unique ? all[i].label : NULL, *group;
-		uint32_t instance = 0;
+	struct profile_json *profile = groups->profile;
+	size_t number = find_group(groups, tagged->hash);
+	const char *group = profile->groups[number];
+	uint32_t instance = add_layer(profile, group, tagged->label, tagged->is_unique);
 
-		for (size_t k = 0; k < n; k++) {
-			if (all[k].hash != all[i].hash)
-				continue;
-			instance += k < i;
-			if (all[k].is_unique && !representative)
-				representative = all[k].label;
-		}
-		group = profile->groups[find_group(groups, all[i].hash)];
-		add_layer(profile, group, all[i].label, representative);
-		for (size_t k = 0; k < all[i].n; k++) {
-			struct profile_operator *op = &profile->operators[all[i].first + k];
+	for (size_t k = 0; k < tagged->n; k++) {
+		struct profile_operator *op = &profile->operators[tagged->first + k];
 
-			op->layer_group = group;
-			op->layer_instance = instance;
-			op->is_representative = all[i].is_unique;
-		}
+		op->layer_group = group;
+		op->layer_instance = instance;
+		op->is_representative = tagged->is_unique;
 	}
 }
 
@@ -384,7 +375,8 @@ static bool take_tags(struct profile_json *profile, struct groups *groups)
 		all[n - 1].n++;
 		all[n - 1].hash = add_to_hash(all[n - 1].hash, sign(profile, op, inputs));
 	}
-	put_tagged(profile, groups, all, n);
+	for (size_t i = 0; i < n; i++)
+		put_tagged(groups, &all[i]);
 	free(all);
 	free(inputs);
 	return n;
@@ -402,6 +394,15 @@ void torsh_profile_find_layers(struct profile_json *profile)
 	torsh_key_index_destroy(&groups.index);
 }
 
+static const char *find_representative(const struct profile_json *profile, const struct profile_layer *layer)
+{
+	for (size_t i = 0; i < profile->n_layers; i++) {
+		if (profile->layers[i].group == layer->group && profile->layers[i].is_representative)
+			return profile->layers[i].label;
+	}
+	return NULL;
+}
+
 /* {"duplicate": "representative"}, those that have one. */
 cJSON *torsh_profile_layers(const struct profile_json *profile)
 {
@@ -409,10 +410,11 @@ cJSON *torsh_profile_layers(const struct profile_json *profile)
 
 	for (size_t i = 0; i < profile->n_layers; i++) {
 		const struct profile_layer *layer = &profile->layers[i];
+		const char *representative = find_representative(profile, layer);
 
-		if (layer->representative && strcmp(layer->label, layer->representative) != 0 &&
+		if (representative && !layer->is_representative &&
 		    !cJSON_GetObjectItemCaseSensitive(object, layer->label))
-			torsh_json_set(object, layer->label, torsh_json_text(layer->representative));
+			torsh_json_set(object, layer->label, torsh_json_text(representative));
 	}
 	return object;
 }

@@ -24,17 +24,18 @@
 #define API_NAME_MAX 64u
 
 struct cuda_losses torsh_cuda_losses;
+_Atomic uint64_t torsh_cuda_own_kinds;
 
 /* In pages that a forked child gets as zeros, by whatever call it was made. */
 struct live {
 	_Atomic uint32_t is_attached;
-	_Atomic uint32_t is_ending; /* the last flush has begun */
 };
 
 static struct live *live;
 static int was_injected; /* also in children */
 
-static _Atomic uint32_t api_labels[CUPTI_N_DOMAINS][N_CALLS];
+static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][N_CALLS];
+static _Atomic uint8_t is_launching[CUPTI_N_API_DOMAINS][N_CALLS]; /* calls that give a device something to do */
 
 int torsh_cuda_is_live(void)
 {
@@ -85,7 +86,7 @@ static void give_up(const char *what, int result)
 	say_mode(DEVICE_HOST_ONLY, buffer);
 }
 
-static void say_losses(void)
+void torsh_cuda_say_losses(void)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_LOSS,
@@ -96,6 +97,8 @@ static void say_losses(void)
 				.without_room =
 					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
 				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
+				.flushes_cut =
+					atomic_load_explicit(&torsh_cuda_losses.flushes_cut, memory_order_relaxed),
 			},
 	};
 
@@ -114,22 +117,76 @@ static size_t plain_length(const char *name)
 	return n_digits >= 4 && !suffix[2 + n_digits] ? (size_t)(suffix - name) : strlen(name);
 }
 
-/* The names that begin so are of calls which give a device something to do. */
-static int is_launch(const char *name)
-{
-	static const char *const beginnings[] = {
-		"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
-		"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch",
-	};
+/* Calls by how their names begin; of what is in neither list there is too much, or it does nothing (getters, queries). */
+static const char *const launches[] = {
+	"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
+	"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch", NULL,
+};
 
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
-		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+static const char *const slow_calls[] = {
+	"cudaDeviceSynchronize",
+	"cudaStreamSynchronize",
+	"cudaStreamWaitEvent",
+	"cudaStreamCreate",
+	"cudaStreamDestroy",
+	"cudaEventSynchronize",
+	"cudaEventRecord",
+	"cudaMalloc",
+	"cudaFree",
+	"cudaHost",
+	"cudaMemMap",
+	"cudaGraphInstantiate",
+	"cudaGraphExecUpdate",
+	"cudaStreamEndCapture",
+	"cudaLibraryLoad",
+	"cudaDeviceReset",
+	"cuCtxSynchronize",
+	"cuStreamSynchronize",
+	"cuStreamWaitEvent",
+	"cuStreamCreate",
+	"cuStreamDestroy",
+	"cuEventSynchronize",
+	"cuEventRecord",
+	"cuMemAlloc",
+	"cuMemFree",
+	"cuMemHost",
+	"cuMemCreate",
+	"cuMemMap",
+	"cuMemUnmap",
+	"cuMemRelease",
+	"cuGraphInstantiate",
+	"cuGraphExecUpdate",
+	"cuStreamEndCapture",
+	"cuModuleLoad",
+	"cuModuleUnload",
+	"cuLibraryLoad",
+	"cuCtxCreate",
+	"cuCtxDestroy",
+	"cuDevicePrimaryCtx",
+	NULL,
+};
+
+/* A question of the allocator, and asked for each kernel: not what waits. */
+static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet", "cuMemHostGet", NULL};
+
+static int begins_as(const char *name, const char *const *beginnings)
+{
+	for (; *beginnings; beginnings++)
+		if (!strncmp(name, *beginnings, strlen(*beginnings)))
 			return 1;
 	return 0;
 }
 
 /* A driver's call within one of the runtime's, where both have one number. */
 static _Thread_local uint32_t open_correlation;
+
+/* Anchors of the counter may lie a little askew. */
+static uint64_t since(uint64_t begin_ns)
+{
+	uint64_t now_ns = torsh_cuda_now_ns();
+
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
 
 static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
@@ -142,40 +199,96 @@ static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t 
 				.result = call->result ? *(const int *)call->result : 0,
 				.context = call->context_id,
 				.begin = begin_ns,
-				.duration_ns = torsh_cuda_monotonic_ns() - begin_ns,
+				.duration_ns = since(begin_ns),
 			},
 	};
 
 	send(&event);
 }
 
-static void at_call(void *unused, int domain, uint32_t id, const void *data)
+static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
-	const struct cupti_call *call = data;
+	struct event event = {
+		.id = EVENT_DEVICE_CALL,
+		.device_call =
+			{
+				.api = api,
+				.correlation = call->correlation,
+				.result = call->result ? *(const int *)call->result : 0,
+				.context = call->context_id,
+				.begin = begin_ns,
+				.duration_ns = since(begin_ns),
+			},
+	};
+
+	send(&event);
+}
+
+static void end_call(const struct cupti_call *call, int domain, uint32_t id)
+{
+	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
+
+	open_correlation = 0;
+	if (atomic_load_explicit(&is_launching[domain][id], memory_order_relaxed))
+		record_launch(call, api, *call->slot);
+	else
+		record_call(call, api, *call->slot);
+}
+
+static void take_call(const struct cupti_call *call, int domain, uint32_t id)
+{
+	if (call->site == CUPTI_ENTER) {
+		uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
+
+		torsh_cuda_tee_launch();
+		*call->slot = call->correlation == open_correlation ? 0 : now_ns;
+		open_correlation = call->correlation;
+	} else if (*call->slot) {
+		end_call(call, domain, id);
+	}
+}
+
+/*
+ * A graph's node runs when the graph is launched, but what asked for it is what is open here and now. CUPTI gives a node's
+ * number in its callbacks only.
+ */
+static void take_node(const struct cupti_graph *graph)
+{
+	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node = {.type = (uint32_t)graph->node_type}};
+
+	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
+		return;
+	if (graph->original_node &&
+	    torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
+		return;
+	send(&event);
+}
+
+static void at_callback(void *unused, int domain, uint32_t id, const void *data)
+{
 	int saved = errno;
 
 	(void)unused;
-	if (!torsh_cuda_is_live() || domain >= CUPTI_N_DOMAINS || id >= N_CALLS || !call->slot)
+	if (!torsh_cuda_is_live())
 		return;
-	if (call->site == CUPTI_ENTER) {
-		/* Here CUPTI holds no lock. */
-		torsh_cuda_clock_read(0);
-		torsh_cuda_tee_launch();
-		*call->slot = call->correlation == open_correlation ? 0 : torsh_cuda_monotonic_ns();
-		open_correlation = call->correlation;
-	} else if (*call->slot) {
-		open_correlation = 0;
-		record_launch(call, atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed), *call->slot);
-	}
+	if (domain == CUPTI_DOMAIN_RESOURCE && (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED))
+		take_node(((const struct cupti_resource *)data)->descriptor);
+	else if (domain < CUPTI_N_API_DOMAINS && id < N_CALLS && ((const struct cupti_call *)data)->slot)
+		take_call(data, domain, id);
 	errno = saved;
 }
 
 static void watch_call(void *subscriber, int domain, uint32_t id)
 {
 	const char *name = NULL;
+	int is_launch;
 
-	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !is_launch(name))
+	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name)
 		return;
+	is_launch = begins_as(name, launches);
+	if (!is_launch && (!begins_as(name, slow_calls) || begins_as(name, chatty_calls)))
+		return;
+	atomic_store_explicit(&is_launching[domain][id], (uint8_t)is_launch, memory_order_relaxed);
 	atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)), memory_order_relaxed);
 	torsh_cupti.EnableCallback(1, subscriber, domain, id);
 }
@@ -186,6 +299,10 @@ static void watch_calls(void *subscriber)
 		watch_call(subscriber, CUPTI_DOMAIN_DRIVER, id);
 		watch_call(subscriber, CUPTI_DOMAIN_RUNTIME, id);
 	}
+	if (!torsh_cupti.GetGraphNodeId)
+		return;
+	torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CREATED);
+	torsh_cupti.EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CLONED);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -205,9 +322,9 @@ static void subscribe(void)
 	int result;
 
 	if (torsh_cupti.Subscribe_v2)
-		result = torsh_cupti.Subscribe_v2(&subscriber, at_call, NULL, &parameters);
+		result = torsh_cupti.Subscribe_v2(&subscriber, at_callback, NULL, &parameters);
 	else
-		result = torsh_cupti.Subscribe(&subscriber, at_call, NULL);
+		result = torsh_cupti.Subscribe(&subscriber, at_callback, NULL);
 	if (!result) {
 		watch_calls(subscriber);
 		return;
@@ -220,13 +337,27 @@ static void subscribe(void)
 	torsh_channel_note(&torsh_process->channel, buffer);
 }
 
+static int enable(int kind)
+{
+	int result = torsh_cupti.ActivityEnable(kind);
+
+	if (!result)
+		atomic_fetch_or_explicit(&torsh_cuda_own_kinds, 1ull << kind, memory_order_relaxed);
+	return result;
+}
+
 static int enable_records(void)
 {
 	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET};
+	/* What says more about these: some versions lack some, and nobody needs them. */
+	static const int further[] = {CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT, CUPTI_KIND_STREAM, CUPTI_KIND_WAIT,
+				      CUPTI_KIND_OVERHEAD};
 	int result = torsh_cupti.ActivityRegisterCallbacks(torsh_cuda_request_buffer, torsh_cuda_complete_buffer);
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !result; i++)
-		result = torsh_cupti.ActivityEnable(kinds[i]);
+		result = enable(kinds[i]);
+	for (size_t i = 0; i < sizeof(further) / sizeof(*further) && !result; i++)
+		enable(further[i]);
 	return result;
 }
 
@@ -258,6 +389,7 @@ static void attach(void)
 		return;
 	}
 	subscribe();
+	torsh_cuda_flusher_start();
 	if (torsh_cupti.ActivityFlushPeriod)
 		torsh_cupti.ActivityFlushPeriod(FLUSH_EVERY_MS);
 	say_mode(DEVICE_BY_CUPTI, "");
@@ -322,12 +454,13 @@ __attribute__((constructor)) static void look_for_another_tool(void)
 void torsh_cuda_exiting(void)
 {
 	say_if_displaced();
-	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||
-	    atomic_exchange_explicit(&live->is_ending, 1, memory_order_relaxed))
+	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
 		return;
-	torsh_cuda_clock_read(1);
-	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
-	torsh_cupti.ActivityFlushAll(0);
-	torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
-	say_losses();
+	torsh_cuda_flush(1);
+}
+
+void torsh_cuda_executing(void)
+{
+	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed())
+		torsh_cuda_flush(0);
 }

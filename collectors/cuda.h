@@ -2,7 +2,7 @@
 /*
  * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
- * collectors/cuda_clock.c brings their times to our clock.
+ * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
@@ -38,6 +38,7 @@ static inline void torsh_cuda_unlock(struct cuda_lock *lock)
 struct cuda_losses {
 	_Atomic uint64_t records; /* that were delivered: not missing */
 	_Atomic uint64_t dropped, without_room, invalid;
+	_Atomic uint64_t flushes_cut; /* that did not end in time */
 };
 
 extern struct cuda_losses torsh_cuda_losses;
@@ -45,21 +46,44 @@ extern struct cuda_losses torsh_cuda_losses;
 /* Is CUPTI attached in this process, which is no child of the one that attached it? */
 int torsh_cuda_is_live(void);
 
+/* Tell what is missing so far; takes no lock. */
+void torsh_cuda_say_losses(void);
+
+/* ---- collectors/cuda_flush.c ---- */
+
+/* Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may take for ever. */
+int torsh_cuda_flusher_start(void);
+
+/* Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what still runs. */
+void torsh_cuda_flush(int is_last);
+
+/* ---- collectors/cuda_ticks.c ---- */
+
+/* CLOCK_MONOTONIC, as the kernel has it. */
 uint64_t torsh_cuda_monotonic_ns(void);
+
+/* The same within fractions of a microsecond, in a few nanoseconds where there is an anchor. */
+uint64_t torsh_cuda_now_ns(void);
+
+/* Here and now is a moment to count on from. */
+void torsh_cuda_ticks_anchor(void);
 
 /* ---- collectors/cuda_clock.c ---- */
 
 /* Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its locks. */
 void torsh_cuda_clock_read(int now);
 
-/* CUPTI's time in nanoseconds of CLOCK_MONOTONIC; 0: no reading is there to tell. */
-uint64_t torsh_cuda_clock_moment(uint64_t stamp);
+/* The time, after both clocks were read where it is time for that. Not from where CUPTI holds its locks. */
+uint64_t torsh_cuda_clock_now(void);
+
+/*
+ * Where a span of CUPTI's times lies in nanoseconds of CLOCK_MONOTONIC. Returns 0 where no reading is there to tell, or it
+ * can't be of this clock.
+ */
+int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns);
 
 /* What the clock of the records is counts anew from here on: another one is to be registered, or just was. */
 void torsh_cuda_clock_change(cupti_clock *clock);
-
-/* How long it was between two of CUPTI's times. */
-uint64_t torsh_cuda_clock_duration(uint64_t start, uint64_t end);
 
 /* The widest bracket around a reading, and the largest change of the distance between two of them. */
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
@@ -71,8 +95,10 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 
 /* ---- collectors/cuda_tee.c ---- */
 
-#define CUDA_OWN_KINDS \
-	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
+/* The kinds of records that we enabled, a bit for each. */
+extern _Atomic uint64_t torsh_cuda_own_kinds;
+
+#define CUDA_OWN_KINDS atomic_load_explicit(&torsh_cuda_own_kinds, memory_order_relaxed)
 
 /* The program is about to give a device work. Where CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);

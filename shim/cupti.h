@@ -22,11 +22,24 @@ enum cupti_result {
 enum cupti_kind {
 	CUPTI_KIND_COPY = 1, /* CUPTI_ACTIVITY_KIND_MEMCPY */
 	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_DEVICE = 8,
+	CUPTI_KIND_CONTEXT = 9,
 	CUPTI_KIND_KERNEL = 10, /* CONCURRENT_KERNEL; KERNEL lets no two run at once */
+	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_PEER_COPY = 22, /* MEMCPY2 */
+	CUPTI_KIND_STREAM = 37,
+	CUPTI_KIND_WAIT = 38, /* SYNCHRONIZATION */
 };
 
-enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3 };
+enum cupti_domain {
+	CUPTI_DOMAIN_DRIVER = 1,
+	CUPTI_DOMAIN_RUNTIME = 2,
+	CUPTI_N_API_DOMAINS = 3,
+	CUPTI_DOMAIN_RESOURCE = 3,
+};
+
+enum cupti_resource_id { CUPTI_NODE_CREATED = 13, CUPTI_NODE_CLONED = 20 };
+
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
 #define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
@@ -99,6 +112,54 @@ struct __attribute__((packed, aligned(8))) cupti_memset {
 
 #define CUPTI_FLAG_ASYNC 1u /* of copies and memsets */
 
+/* CUpti_ActivityDevice4 to 6. The name is CUPTI's. */
+struct __attribute__((packed, aligned(8))) cupti_device {
+	int kind;
+	uint32_t flags;
+	uint64_t bandwidth_kb; /* thousands of bytes a second */
+	uint64_t memory_bytes;
+	uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, n_copy_engines, multiprocessors, ipc_most;
+	uint32_t multiprocessor_warps, multiprocessor_blocks, multiprocessor_shared_bytes, multiprocessor_registers;
+	uint32_t block_registers, block_shared_bytes, block_threads;
+	uint32_t block_most[3], grid_most[3];
+	uint32_t capability_major, capability_minor;
+	uint32_t device, has_ecc;
+	uint8_t uuid[16];
+	const char *name;
+};
+
+/* CUpti_ActivityContext to 4. */
+struct __attribute__((packed, aligned(8))) cupti_context {
+	int kind;
+	uint32_t context, device;
+	uint16_t api;
+	uint16_t null_stream;
+};
+
+/* CUpti_ActivityStream. */
+struct __attribute__((packed, aligned(8))) cupti_stream {
+	int kind;
+	uint32_t context, stream, priority, flag, correlation;
+};
+
+/* CUpti_ActivitySynchronization and 2. */
+struct __attribute__((packed, aligned(8))) cupti_wait {
+	int kind;
+	int wait; /* enum wait_kind */
+	uint64_t start, end;
+	uint32_t correlation, context, stream, event;
+};
+
+/* CUpti_ActivityOverhead to 3. */
+struct __attribute__((packed, aligned(8))) cupti_overhead {
+	int kind;
+	int overhead;
+	int object; /* what object_id is of */
+	uint32_t object_id[3];
+	uint64_t start, end;
+};
+
+
 /* CUpti_CallbackData: a call of the runtime or of the driver. */
 struct cupti_call {
 	int site; /* enum cupti_site */
@@ -110,6 +171,20 @@ struct cupti_call {
 	uint32_t context_id;
 	uint64_t *slot; /* one for the enter and the exit of a call */
 	uint32_t correlation;
+};
+
+/* CUpti_ResourceData: something came into being or is about to go. */
+struct cupti_resource {
+	void *context;
+	void *handle;
+	void *descriptor; /* of graphs: struct cupti_graph */
+};
+
+/* CUpti_GraphData. */
+struct cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node; /* the latter where it was cloned */
+	int node_type; /* a CUgraphNodeType */
 };
 
 /* CUpti_SubscriberParams of 13.0; later ones have more. */

@@ -35,6 +35,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 
 # Compares with headers that are not needed to build: without them it is skipped.
 $(TEST)/unit/cupti_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+$(TEST)/unit/occupancy_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Writes recordings for tests of the readers.
 $(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags
@@ -125,6 +126,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
+	$(BENCH)/libempty_cupti.so $(BENCH)/launches \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
@@ -150,6 +152,14 @@ $(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
 $(BENCH)/libempty_observer.so: test/bench/empty_observer.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
+
+$(BENCH)/libempty_cupti.so: test/bench/empty_cupti.c shim/cupti.h shim/cupti.def $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -D_GNU_SOURCE -fPIC -shared -pthread -o $@ $< -ldl
+
+$(BENCH)/launches: test/bench/launches.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -o $@ $< -ldl
 
 $(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -95,6 +95,9 @@ enum device_memory {
 	MEMORY_MANAGED_STATIC,
 };
 
+/* device_wait.kind; CUPTI's numbers. */
+enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_STREAM, WAIT_FOR_CONTEXT, N_WAIT_KINDS };
+
 #define OP_NO_SEQUENCE UINT64_MAX
 
 /* op_begin.flags */

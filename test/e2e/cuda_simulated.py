@@ -34,6 +34,34 @@ for step in range(3):
 torch.cuda.synchronize()
 """
 
+GRAPHS = """
+import torch
+x = torch.randn(1 << 10, device="cuda")
+layer = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
+inputs = torch.randn(16, 64, device="cuda")
+
+def work():
+    y = torch.relu(x * 2)
+    return torch.cat([y, y.exp()])
+
+def step(forward):
+    loss = forward(inputs).sum()
+    loss.backward()
+
+work()
+step(layer)
+torch.cuda.synchronize()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    work()
+for i in range(7):
+    graph.replay()
+graphed = torch.cuda.make_graphed_callables(layer, (inputs,))
+for i in range(3):
+    step(graphed)
+torch.cuda.synchronize()
+"""
+
 PROFILED = """
 import sys, torch
 from torch.profiler import ProfilerActivity, profile
@@ -83,7 +111,7 @@ def compare(found, truth, within_ns=0):
 
 def losses(report):
     (process,) = report["processes"]
-    return {name: process[name] for name in ("dropped", "without_room", "invalid")}
+    return {name: process[name] for name in ("dropped", "without_room", "invalid", "flushes_cut")}
 
 
 def check_report(output, truth):
@@ -91,7 +119,7 @@ def check_report(output, truth):
     report = read_report("kernels", output, "--limit", "0")
     schema.expect_fits("kernels", report)
     expect_equal([process["mode"] for process in report["processes"]], ["CUPTI"], "mode")
-    expect_equal(losses(report), {"dropped": 0, "without_room": 0, "invalid": 0}, "losses")
+    expect_equal(losses(report), {"dropped": 0, "without_room": 0, "invalid": 0, "flushes_cut": 0}, "losses")
     sums = collections.Counter()
     for line in of_kind(truth, "kernel"):
         sums[line["name"]] += duration_ns(line)
@@ -147,6 +175,31 @@ def simulated_work_is_there_after_underscore_exit():
     expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
                  {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
     assert not of_kind(truth, "violation"), truth
+
+
+@case
+def a_flush_that_hangs_at_the_end_does_not_hold_the_program():
+    for how, status in (("return", 0), ("_exit", 3)):
+        # An hour: who waits for it is ended with the test.
+        output, _ = record_simulated([PROGRAM, 1, 10, how], expect=status, flush_ns=3600_000_000_000)
+        report = read_report("kernels", output)
+        expect_equal([process["flushes_cut"] for process in report["processes"]], [1], "flushes_cut")
+        assert any("did not end within 2 s" in note for note in report["notes"]), report["notes"]
+
+
+@case
+def a_flush_that_is_slow_is_waited_for():
+    output, truth = record_simulated([PROGRAM, 1, 10], flush_ns=300_000_000)
+    compare(events(output), truth)
+    check_report(output, truth)
+
+
+@case
+def exec_brings_what_was_done_before_it():
+    output, _ = record_simulated([PROGRAM, 2, 30, "exec"])
+    found = events(output)
+    expect_equal(collections.Counter(event["event"] for event in found if event["event"] in KINDS.values()),
+                 {"kernel": 60, "copy": 6, "memset": 2}, "what was recorded")
 
 
 @case
@@ -232,6 +285,49 @@ def pytorchs_graphs_on_simulated_cuda_are_recorded_node_by_node():
     output, truth = record_simulated([cuda_python(), script, scratch("traces")])
     assert any(line["node"] for line in of_kind(truth, "kernel")), "no graph"
     compare(events(output), truth, within_ns=10)
+
+
+def operators_of_nodes(found):
+    """By node the operator that was innermost on the thread that captured it, or where it is a clone, its original."""
+    all_of_them, by_node = operators(found), {}
+    for node in (event for event in found if event["event"] == "graph_node"):
+        around = [operator for operator in all_of_them if operator.thread == node["thread"]
+                  and operator.at_ns <= node["at_ns"] <= (operator.end_ns or operator.at_ns)]
+        innermost = max(around, key=lambda operator: operator.at_ns).name if around else None
+        if node["original"]:
+            by_node[node["node"]] = by_node[node["original"]]
+        else:
+            by_node.setdefault(node["node"], innermost)
+    return by_node
+
+
+@case
+@needs("torch")
+def kernels_of_pytorchs_graphs_belong_to_what_captured_them():
+    output, truth = record_simulated([cuda_python(), "-c", GRAPHS])
+    found = events(output)
+    compare(found, truth)
+    by_node, by_launch, expected = operators_of_nodes(found), innermost_operators(found), collections.Counter()
+    for line in of_kind(truth, *KINDS):
+        expected[by_node.get(line["node"]) or by_launch[line["correlation"]]] += duration_ns(line)
+    report = check_report(output, truth)
+    replayed = [line for line in of_kind(truth, *KINDS) if line["node"]]
+    assert len(replayed) > 20, replayed
+    assert all(by_node[line["node"]] for line in replayed), "a node was captured outside of every operator"
+    captured = sum(op["total_ns"] for row in report["kernels"] + report["copies"] for op in row["ops"]
+                   if op["method"] == "graph_capture")
+    expect_equal(captured, sum(duration_ns(line) for line in replayed), "time of nodes")
+    # The same work was done without a graph first: by the same operators.
+    for kernel in report["kernels"]:
+        of = collections.defaultdict(set)
+        for op in kernel["ops"]:
+            of[op["method"]].add(op["name"])
+        assert of["graph_capture"] <= of["direct_launch"], (kernel["symbol"], of)
+    ops = read_report("ops", output, "--limit", "0")["ops"]
+    expect_equal({op["name"]: op["self_device_ns"] for op in ops if op["self_device_ns"]},
+                 {name: time for name, time in expected.items() if name}, "self_device_ns")
+    in_steps = read_report("ops", output, "--limit", "0", "--group", "step")["ops"]
+    expect_equal(sum(op["self_device_ns"] for op in in_steps), sum(expected.values()) - expected[None], "in steps")
 
 
 def kinetos(path):

@@ -277,7 +277,7 @@ def profiles_of_pytorch_have_each_kernel_on_its_operator():
     expect_equal([metadata["torch_version"], metadata["cuda_version"]], version, "versions")
     expect_equal((metadata["model_name"], metadata["compile_mode"], metadata["steps"], metadata["capture_mode"]),
                  ("GPT", "eager", STEPS, "CUPTI"), "metadata")
-    expect_equal({kernel["phase"] for kernel in kernels}, {"init", "warmup", "steady"} if STEPS > 1 else {"init", "steady"}, "phases")
+    expect_equal({item["phase"] for item in kernels + copies_of(profile)}, {"init", "warmup", "steady"}, "phases")
     # What is written at the end is the same.
     (written,) = output.glob("*.profile.json")
     expect_equal(json.loads(written.read_text()), profile, "what was exported at the end")
@@ -295,10 +295,11 @@ def backward_is_linked_to_forward_and_layers_are_the_models_blocks():
     for operator in profile["operators"]:
         if operator["operator_name"] not in forward:
             continue
-        made = by_id[operator["fwd_op_id"]]
-        expect_equal(made["operator_name"], forward[operator["operator_name"]], "forward operator")
-        expect_equal(made["module_path"], operator["module_path"], "its module")
-        seen[made["operator_id"]] += 1
+        expect_equal(operator["fwd_op_id"].rsplit("_", 1)[0], forward[operator["operator_name"]], "forward operator")
+        # What looks words up leaves that to another operator, and launches nothing itself.
+        if "embedding" not in operator["fwd_op_id"]:
+            expect_equal(by_id[operator["fwd_op_id"]]["module_path"], operator["module_path"], "its module")
+        seen[operator["fwd_op_id"]] += 1
     expect_equal(set(seen.values()), {1}, "backward calls of a forward call")
     expect_equal(len(seen), STEPS * (2 * LAYERS + 1 + LAYERS + LAYERS + 2), "forward calls")
     check_layers(profile, "forward", "GPT.h.")

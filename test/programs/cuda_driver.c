@@ -2,7 +2,7 @@
 /*
  * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and kernels, some of it inside
  * of regions, from as many threads as are asked for. cuda_driver THREADS KERNELS [HOW], HOW is how it ends: "return",
- * "_exit", "fork" (a child that uses nothing, then return).
+ * "_exit", "exec" (of true), "fork" (a child that uses nothing, then return).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -130,5 +130,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!strcmp(how, "_exit"))
 		_exit(3);
+	if (!strcmp(how, "exec"))
+		execl("/bin/true", "true", (char *)NULL);
 	return 0;
 }

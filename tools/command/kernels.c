@@ -22,7 +22,8 @@ static const char doc[] =
 	"Something belongs to the operator that was innermost on the thread which launched it (confidence high); where there was "
 	"none, to a range of NVTX, ITT or torsh.h around the launch whose text is an operator's name, or to the operators of "
 	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
-	"away (low). A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
+	"and where there was none, to what launched the graph. Times are the device's own.";
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
@@ -179,6 +180,7 @@ static cJSON *make_process(const struct kernel_process *process)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
+	LOSS(flushes_cut)
 #undef LOSS
 	return object;
 }
@@ -234,7 +236,9 @@ static void print_process(const struct kernel_process *process)
 		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
-	else if (process->mode.mode == DEVICE_BY_CUPTI)
+	if (process->has_losses && losses->flushes_cut)
+		printf("; CUPTI's last flush took too long");
+	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
 }
@@ -246,9 +250,10 @@ static void print_operators(const struct group *group)
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %-12s  %s\n", torsh_size_duration(row->total_ns, text),
+		printf("    %10s  %-12s  %s%s\n", torsh_size_duration(row->total_ns, text),
 		       torsh_attribution_words[row->method].confidence,
-		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
+		       row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)
 		printf("    ... and %zu more\n", group->n - OPS_SHOWN);

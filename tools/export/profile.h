@@ -52,6 +52,7 @@ struct profile_work {
 	const struct profile_process *process;
 	struct device_span span;
 	struct attribution by;
+	bool is_early; /* its launch had not been told when it was */
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
 	uint64_t number; /* by start: of kernels, or of copies and memsets */
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
@@ -70,6 +71,12 @@ struct profile_layer {
 	bool is_representative; /* its counters stand for the group's */
 };
 
+/* A device as its process saw it. */
+struct profile_device {
+	const struct profile_process *process;
+	struct event_device event;
+};
+
 struct profile_json {
 	const struct trace *trace;
 	struct sink *sink;
@@ -85,6 +92,8 @@ struct profile_json {
 	size_t n_layers, layers_room;
 	char **groups; /* names of layer groups */
 	size_t n_groups, groups_room;
+	struct profile_device *devices;
+	size_t n_devices, devices_room;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */
 	uint64_t dropped, clock_width_ns;
@@ -103,6 +112,10 @@ void torsh_profile_find_layers(struct profile_json *profile);
 /* The counters of a kernel, as operators are aggregated by; at most PROFILE_RAW_MAX. Returns how many. */
 #define PROFILE_RAW_MAX 2u
 size_t torsh_profile_raw(const struct profile_work *work, struct raw_metric raw[PROFILE_RAW_MAX]);
+
+/* What is known of the device of a piece of work, or NULL. */
+const struct event_device *torsh_profile_device(const struct profile_json *profile,
+						const struct profile_process *process, uint32_t device);
 
 /* A label's text, inside of a JSON string; never NULL. */
 const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label);

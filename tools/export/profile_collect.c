@@ -250,11 +250,13 @@ static void see_launch(struct profile_json *profile, const struct profile_proces
 		       const struct timeline_event *event, struct call *innermost)
 {
 	struct call *call = innermost ? innermost : torsh_attributor_range(profile->attributor, process, event->thread);
+	/* What is captured in a graph counts when it runs. */
+	bool is_node = event->event.id == EVENT_GRAPH_NODE;
 	uint32_t owner = OWNER_NONE;
 
-	if (!is_wanted(profile, process, call ? call->start_ns : event->at_ns))
+	if (!is_node && !is_wanted(profile, process, call ? call->start_ns : event->at_ns))
 		owner = OWNER_LEFT_OUT;
-	else if (call && event->event.launch.correlation)
+	else if (call && (is_node || event->event.launch.correlation))
 		owner = operator_of_call(profile, call) - 1 + OWNER_FIRST;
 	torsh_attributor_launch(profile->attributor, process, event, innermost, owner);
 }
@@ -271,6 +273,7 @@ static void add_work(struct profile_json *profile, const struct profile_process 
 	work = &profile->work[profile->n_work++];
 	work->process = process;
 	work->span = *span;
+	work->is_early = !torsh_attribute(profile->attributor, process, span, &work->by);
 	if (span->what != DEVICE_KERNEL)
 		return;
 	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(work->grid));
@@ -292,6 +295,14 @@ static void see_tensor(const struct event_tensor *tensor, struct call *innermost
 		own->device_bytes += tensor->bytes;
 }
 
+static void see_device(struct profile_json *profile, const struct event_device *device,
+		       const struct profile_process *process)
+{
+	profile->devices = torsh_need_room(profile->devices, profile->n_devices, &profile->devices_room,
+					   sizeof(*profile->devices));
+	profile->devices[profile->n_devices++] = (struct profile_device){.process = process, .event = *device};
+}
+
 static void see_loss(struct profile_json *profile, const struct event_device_loss *loss)
 {
 	profile->has_losses = true;
@@ -307,10 +318,14 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
+	case EVENT_GRAPH_NODE:
 		see_launch(profile, process, event, innermost);
 		return;
 	case EVENT_TENSOR:
 		see_tensor(&event->event.tensor, innermost);
+		return;
+	case EVENT_DEVICE:
+		see_device(profile, &event->event.device, process);
 		return;
 	case EVENT_DEVICE_MODE:
 		if (!profile->mode_of || profile->mode_of == process)
@@ -356,9 +371,13 @@ static uint32_t operator_of_family(struct profile_json *profile, const struct pr
 /* Returns false where it is left out. n_calls: operators of before, which are calls. */
 static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
 {
-	torsh_attribute(profile->attributor, work->process, &work->span, &work->by);
+	/* Told while the call that launched it still ran. */
+	if (work->is_early)
+		torsh_attribute(profile->attributor, work->process, &work->span, &work->by);
 	work->op = NO_OPERATOR;
 	if (work->by.owner == OWNER_LEFT_OUT)
+		return false;
+	if (work->by.method == ATTRIBUTION_BY_CAPTURE && !is_wanted(profile, work->process, work->span.begin_ns))
 		return false;
 	if (work->by.owner >= OWNER_FIRST) {
 		work->op = work->by.owner - OWNER_FIRST;
@@ -487,6 +506,7 @@ void torsh_profile_free(struct profile_json *profile)
 	for (size_t i = 0; i < profile->n_groups; i++)
 		free(profile->groups[i]);
 	free(profile->groups);
+	free(profile->devices);
 	free(profile->layers);
 	free(profile->texts);
 	free(profile->operators);

@@ -6,6 +6,7 @@
 
 #include "tools/die.h"
 #include "tools/export/profile.h"
+#include "tools/profile/occupancy.h"
 
 #define PATH_OPERATORS_MAX 64u
 
@@ -169,6 +170,39 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 				       "collected\"}");
 }
 
+const struct event_device *torsh_profile_device(const struct profile_json *profile,
+						const struct profile_process *process, uint32_t device)
+{
+	for (size_t i = 0; i < profile->n_devices; i++) {
+		if (profile->devices[i].process == process && profile->devices[i].event.device == device)
+			return &profile->devices[i].event;
+	}
+	return NULL;
+}
+
+static void put_occupancy(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct event_device *device = torsh_profile_device(profile, work->process, work->span.device);
+	const struct event_kernel kernel = {
+		.grid_x = work->grid[0],
+		.grid_y = work->grid[1],
+		.grid_z = work->grid[2],
+		.block_x = work->block[0],
+		.block_y = work->block[1],
+		.block_z = work->block[2],
+		.registers = work->registers,
+		.static_shared_bytes = work->static_bytes,
+		.dynamic_shared_bytes = work->dynamic_bytes,
+	};
+	struct occupancy occupancy;
+
+	if (device && has_parameters(work) && !torsh_occupancy_of(device, &kernel, &occupancy))
+		torsh_sink_print(profile->sink, ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
+				 100 * occupancy.share, occupancy.waves);
+	else
+		torsh_sink_text(profile->sink, ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
+}
+
 static void put_dimensions(struct sink *sink, const char *name, const uint32_t *sizes)
 {
 	if (sizes[0])
@@ -195,7 +229,8 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 	put_known(sink, "registers_per_thread", is_known, work->registers);
 	put_known(sink, "static_smem", is_known, work->static_bytes);
 	put_known(sink, "dynamic_smem", is_known, work->dynamic_bytes);
-	torsh_sink_text(sink, ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null}");
+	put_occupancy(profile, work);
+	torsh_sink_text(sink, "}");
 }
 
 /* ---- copies and memsets ------------------------------------------------------------------------------------------ */

@@ -68,6 +68,16 @@ static cJSON *make_time(uint64_t realtime_ns)
 	return torsh_json_text(text);
 }
 
+/* Of the first device that did anything. */
+static const char *find_device_name(const struct profile_json *profile)
+{
+	const struct profile_work *first = profile->n_work ? &profile->work[0] : NULL;
+	const struct event_device *device =
+		first ? torsh_profile_device(profile, first->process, first->span.device) : NULL;
+
+	return device ? torsh_timeline_label(first->process, device->name) : NULL;
+}
+
 /* What the published models have. */
 static void set_published(cJSON *object, const struct profile_json *profile)
 {
@@ -80,7 +90,7 @@ static void set_published(cJSON *object, const struct profile_json *profile)
 	torsh_json_set(object, "nsys_report_path", torsh_json_text(NULL));
 	torsh_json_set(object, "ncu_report_path", torsh_json_text(NULL));
 	torsh_json_set(object, "capture_timestamp_utc", make_time(profile->trace->profile->start_realtime_ns));
-	torsh_json_set(object, "device_name", torsh_json_text(NULL));
+	torsh_json_set(object, "device_name", torsh_json_text(find_device_name(profile)));
 }
 
 static void set_process(cJSON *object, const struct profile_json *profile)
@@ -344,41 +354,50 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 	return list;
 }
 
+struct missing {
+	const char *what, *reason;
+};
+
+static void add_missing(cJSON *list, const struct missing *missing, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		cJSON *object = torsh_json_object();
+
+		torsh_json_set(object, "what", torsh_json_text(missing[i].what));
+		torsh_json_set(object, "reason", torsh_json_text(missing[i].reason));
+		torsh_json_add(list, object);
+	}
+}
+
 cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 {
-	static const char *const always[][2] = {
+	static const struct missing always[] = {
 		{"operators[].kernels[].metrics.raw", "no counters were collected: only launch parameters are there"},
 		{"operators[].aggregated",
 		 "without counters registers and shared memory only; 0 instructions are none counted"},
-		{"operators[].roofline",
-		 "the bytes that kernels moved were not counted, the device's peaks were not recorded"},
+		{"operators[].roofline", "the bytes that kernels moved were not counted"},
 		{"operators[].mem_bytes", "the bytes that kernels moved were not counted"},
-		{"operators[].kernels[].theoretical_occupancy_pct", "the device's properties were not recorded"},
-		{"operators[].kernels[].waves_per_sm", "the device's properties were not recorded"},
-		{"capture_metadata.device_name", "the device's properties were not recorded"},
-		{"capture_metadata.chip", "the device's properties were not recorded"},
+		{"capture_metadata.chip", "no counters were collected"},
 		{"capture_metadata.driver_version", "it was not recorded"},
 		{"capture_metadata.world_size", "launchers' variables are not recorded beside the rank"},
 		{"capture_metadata.batch", "nothing says which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
-		{"analysis.inefficiencies", "needs counters"},
-		{"analysis.roofline", "needs counters and the device's peaks"},
+		{"analysis.inefficiencies", "no counters were collected"},
+		{"analysis.roofline", "the bytes that kernels moved were not counted"},
 	};
+	static const struct missing without_device[] = {
+		{"operators[].kernels[].theoretical_occupancy_pct", "the devices' properties were not recorded"},
+		{"operators[].kernels[].waves_per_sm", "the devices' properties were not recorded"},
+		{"capture_metadata.device_name", "the devices' properties were not recorded"},
+	};
+	static const struct missing without_torch = {"capture_metadata.torch_version",
+						     "no PyTorch with Python was seen in the process"};
 	cJSON *list = torsh_json_list();
 
-	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++) {
-		cJSON *object = torsh_json_object();
-
-		torsh_json_set(object, "what", torsh_json_text(always[i][0]));
-		torsh_json_set(object, "reason", torsh_json_text(always[i][1]));
-		torsh_json_add(list, object);
-	}
-	if (!find_fact(profile, "torch_version")) {
-		cJSON *object = torsh_json_object();
-
-		torsh_json_set(object, "what", torsh_json_text("capture_metadata.torch_version"));
-		torsh_json_set(object, "reason", torsh_json_text("no PyTorch with Python was seen in the process"));
-		torsh_json_add(list, object);
-	}
+	add_missing(list, always, sizeof(always) / sizeof(*always));
+	if (!profile->n_devices)
+		add_missing(list, without_device, sizeof(without_device) / sizeof(*without_device));
+	if (!find_fact(profile, "torch_version"))
+		add_missing(list, &without_torch, 1);
 	return list;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/launch_window.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
 #define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
@@ -39,7 +40,8 @@ struct site {
 	uint32_t range, source; /* a label; enum range_source */
 };
 
-struct launch {
+/* What nodes of graphs were captured in. */
+struct capture {
 	uint32_t site, owner;
 };
 
@@ -51,14 +53,15 @@ struct known_kernel {
 
 struct process_state {
 	const struct profile_process *process;
-	struct key_index path_index, site_index,
-		launch_index; /* by parent and label; by path and range; by correlation */
+	struct key_index path_index, site_index; /* by parent and label; by path and range */
+	struct launch_window sites_of, owners_of; /* of launches */
+	struct graph_nodes nodes; /* number of their capture and 1 */
 	struct path *paths;
 	size_t n_paths, paths_room;
 	struct site *sites;
 	size_t n_sites, sites_room;
-	struct launch *launches;
-	size_t n_launches, launches_room;
+	struct capture *captures;
+	size_t n_captures, captures_room;
 	struct open_ranges *threads;
 	size_t n_threads;
 	char **operators; /* by label: what a range's text names; "": no operator. NULL: not looked at */
@@ -315,32 +318,50 @@ static uint32_t find_site(struct process_state *state, const struct site *site)
 	return (uint32_t)state->n_sites++;
 }
 
+static uint32_t site_of(struct attributor *attributor, struct process_state *state, uint32_t thread,
+			const struct call *innermost)
+{
+	const struct call *range = innermost ? NULL : torsh_attributor_range(attributor, state->process, thread);
+	struct site site = {0};
+
+	if (innermost) {
+		site.path = path_of(state, innermost);
+		site.innermost = innermost->name;
+	} else if (range) {
+		site.range = range->name;
+		site.source = range->source;
+	}
+	return find_site(state, &site);
+}
+
+static void see_node(struct process_state *state, const struct event_graph_node *node, uint32_t site, uint32_t owner)
+{
+	const struct capture *last = state->n_captures ? &state->captures[state->n_captures - 1] : NULL;
+
+	/* An operator captures several nodes one after the other. */
+	if (!last || last->site != site || last->owner != owner) {
+		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
+						  sizeof(*state->captures));
+		state->captures[state->n_captures++] = (struct capture){.site = site, .owner = owner};
+	}
+	torsh_graph_nodes_see(&state->nodes, node, state->sites[site].path ? (uint32_t)state->n_captures : 0);
+}
+
 void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
 			     const struct timeline_event *event, const struct call *innermost, uint32_t owner)
 {
 	struct process_state *state = find_state(attributor, process);
-	uint32_t correlation = event->event.launch.correlation;
-	struct site site = {0};
-	struct key_slot *slot;
+	uint32_t site;
 
-	if (!state || !correlation)
+	if (!state)
 		return;
-	slot = torsh_key_index_find(&state->launch_index, correlation);
-	if (slot->key)
+	site = site_of(attributor, state, event->thread, innermost);
+	if (event->event.id == EVENT_GRAPH_NODE) {
+		see_node(state, &event->event.graph_node, site, owner);
 		return;
-	if (innermost) {
-		site.path = path_of(state, innermost);
-		site.innermost = innermost->name;
-	} else {
-		const struct call *range = torsh_attributor_range(attributor, process, event->thread);
-
-		site.range = range ? range->name : 0;
-		site.source = range ? range->source : 0;
 	}
-	state->launches =
-		torsh_need_room(state->launches, state->n_launches, &state->launches_room, sizeof(*state->launches));
-	state->launches[state->n_launches] = (struct launch){.site = find_site(state, &site), .owner = owner};
-	torsh_key_index_fill(&state->launch_index, slot, correlation, (uint32_t)state->n_launches++);
+	torsh_launch_window_add(&state->sites_of, event->event.launch.correlation, site);
+	torsh_launch_window_add(&state->owners_of, event->event.launch.correlation, owner);
 }
 
 /* ---- the chain --------------------------------------------------------------------------------------------------- */
@@ -389,21 +410,28 @@ bool torsh_attribute(struct attributor *attributor, const struct profile_process
 	const struct known_kernel *known = span->what == DEVICE_KERNEL ? know_kernel(attributor, state, span->name)
 					   : span->what == DEVICE_COPY ? &copy
 								       : &memset_;
-	const struct key_slot *slot =
-		span->correlation ? torsh_key_index_find(&state->launch_index, span->correlation) : NULL;
-	const struct launch *launch = slot && slot->key ? &state->launches[slot->number] : NULL;
+	uint32_t capture = torsh_graph_nodes_find(&state->nodes, span->node), site;
+	bool is_known = torsh_launch_window_find(&state->sites_of, span->correlation, &site);
 
 	*attribution = (struct attribution){.fused = known->fused};
-	if (launch) {
-		attribution->owner = launch->owner;
-		attribution->site = launch->site + 1; /* 0: no launch */
-		attribution->path = state->sites[launch->site].path;
+	if (capture) {
+		site = state->captures[capture - 1].site;
+		attribution->owner = state->captures[capture - 1].owner;
+	} else if (is_known) {
+		torsh_launch_window_find(&state->owners_of, span->correlation, &attribution->owner);
 	}
-	if (launch && by_site(state, &state->sites[launch->site], attribution))
-		return true;
-	attribution->reason = launch ? KERNEL_NO_OPERATOR : span->correlation ? KERNEL_NOT_SEEN : KERNEL_NO_LAUNCH;
+	if (capture || is_known) {
+		/* 0: no launch. */
+		attribution->site = (site + 1) << 1 | (capture != 0);
+		attribution->path = state->sites[site].path;
+		if (by_site(state, &state->sites[site], attribution)) {
+			attribution->method = capture ? ATTRIBUTION_BY_CAPTURE : attribution->method;
+			return true;
+		}
+	}
+	attribution->reason = is_known ? KERNEL_NO_OPERATOR : span->correlation ? KERNEL_NOT_SEEN : KERNEL_NO_LAUNCH;
 	by_name(known, attribution);
-	return launch || !span->correlation;
+	return is_known || !span->correlation;
 }
 
 size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
@@ -440,7 +468,9 @@ struct attributor *torsh_attributor_create(struct profile_process *const *proces
 		state->process = processes[i];
 		torsh_key_index_create(&state->path_index);
 		torsh_key_index_create(&state->site_index);
-		torsh_key_index_create(&state->launch_index);
+		torsh_launch_window_create(&state->sites_of);
+		torsh_launch_window_create(&state->owners_of);
+		torsh_graph_nodes_create(&state->nodes);
 		/* The first path is none. */
 		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;
@@ -452,7 +482,9 @@ static void free_state(struct process_state *state)
 {
 	torsh_key_index_destroy(&state->path_index);
 	torsh_key_index_destroy(&state->site_index);
-	torsh_key_index_destroy(&state->launch_index);
+	torsh_launch_window_destroy(&state->sites_of);
+	torsh_launch_window_destroy(&state->owners_of);
+	torsh_graph_nodes_destroy(&state->nodes);
 	for (size_t i = 0; i < state->n_threads; i++)
 		free(state->threads[i].calls);
 	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
@@ -462,7 +494,7 @@ static void free_state(struct process_state *state)
 	free(state->threads);
 	free(state->paths);
 	free(state->sites);
-	free(state->launches);
+	free(state->captures);
 }
 
 void torsh_attributor_destroy(struct attributor *attributor)

@@ -80,12 +80,16 @@ void torsh_attributor_end(struct attributor *attributor, const struct call *call
 struct call *torsh_attributor_range(const struct attributor *attributor, const struct profile_process *process,
 				    uint32_t thread);
 
-/* A launch; innermost: the operator on its thread, or NULL. owner: any number of the visitor's. The first of a correlation counts. */
+/*
+ * A launch, or a node of a graph that came into being; innermost: the operator on its thread, or NULL. owner: any number of
+ * the visitor's. Of launches the latest WINDOW_LAUNCHES are known.
+ */
 void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
 			     const struct timeline_event *event, const struct call *innermost, uint32_t owner);
 
 /*
- * Whose it was. Where its launch is not there, or not yet, false is returned, and what was found is by its name only.
+ * Whose it was; to be asked when it is told, and again later where its launch is not there, or not yet: then false is
+ * returned, and what was found is by its name only.
  */
 bool torsh_attribute(struct attributor *attributor, const struct profile_process *process,
 		     const struct device_span *span, struct attribution *attribution);

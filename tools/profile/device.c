@@ -52,25 +52,29 @@ void torsh_device_work_create(struct device_work *work)
 {
 	*work = (struct device_work){0};
 	torsh_key_index_create(&work->index);
+	torsh_graph_nodes_create(&work->captured);
 }
 
 void torsh_device_work_destroy(struct device_work *work)
 {
 	torsh_key_index_destroy(&work->index);
+	torsh_graph_nodes_destroy(&work->captured);
 	free(work->items);
 }
 
-void torsh_device_work_add(struct device_work *work, const struct event *event)
+void torsh_device_work_add(struct device_work *work, const struct event *event, bool is_in_operator)
 {
 	struct device_span span;
 	struct key_slot *slot;
 
 	if (event->id == EVENT_DEVICE_MODE && event->device_mode.mode != DEVICE_HOST_ONLY)
 		work->is_seen = true;
+	if (event->id == EVENT_GRAPH_NODE)
+		torsh_graph_nodes_see(&work->captured, &event->graph_node, is_in_operator);
 	if (!torsh_device_span(event, &span))
 		return;
 	work->is_seen = true;
-	if (!span.correlation)
+	if (!span.correlation || torsh_graph_nodes_find(&work->captured, span.node))
 		return;
 	slot = torsh_key_index_find(&work->index, span.correlation);
 	if (slot->key) {

@@ -5,6 +5,7 @@
 #ifndef TORSH_PROFILE_DEVICE_H
 #define TORSH_PROFILE_DEVICE_H
 
+#include "tools/profile/graph_nodes.h"
 #include "tools/profile/timeline.h"
 #include "tools/writer/key_index.h"
 
@@ -30,8 +31,9 @@ bool torsh_device_span(const struct event *event, struct device_span *span);
 /* "HtoD" and the like; "?" of one that is not known. */
 const char *torsh_copy_name(uint32_t kind);
 
-/* Nanoseconds of devices by launch, of one process. */
+/* Nanoseconds of devices by launch, of one process; without what belongs to the capture of a graph's node. */
 struct device_work {
+	struct graph_nodes captured; /* in an operator: 1 */
 	struct key_index index; /* by correlation: index of items */
 	uint64_t *items;
 	size_t n, n_room;
@@ -41,8 +43,8 @@ struct device_work {
 void torsh_device_work_create(struct device_work *work);
 void torsh_device_work_destroy(struct device_work *work);
 
-/* Take whatever event of the process there is. */
-void torsh_device_work_add(struct device_work *work, const struct event *event);
+/* Take whatever event of the process there is, told inside of an operator or not. */
+void torsh_device_work_add(struct device_work *work, const struct event *event, bool is_in_operator);
 
 /* What the launch with this number caused; 0: nothing that was seen. */
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);

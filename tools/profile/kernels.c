@@ -8,10 +8,13 @@
 
 #include "tools/die.h"
 
+/* Beyond that the older half has waited for its launch long enough. */
+#define EARLY_MAX 65536u
+
 struct process_state {
 	struct kernel_process *seen;
 	struct key_index rows; /* by numbers of this process: index of rows */
-	/* What was told before its launch was: by another thread, while the call still ran. */
+	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
 	size_t n_early, early_room;
 };
@@ -114,20 +117,43 @@ static void add(struct collector *collector, struct process_state *state, const 
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
-static void keep_early(struct process_state *state, const struct device_span *span)
-{
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
-	state->early[state->n_early++] = *span;
-}
-
-static void see_span(struct collector *collector, struct process_state *state, const struct device_span *span)
+/* Returns false where its launch is not there, or not yet. */
+static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
 	struct attribution by;
 
-	if (torsh_attribute(collector->attributor, state->seen->process, span, &by))
-		add(collector, state, span, &by);
-	else
-		keep_early(state, span);
+	if (!torsh_attribute(collector->attributor, state->seen->process, span, &by))
+		return false;
+	add(collector, state, span, &by);
+	return true;
+}
+
+/* Give the early ones that have their launch now to it; of the others all but the latest n_kept wait no longer. */
+static void settle_early(struct collector *collector, struct process_state *state, size_t n_kept)
+{
+	size_t n = 0, n_given_up;
+
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (!attribute(collector, state, &state->early[i]))
+			state->early[n++] = state->early[i];
+	}
+	n_given_up = n > n_kept ? n - n_kept : 0;
+	for (size_t i = 0; i < n_given_up; i++) {
+		struct attribution by;
+
+		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
+		add(collector, state, &state->early[i], &by);
+	}
+	memmove(state->early, state->early + n_given_up, (n - n_given_up) * sizeof(*state->early));
+	state->n_early = n - n_given_up;
+}
+
+static void keep_early(struct collector *collector, struct process_state *state, const struct device_span *span)
+{
+	if (state->n_early == EARLY_MAX)
+		settle_early(collector, state, EARLY_MAX / 2);
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early++] = *span;
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -164,6 +190,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
+	case EVENT_GRAPH_NODE:
 		torsh_attributor_launch(collector->attributor, process, event, innermost, 0);
 		return;
 	case EVENT_DEVICE_MODE:
@@ -175,19 +202,15 @@ static void see_event(void *context, const struct profile_process *process, cons
 		state->seen->has_losses = true;
 		return;
 	default:
-		if (torsh_device_span(&event->event, &span))
-			see_span(collector, state, &span);
+		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
+			keep_early(collector, state, &span);
 	}
 }
 
 static void end_state(struct collector *collector, struct process_state *state)
 {
-	for (size_t i = 0; i < state->n_early; i++) {
-		struct attribution by;
-
-		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
-		add(collector, state, &state->early[i], &by);
-	}
+	if (state->n_early)
+		settle_early(collector, state, 0);
 	free(state->early);
 	torsh_key_index_destroy(&state->rows);
 }

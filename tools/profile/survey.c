@@ -51,10 +51,9 @@ static void see_event(void *context, const struct profile_process *process, cons
 {
 	struct survey_process *of = find(context, process, event->at_ns);
 
-	(void)innermost;
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
-	torsh_device_work_add(&of->work, &event->event);
+	torsh_device_work_add(&of->work, &event->event, innermost);
 	torsh_facts_add(&of->facts, process, &event->event);
 }
 

@@ -224,6 +224,10 @@ void cupti_resource(const struct sim_resource_event *event)
 	};
 	CUpti_ResourceData data = {.context = (CUcontext)event->context};
 
+	if (event->what == SIM_CONTEXT_CREATED)
+		cupti_record_context(event->context);
+	if (event->what == SIM_STREAM_CREATED)
+		cupti_record_stream(event->stream);
 	if (!the_subscriber.is_enabled[CUPTI_CB_DOMAIN_RESOURCE][event->what])
 		return;
 	data.resourceHandle.stream = (CUstream)event->stream;

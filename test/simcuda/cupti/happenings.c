@@ -109,19 +109,20 @@ static size_t take(struct cupti_happening **taken)
 	return n;
 }
 
-void cupti_drain(void)
+bool cupti_drain(void)
 {
 	struct cupti_happening *taken;
 	size_t n;
 
 	if (!n_happenings)
-		return;
+		return false;
 	pthread_mutex_lock(&draining);
 	cupti_calibrate();
 	n = take(&taken);
 	for (size_t i = 0; i < n; i++)
 		cupti_record(&taken[i]);
 	pthread_mutex_unlock(&draining);
+	return n != 0;
 }
 
 static void force_out(struct sim_op *op)

@@ -41,8 +41,8 @@ static int export_as(const char *recording, const char *format, const char *path
 	pid_t child;
 	int status = 0;
 
-	/* HTA and TensorBoard's plugin want each rank by itself. */
-	if (strcmp(format, "chrome") == 0)
+	/* Readers of these want each rank by itself. */
+	if (strcmp(format, "chrome") == 0 || strcmp(format, "profile") == 0)
 		arguments[n++] = "--by-rank";
 	fflush(NULL);
 	child = fork();

@@ -11,8 +11,12 @@
 /* Beyond that the older half has waited for its launch long enough. */
 #define EARLY_MAX 65536u
 
+/* Owners of launches: those in a step that doesn't count are told apart. */
+enum { OF_A_STEP, OF_NO_STEP };
+
 struct process_state {
 	struct kernel_process *seen;
+	const struct steps *steps;
 	struct key_index rows; /* by numbers of this process: index of rows */
 	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
@@ -102,11 +106,23 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
 	return &collector->kernels->rows[number];
 }
 
+/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+static bool is_of_a_step(const struct process_state *state, const struct device_span *span,
+			 const struct attribution *by)
+{
+	if (by->method == ATTRIBUTION_BY_CAPTURE || !by->site)
+		return torsh_steps_have(state->steps, span->begin_ns);
+	return by->owner == OF_A_STEP;
+}
+
 static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
 		const struct attribution *by)
 {
-	struct kernel_row *row = row_of(collector, state, span, by);
+	struct kernel_row *row;
 
+	if (!is_of_a_step(state, span, by))
+		return;
+	row = row_of(collector, state, span, by);
 	row->calls++;
 	row->bytes += span->bytes;
 	row->total_ns += span->duration_ns;
@@ -190,8 +206,12 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
+		torsh_attributor_launch(collector->attributor, process, event, innermost,
+					torsh_steps_have(state->steps, event->event.launch.begin) ? OF_A_STEP
+												  : OF_NO_STEP);
+		return;
 	case EVENT_GRAPH_NODE:
-		torsh_attributor_launch(collector->attributor, process, event, innermost, 0);
+		torsh_attributor_launch(collector->attributor, process, event, innermost, OF_A_STEP);
 		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
@@ -242,6 +262,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
+		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, survey);

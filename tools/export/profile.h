@@ -58,9 +58,11 @@ struct profile_work {
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
 };
 
-/* Texts of a process as they stand inside of JSON strings, made when they are first needed. */
+/* What is kept of a process: what is missing, and its texts as they stand inside of JSON strings, made when first needed. */
 struct profile_texts {
 	const struct profile_process *process;
+	struct event_device_loss losses; /* sums: the last ones count */
+	bool has_losses;
 	char **names, **demangled; /* by label */
 };
 
@@ -96,8 +98,6 @@ struct profile_json {
 	size_t n_devices, devices_room;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */
-	uint64_t dropped, clock_width_ns;
-	bool has_losses;
 	const char *model; /* class of the first module that was called, or NULL */
 	void *names; /* tree of operators' names, with their counts */
 };

@@ -303,11 +303,15 @@ static void see_device(struct profile_json *profile, const struct event_device *
 	profile->devices[profile->n_devices++] = (struct profile_device){.process = process, .event = *device};
 }
 
-static void see_loss(struct profile_json *profile, const struct event_device_loss *loss)
+static void see_loss(struct profile_json *profile, const struct profile_process *process,
+		     const struct event_device_loss *losses)
 {
-	profile->has_losses = true;
-	profile->dropped = loss->dropped + loss->without_room + loss->invalid;
-	profile->clock_width_ns = loss->clock_width_ns;
+	struct profile_texts *texts = profile->texts;
+
+	while (texts->process != process)
+		texts++;
+	texts->losses = *losses;
+	texts->has_losses = true;
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
@@ -333,7 +337,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		profile->mode_of = profile->mode_of ? profile->mode_of : process;
 		return;
 	case EVENT_DEVICE_LOSS:
-		see_loss(profile, &event->event.device_loss);
+		see_loss(profile, process, &event->event.device_loss);
 		return;
 	default:
 		if (torsh_device_span(&event->event, &span))

@@ -21,14 +21,18 @@ static cJSON *make_number(bool is_known, uint64_t number)
 /* The process that it is about: the first with a device. */
 static const struct profile_process *main_process(const struct profile_json *profile)
 {
-	return profile->mode_of ? profile->mode_of : profile->trace->processes[0];
+	static const struct profile_process nobody = {.program = ""};
+
+	if (profile->mode_of)
+		return profile->mode_of;
+	return profile->trace->n_processes ? profile->trace->processes[0] : &nobody;
 }
 
 static const char *find_fact(const struct profile_json *profile, const char *name)
 {
 	const struct survey_process *of = torsh_survey_of(profile->trace->survey, main_process(profile));
 
-	return torsh_facts_find(&of->facts, name);
+	return of ? torsh_facts_find(&of->facts, name) : NULL;
 }
 
 /* The class of its outermost module; else what the program is called. */
@@ -96,7 +100,7 @@ static void set_published(cJSON *object, const struct profile_json *profile)
 static void set_process(cJSON *object, const struct profile_json *profile)
 {
 	const struct profile_process *process = main_process(profile);
-	const struct steps *steps = &torsh_survey_of(profile->trace->survey, process)->steps;
+	const struct survey_process *of = torsh_survey_of(profile->trace->survey, process);
 	uint32_t rank;
 	bool has_rank = torsh_profile_rank(process->rank, &rank);
 
@@ -106,7 +110,29 @@ static void set_process(cJSON *object, const struct profile_json *profile)
 	torsh_json_set(object, "rank", make_number(has_rank, has_rank ? rank : 0));
 	torsh_json_set(object, "world_size", torsh_json_text(NULL));
 	torsh_json_set(object, "batch", torsh_json_text(NULL));
-	torsh_json_set(object, "steps", make_number(steps->rule != STEPS_BY_NONE, steps->n));
+	torsh_json_set(object, "steps",
+		       of && of->steps.rule != STEPS_BY_NONE ? torsh_json_u64(of->steps.n) : torsh_json_text(NULL));
+}
+
+/* Of all processes: what is missing, and the widest bracket around a reading of a clock. */
+struct losses {
+	bool is_known;
+	uint64_t dropped, clock_width_ns;
+};
+
+static struct losses sum_losses(const struct profile_json *profile)
+{
+	struct losses sums = {0};
+
+	for (size_t i = 0; i < profile->trace->n_processes; i++) {
+		const struct event_device_loss *losses = &profile->texts[i].losses;
+
+		sums.is_known = sums.is_known || profile->texts[i].has_losses;
+		sums.dropped += losses->dropped + losses->without_room + losses->invalid;
+		if (losses->clock_width_ns > sums.clock_width_ns)
+			sums.clock_width_ns = losses->clock_width_ns;
+	}
+	return sums;
 }
 
 static void set_capture(cJSON *object, const struct profile_json *profile)
@@ -114,10 +140,11 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 	static const char *const modes[] = {
 		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
 	const struct profile_process *of = profile->mode_of;
+	struct losses losses = sum_losses(profile);
 	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes) ? modes[profile->mode.mode] : NULL;
 
 	torsh_json_set(object, "clock_source", torsh_json_text(main_process(profile)->clock));
-	torsh_json_set(object, "clock_uncertainty_ns", make_number(profile->has_losses, profile->clock_width_ns));
+	torsh_json_set(object, "clock_uncertainty_ns", make_number(losses.is_known, losses.clock_width_ns));
 	torsh_json_set(object, "capture_mode", torsh_json_text(mode));
 	torsh_json_set(object, "capture_mode_reason",
 		       torsh_json_text(of ? torsh_timeline_label(of, profile->mode.reason)
@@ -125,7 +152,7 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 	torsh_json_set(object, "counter_mode", torsh_json_text("off"));
 	torsh_json_set(object, "chip", torsh_json_text(NULL));
 	torsh_json_set(object, "driver_version", torsh_json_text(NULL));
-	torsh_json_set(object, "dropped_events", make_number(profile->has_losses, profile->dropped));
+	torsh_json_set(object, "dropped_events", make_number(losses.is_known, losses.dropped));
 	torsh_json_set(object, "overhead_ns", torsh_json_text(NULL));
 }
 
@@ -325,6 +352,7 @@ cJSON *torsh_profile_analysis(const struct profile_json *profile)
 /* One sentence for each reason, with how many and an example. */
 cJSON *torsh_profile_warnings(struct profile_json *profile)
 {
+	uint64_t dropped = sum_losses(profile).dropped;
 	cJSON *list = torsh_json_list();
 
 	for (int reason = KERNEL_NONE + 1; reason < N_KERNEL_REASONS; reason++) {
@@ -345,8 +373,8 @@ cJSON *torsh_profile_warnings(struct profile_json *profile)
 		torsh_json_add(list, torsh_json_text(text));
 		free(text);
 	}
-	if (profile->dropped) {
-		char *text = torsh_need_text("%" PRIu64 " records of devices are missing", profile->dropped);
+	if (dropped) {
+		char *text = torsh_need_text("%" PRIu64 " records of devices are missing", dropped);
 
 		torsh_json_add(list, torsh_json_text(text));
 		free(text);

@@ -67,6 +67,19 @@ enum device_mode {
 	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
 };
 
+/* How counters of devices are read: counter_mode.mode. */
+enum counter_mode {
+	COUNTERS_OFF,
+	COUNTERS_OF_OPERATORS, /* of single kernels, a few of each kind of launch */
+	COUNTERS_OF_TIMELINE, /* of the device at equal intervals */
+};
+
+/* What values of several kernels are together: counter_metric.aggregate. */
+enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
+
+#define COUNTER_VALUES 8u /* in one counter_range or counter_sample */
+#define COUNTER_ALL_DEVICES UINT32_MAX
+
 /* copy.kind; CUPTI's numbers. A is an array, D a device, H the host, P a peer. */
 enum copy_kind {
 	COPY_UNKNOWN,

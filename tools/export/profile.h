@@ -12,6 +12,7 @@
 
 #include "tools/export/trace.h"
 #include "tools/profile/attribution.h"
+#include "tools/profile/counters.h"
 #include "tools/profile/flops.h"
 #include "tools/profile/kernel_metrics.h"
 #include "tools/report/json.h"
@@ -58,12 +59,16 @@ struct profile_work {
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
 };
 
+/* Whose counters a kernel has: its own, those of one that was launched alike, or none. */
+enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
+
 /* What is kept of a process: what is missing, and its texts as they stand inside of JSON strings, made when first needed. */
 struct profile_texts {
 	const struct profile_process *process;
 	struct event_device_loss losses; /* sums: the last ones count */
 	bool has_losses;
 	char **names, **demangled; /* by label */
+	uint32_t *measured; /* by the number of launches that are alike: the first kernel that was measured, and 1 */
 };
 
 /* A layer; those of one group launch the same. */
@@ -96,6 +101,7 @@ struct profile_json {
 	size_t n_groups, groups_room;
 	struct profile_device *devices;
 	size_t n_devices, devices_room;
+	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */
 	const char *model; /* class of the first module that was called, or NULL */
@@ -109,9 +115,24 @@ void torsh_profile_free(struct profile_json *profile);
 /* Find the layers among the operators. */
 void torsh_profile_find_layers(struct profile_json *profile);
 
-/* The counters of a kernel, as operators are aggregated by; at most PROFILE_RAW_MAX. Returns how many. */
-#define PROFILE_RAW_MAX 2u
-size_t torsh_profile_raw(const struct profile_work *work, struct raw_metric raw[PROFILE_RAW_MAX]);
+#define PROFILE_RAW_MAX (2u + COUNTERS_A_DEVICE)
+
+/* What is known of a kernel by counters, and of its launch. */
+struct profile_raw {
+	struct raw_metric items[PROFILE_RAW_MAX];
+	const char *units[PROFILE_RAW_MAX]; /* NULL: CUPTI did not say */
+	size_t n;
+	enum metrics_source source;
+};
+
+void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw);
+
+/* Why a kernel or an operator has no counters, or not all. */
+const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process);
+
+/* How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not. */
+struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
+						     const struct profile_process *process);
 
 /* What is known of the device of a piece of work, or NULL. */
 const struct event_device *torsh_profile_device(const struct profile_json *profile,

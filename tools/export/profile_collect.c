@@ -340,6 +340,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		see_loss(profile, process, &event->event.device_loss);
 		return;
 	default:
+		torsh_counters_see(&profile->counters, process, &event->event);
 		if (torsh_device_span(&event->event, &span))
 			add_work(profile, process, &event->event, &span);
 	}
@@ -465,6 +466,7 @@ int torsh_profile_collect(struct profile_json *profile)
 	struct collector collector = {.profile = profile};
 	int rc;
 
+	torsh_counters_create(&profile->counters);
 	profile->attributor = torsh_attributor_create(trace->processes, trace->n_processes, trace->survey);
 	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
@@ -496,6 +498,7 @@ static void free_texts(struct profile_texts *texts)
 		if (texts->demangled)
 			free(texts->demangled[i]);
 	}
+	free(texts->measured);
 	free(texts->names);
 	free(texts->demangled);
 }
@@ -503,6 +506,7 @@ static void free_texts(struct profile_texts *texts)
 void torsh_profile_free(struct profile_json *profile)
 {
 	torsh_attributor_destroy(profile->attributor);
+	torsh_counters_destroy(&profile->counters);
 	for (size_t i = 0; i < profile->trace->n_processes; i++)
 		free_texts(&profile->texts[i]);
 	for (size_t i = 0; i < profile->n_layers; i++)

@@ -59,6 +59,21 @@ static void put_text(struct sink *sink, const char *name, const char *text)
 	torsh_sink_text(sink, "\"");
 }
 
+/* A text in quotes that may need to be escaped; those of counters don't, unless somebody made them up. */
+static void put_quoted(struct sink *sink, const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;()[]{}<>+-*/=%#&!?'";
+	char *escaped = NULL;
+
+	if (text[strspn(text, plain)])
+		text = escaped = torsh_trace_escape(text);
+	torsh_sink_text(sink, "\"");
+	torsh_sink_text(sink, text);
+	torsh_sink_text(sink, "\"");
+	free(escaped);
+}
+
 /* ---- what all three have in common ------------------------------------------------------------------------------- */
 
 const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
@@ -145,29 +160,34 @@ static bool has_parameters(const struct profile_work *work)
 	return work->block[0] && work->registers;
 }
 
-size_t torsh_profile_raw(const struct profile_work *work, struct raw_metric raw[PROFILE_RAW_MAX])
-{
-	if (!has_parameters(work))
-		return 0;
-	raw[0] = (struct raw_metric){"launch__registers_per_thread", work->registers};
-	raw[1] = (struct raw_metric){"launch__shared_mem_per_block_dynamic", work->dynamic_bytes};
-	return 2;
-}
-
 static void put_metrics(struct profile_json *profile, const struct profile_work *work)
 {
-	struct raw_metric raw[PROFILE_RAW_MAX];
-	size_t n = torsh_profile_raw(work, raw);
+	static const char *const sources[] = {
+		[METRICS_MEASURED] = "measured", [METRICS_PROPAGATED] = "propagated", [METRICS_NONE] = "none"};
+	struct sink *sink = profile->sink;
+	struct profile_raw raw;
+	const char *separator = "";
 
-	torsh_sink_text(profile->sink, ",\"metrics\":{\"raw\":{");
-	for (size_t i = 0; i < n; i++)
-		torsh_sink_print(profile->sink, "%s\"%s\":%.17g", i ? "," : "", raw[i].name, raw[i].value);
-	torsh_sink_text(profile->sink, "},\"units\":{");
-	for (size_t i = 0; i < n; i++)
-		torsh_sink_print(profile->sink, "%s\"%s\":\"%s\"", i ? "," : "", raw[i].name,
-				 torsh_metric_fields[torsh_metric_of(raw[i].name)].unit);
-	torsh_sink_text(profile->sink, "}},\"metrics_source\":\"none\",\"metrics_status\":{\"*\":\"no counters were "
-				       "collected\"}");
+	torsh_profile_raw(profile, work, &raw);
+	torsh_sink_text(sink, ",\"metrics\":{\"raw\":{");
+	for (size_t i = 0; i < raw.n; i++) {
+		torsh_sink_text(sink, i ? "," : "");
+		put_quoted(sink, raw.items[i].name);
+		torsh_sink_print(sink, ":%.17g", raw.items[i].value);
+	}
+	torsh_sink_text(sink, "},\"units\":{");
+	for (size_t i = 0; i < raw.n; i++) {
+		if (!raw.units[i])
+			continue;
+		torsh_sink_text(sink, separator);
+		put_quoted(sink, raw.items[i].name);
+		torsh_sink_text(sink, ":");
+		put_quoted(sink, raw.units[i]);
+		separator = ",";
+	}
+	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":", sources[raw.source]);
+	put_quoted(sink, torsh_profile_uncounted(profile, work->process));
+	torsh_sink_text(sink, "}");
 }
 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,

@@ -141,6 +141,7 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
 	const struct profile_process *of = profile->mode_of;
 	struct losses losses = sum_losses(profile);
+	struct event_counter_mode counters = torsh_profile_counter_mode(profile, main_process(profile));
 	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes) ? modes[profile->mode.mode] : NULL;
 
 	torsh_json_set(object, "clock_source", torsh_json_text(main_process(profile)->clock));
@@ -149,8 +150,8 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 	torsh_json_set(object, "capture_mode_reason",
 		       torsh_json_text(of ? torsh_timeline_label(of, profile->mode.reason)
 					  : "no device was seen in the process"));
-	torsh_json_set(object, "counter_mode", torsh_json_text("off"));
-	torsh_json_set(object, "chip", torsh_json_text(NULL));
+	torsh_json_set(object, "counter_mode", torsh_json_text(torsh_counter_mode_name(counters.mode)));
+	torsh_json_set(object, "chip", torsh_json_text(torsh_timeline_label(main_process(profile), counters.chip)));
 	torsh_json_set(object, "driver_version", torsh_json_text(NULL));
 	torsh_json_set(object, "dropped_events", make_number(losses.is_known, losses.dropped));
 	torsh_json_set(object, "overhead_ns", torsh_json_text(NULL));
@@ -400,18 +401,20 @@ static void add_missing(cJSON *list, const struct missing *missing, size_t n)
 cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 {
 	static const struct missing always[] = {
-		{"operators[].kernels[].metrics.raw", "no counters were collected: only launch parameters are there"},
-		{"operators[].aggregated",
-		 "without counters registers and shared memory only; 0 instructions are none counted"},
-		{"operators[].roofline", "the bytes that kernels moved were not counted"},
-		{"operators[].mem_bytes", "the bytes that kernels moved were not counted"},
-		{"capture_metadata.chip", "no counters were collected"},
 		{"capture_metadata.driver_version", "it was not recorded"},
 		{"capture_metadata.world_size", "launchers' variables are not recorded beside the rank"},
 		{"capture_metadata.batch", "nothing says which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
-		{"analysis.inefficiencies", "no counters were collected"},
-		{"analysis.roofline", "the bytes that kernels moved were not counted"},
+		{"analysis.inefficiencies", "not looked for"},
+		{"analysis.roofline", "operators have their own"},
+	};
+	const char *reason = torsh_profile_uncounted(profile, main_process(profile));
+	const struct missing without_counters[] = {
+		{"operators[].kernels[].metrics.raw", reason},
+		{"operators[].aggregated", reason},
+		{"operators[].roofline", reason},
+		{"operators[].mem_bytes", reason},
+		{"capture_metadata.chip", reason},
 	};
 	static const struct missing without_device[] = {
 		{"operators[].kernels[].theoretical_occupancy_pct", "the devices' properties were not recorded"},
@@ -423,6 +426,8 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 	cJSON *list = torsh_json_list();
 
 	add_missing(list, always, sizeof(always) / sizeof(*always));
+	if (torsh_profile_counter_mode(profile, main_process(profile)).mode != COUNTERS_OF_OPERATORS)
+		add_missing(list, without_counters, sizeof(without_counters) / sizeof(*without_counters));
 	if (!profile->n_devices)
 		add_missing(list, without_device, sizeof(without_device) / sizeof(*without_device));
 	if (!find_fact(profile, "torch_version"))

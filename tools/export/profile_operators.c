@@ -8,8 +8,6 @@
 #include "tools/export/profile.h"
 #include "tools/profile/inputs.h"
 
-static const char not_counted[] = "no counters were collected";
-
 /* ---- sums over its kernels --------------------------------------------------------------------------------------- */
 
 struct sums {
@@ -19,7 +17,7 @@ struct sums {
 	bool is_fused;
 };
 
-static void sum_work(const struct profile_json *profile, const struct profile_operator *op, struct sums *sums)
+static void sum_work(struct profile_json *profile, const struct profile_operator *op, struct sums *sums)
 {
 	uint64_t until_ns = 0;
 
@@ -27,14 +25,15 @@ static void sum_work(const struct profile_json *profile, const struct profile_op
 	for (size_t i = 0; i < op->n; i++) {
 		const struct profile_work *work = &profile->work[profile->order[op->first + i]];
 		uint64_t begin_ns = work->span.begin_ns, end_ns = begin_ns + work->span.duration_ns;
-		struct raw_metric raw[PROFILE_RAW_MAX];
+		struct profile_raw raw;
 
 		begin_ns = begin_ns > until_ns ? begin_ns : until_ns;
 		sums->wall_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 		until_ns = end_ns > until_ns ? end_ns : until_ns;
 		if (work->span.what != DEVICE_KERNEL)
 			continue;
-		torsh_metrics_add(&sums->kernels, work->span.duration_ns, raw, torsh_profile_raw(work, raw));
+		torsh_profile_raw(profile, work, &raw);
+		torsh_metrics_add(&sums->kernels, work->span.duration_ns, raw.items, raw.n);
 		if (sums->kernels.dominant == sums->kernels.n_kernels - 1)
 			sums->dominant_id = work->number;
 		sums->is_fused = sums->is_fused || (work->by.fused && work->by.fused->n_operators > 1);
@@ -131,8 +130,71 @@ static void set_flops(cJSON *object, const struct flops *flops, uint64_t total_n
 					    : torsh_json_text(NULL));
 }
 
+/* FP32 units of a multiprocessor, which the device does not say itself; 0: not known. By compute capability. */
+static uint32_t fp32_units(const struct event_device *device)
+{
+	if (device->capability_major == 7 || (device->capability_major == 8 && device->capability_minor == 0))
+		return 64;
+	return device->capability_major >= 8 && device->capability_major <= 12 ? 128 : 0;
+}
+
+/* Returns NULL, or why it is not known. */
+static const char *find_roofline(const struct profile_json *profile, const struct profile_operator *op,
+				 const struct sums *sums, const struct flops *flops, struct roofline *roofline)
+{
+	const struct profile_work *first = &profile->work[profile->order[op->first]];
+	const struct event_device *device = torsh_profile_device(profile, op->process, first->span.device);
+	double read, written, tensor_cores, peak_gflops;
+
+	if (!torsh_metrics_value(&sums->kernels, METRIC_DRAM_READ, &read) ||
+	    !torsh_metrics_value(&sums->kernels, METRIC_DRAM_WRITTEN, &written))
+		return "the bytes that it moved were not counted";
+	if (flops->status != FLOPS_COUNTED)
+		return "its FLOPs are not known";
+	if (!device || !fp32_units(device) || !device->clock_khz || !device->memory_bandwidth)
+		return "the device's peaks are not known";
+	if (torsh_metrics_value(&sums->kernels, METRIC_TENSOR_CORES, &tensor_cores) && tensor_cores > 0)
+		return "it used tensor cores, of which the device does not say how fast they are";
+	/* A multiply and an add for each unit and tick. */
+	peak_gflops = 2e-6 * fp32_units(device) * device->multiprocessors * device->clock_khz;
+	return torsh_roofline_of((double)flops->all, read + written, sums->kernels.total_ns, peak_gflops,
+				 (double)device->memory_bandwidth * 1e-9, roofline)
+		       ? NULL
+		       : "it took no time, or moved nothing";
+}
+
+static void set_roofline(cJSON *object, const struct profile_json *profile, const struct profile_operator *op,
+			 const struct sums *sums, const struct flops *flops)
+{
+	cJSON *value = torsh_json_object();
+	struct roofline roofline;
+	const char *reason = find_roofline(profile, op, sums, flops, &roofline);
+	const char *class = reason ? NULL : roofline.is_compute_bound ? "compute_bound" : "memory_bound";
+
+	torsh_json_set(value, "ai", reason ? torsh_json_text(NULL) : torsh_json_double(roofline.intensity));
+	torsh_json_set(value, "class", torsh_json_text(class));
+	torsh_json_set(value, "ceiling", reason ? torsh_json_text(NULL) : torsh_json_double(roofline.ceiling_gflops));
+	torsh_json_set(value, "efficiency_pct",
+		       reason ? torsh_json_text(NULL) : torsh_json_double(roofline.efficiency_pct));
+	torsh_json_set(value, "reason", torsh_json_text(reason));
+	torsh_json_set(object, "roofline", value);
+}
+
+/* What its kernels moved. */
+static void set_bytes(cJSON *object, const struct sums *sums)
+{
+	double read, written;
+	bool is_known = torsh_metrics_value(&sums->kernels, METRIC_DRAM_READ, &read) &&
+			torsh_metrics_value(&sums->kernels, METRIC_DRAM_WRITTEN, &written);
+
+	torsh_json_set(object, "mem_bytes",
+		       is_known && read + written >= 0 && read + written < 0x1p63
+			       ? torsh_json_u64((uint64_t)(read + written))
+			       : torsh_json_text(NULL));
+}
+
 static void set_inputs(cJSON *object, const struct profile_json *profile, const struct profile_operator *op,
-		       uint64_t total_ns)
+		       const struct sums *sums)
 {
 	const char *text = op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
@@ -142,7 +204,9 @@ static void set_inputs(cJSON *object, const struct profile_json *profile, const 
 	if (op->is_call && !profile->trace->profile->without_flops)
 		flops = torsh_flops_of(op->id.name, inputs);
 	set_shapes(object, inputs, text);
-	set_flops(object, &flops, total_ns);
+	set_flops(object, &flops, sums->kernels.total_ns);
+	set_bytes(object, sums);
+	set_roofline(object, profile, op, sums, &flops);
 	free(inputs);
 }
 
@@ -153,8 +217,7 @@ static void set_call(cJSON *object, const struct profile_json *profile, const st
 
 	torsh_json_set(object, "self_wall_ns", torsh_json_u64(sums->wall_ns));
 	torsh_json_set(object, "cpu_time_ns", make_number(op->is_call, op->end_ns - op->start_ns));
-	set_inputs(object, profile, op, sums->kernels.total_ns);
-	torsh_json_set(object, "mem_bytes", torsh_json_text(NULL));
+	set_inputs(object, profile, op, sums);
 	torsh_json_set(object, "host_alloc_bytes", make_number(op->is_call, op->host_bytes));
 	torsh_json_set(object, "device_alloc_bytes", make_number(op->is_call, op->device_bytes));
 	torsh_json_set(object, "seq", make_number(op->sequence != OP_NO_SEQUENCE, op->sequence));
@@ -218,19 +281,13 @@ static cJSON *make_head(const struct profile_json *profile, const struct profile
 	return object;
 }
 
-/* What can't be said without counters, and why. */
-static void set_unknown(cJSON *object)
+/* Why fields of aggregated are null, or 0 where they can't be null. */
+static void set_status(cJSON *object, const struct profile_json *profile, const struct profile_operator *op)
 {
-	cJSON *status = torsh_json_object(), *roofline = torsh_json_object();
+	cJSON *status = torsh_json_object();
 
-	torsh_json_set(status, "*", torsh_json_text(not_counted));
+	torsh_json_set(status, "*", torsh_json_text(torsh_profile_uncounted(profile, op->process)));
 	torsh_json_set(object, "metrics_status", status);
-	torsh_json_set(roofline, "ai", torsh_json_text(NULL));
-	torsh_json_set(roofline, "class", torsh_json_text(NULL));
-	torsh_json_set(roofline, "ceiling", torsh_json_text(NULL));
-	torsh_json_set(roofline, "efficiency_pct", torsh_json_text(NULL));
-	torsh_json_set(roofline, "reason", torsh_json_text("the bytes that it moved were not counted"));
-	torsh_json_set(object, "roofline", roofline);
 }
 
 void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op)
@@ -257,7 +314,7 @@ void torsh_profile_put_operator(struct profile_json *profile, const struct profi
 
 	sum_work(profile, op, &sums);
 	head = make_head(profile, op, &sums);
-	set_unknown(head);
+	set_status(head, profile, op);
 	text = torsh_need(cJSON_PrintUnformatted(head));
 	/* Its last brace is left to what follows. */
 	torsh_sink_put(profile->sink, text, strlen(text) - 1);

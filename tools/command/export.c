@@ -61,7 +61,8 @@ struct export_options {
 	struct trace_window window;
 };
 
-static const char formats[] = "folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part";
+static const char formats[] =
+	"folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part";
 
 static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
 {

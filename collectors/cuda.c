@@ -25,6 +25,7 @@
 
 struct cuda_losses torsh_cuda_losses;
 _Atomic uint64_t torsh_cuda_own_kinds;
+uint32_t torsh_cuda_version;
 
 /* In pages that a forked child gets as zeros, by whatever call it was made. */
 struct live {
@@ -99,6 +100,10 @@ void torsh_cuda_say_losses(void)
 				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed),
 				.flushes_cut =
 					atomic_load_explicit(&torsh_cuda_losses.flushes_cut, memory_order_relaxed),
+				.buffers_kept =
+					atomic_load_explicit(&torsh_cuda_losses.buffers_kept, memory_order_relaxed),
+				.is_dropping_unknown = atomic_load_explicit(&torsh_cuda_losses.is_dropping_unknown,
+									    memory_order_relaxed),
 			},
 	};
 
@@ -363,14 +368,13 @@ static int enable_records(void)
 
 static void attach(void)
 {
-	uint32_t version = 0;
 	int result = torsh_cupti_open();
 
 	if (result == -ENOENT) {
 		give_up("there is no libcupti", 0);
 		return;
 	}
-	if (result || torsh_cupti.GetVersion(&version) || version < CUPTI_VERSION_MIN) {
+	if (result || torsh_cupti.GetVersion(&torsh_cuda_version) || torsh_cuda_version < CUPTI_VERSION_MIN) {
 		give_up("libcupti is older than that of CUDA 12.0", 0);
 		return;
 	}
@@ -435,25 +439,28 @@ static int is_of_another_tool(const char *path)
 	return path && *path && strcmp(path, torsh_agent_path());
 }
 
-/* The driver calls the tool that was there first, and not us: said where the program did use CUDA. */
-static void say_if_displaced(void)
+/* The driver did not call us, though the program did use CUDA, or would have. */
+static void say_why_not_injected(void)
 {
-	if (!was_injected && is_wanted() && !torsh_agent_is_borrowed() &&
-	    is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
+	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
 		give_up("another tool's path stands in " TORSH_CUDA_INJECTION, 0);
-	was_injected = 1;
+	else if (torsh_objects_has("/libcudart.so"))
+		/* No note in every report: much is built with CUDA that runs without. */
+		say_mode(DEVICE_HOST_ONLY, "CUDA's runtime is loaded, but no driver started in this process");
 }
 
-__attribute__((constructor)) static void look_for_another_tool(void)
+__attribute__((constructor)) static void construct(void)
 {
 	torsh_agent_start();
-	if (is_wanted() && is_of_another_tool(getenv(TORSH_CUDA_INJECTION)))
+	if (is_wanted())
 		on_exit(at_exit, NULL);
 }
 
 void torsh_cuda_exiting(void)
 {
-	say_if_displaced();
+	if (!was_injected && is_wanted() && !torsh_agent_is_borrowed())
+		say_why_not_injected();
+	was_injected = 1;
 	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
 		return;
 	torsh_cuda_flush(1);

@@ -38,10 +38,15 @@ static inline void torsh_cuda_unlock(struct cuda_lock *lock)
 struct cuda_losses {
 	_Atomic uint64_t records; /* that were delivered: not missing */
 	_Atomic uint64_t dropped, without_room, invalid;
-	_Atomic uint64_t flushes_cut; /* that did not end in time */
+	_Atomic uint64_t flushes_cut; /* that did not end in time, or that CUPTI refused */
+	_Atomic uint64_t buffers_kept; /* that CUPTI still had after the last flush */
+	_Atomic uint32_t is_dropping_unknown; /* CUPTI does not say how many it dropped */
 };
 
 extern struct cuda_losses torsh_cuda_losses;
+
+/* CUPTI_API_VERSION of the library; written before any buffer is asked for. */
+extern uint32_t torsh_cuda_version;
 
 /* Is CUPTI attached in this process, which is no child of the one that attached it? */
 int torsh_cuda_is_live(void);
@@ -91,6 +96,12 @@ void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 /* ---- collectors/cuda_buffers.c: the functions that CUPTI is given ---- */
 
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
+/* Count what CUPTI dropped since it was asked last. */
+void torsh_cuda_count_dropped(void *context, uint32_t stream);
+
+/* How many buffers CUPTI has. */
+uint32_t torsh_cuda_buffers_out(void);
+
 void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
 
 /* ---- collectors/cuda_tee.c ---- */

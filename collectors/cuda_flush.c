@@ -13,6 +13,7 @@
 #include "shim/thread.h"
 
 #define PATIENCE_NS UINT64_C(2000000000)
+#define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */
 
 /* In pages that a forked child gets as zeros: it has no such thread. */
 struct flusher {
@@ -26,12 +27,31 @@ static struct flusher *flusher;
 
 static void flush(int is_last)
 {
+	int result;
+
 	torsh_cuda_clock_read(1);
 	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
-	torsh_cupti.ActivityFlushAll(0);
-	if (is_last)
-		torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+	result = torsh_cupti.ActivityFlushAll(0);
+	if (is_last) {
+		result |= torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+		atomic_store_explicit(&torsh_cuda_losses.buffers_kept, torsh_cuda_buffers_out(), memory_order_relaxed);
+	}
+	if (result)
+		atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
+	torsh_cuda_count_dropped(NULL, 0);
 	torsh_cuda_say_losses();
+}
+
+/*
+ * Until a flush is asked for. Kernels may run for long while the program waits for them, and the wall clock be set meanwhile:
+ * who launches reads the clocks, and otherwise it is done here. Not after the last flush, when CUPTI may be gone.
+ */
+static void rest(uint32_t n_asked)
+{
+	int is_last = (int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed);
+
+	if (torsh_sys_futex_wait(&flusher->n_asked, n_asked, is_last ? UINT64_MAX >> 1 : READ_EVERY_NS) == -ETIMEDOUT)
+		torsh_cuda_clock_now();
 }
 
 static void *serve(void *unused)
@@ -43,7 +63,7 @@ static void *serve(void *unused)
 		uint32_t n_asked = atomic_load_explicit(&flusher->n_asked, memory_order_acquire);
 
 		if (n_asked == n_done) {
-			torsh_sys_futex_wait(&flusher->n_asked, n_asked, UINT64_MAX >> 1);
+			rest(n_asked);
 			continue;
 		}
 		flush((int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed));

@@ -261,12 +261,13 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	struct cupti_record *record = NULL;
 	uint64_t n_taken = 0, n_invalid = 0;
 	struct names names = {0};
+	int status = CUPTI_END_OF_BUFFER;
 	int saved = errno;
 	struct flow *flow = n_valid ? torsh_flow_enter() : NULL;
 
 	if (n_valid && !flow)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
-	while (flow && !torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record)) {
+	while (flow && !(status = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record))) {
 		struct event event;
 		int result = take_record(record, &names, &event);
 
@@ -277,6 +278,8 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	}
 	if (flow)
 		torsh_flow_leave(flow);
+	/* The rest of the buffer can't be read, however many records that is. */
+	n_invalid += status != CUPTI_END_OF_BUFFER;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, n_taken, memory_order_relaxed);
 	atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, n_invalid, memory_order_relaxed);
 	errno = saved;

@@ -73,9 +73,9 @@ static void watch(void *subscriber, int domain)
 
 int InitializeInjection(void)
 {
-	static const int kinds[] = {CUPTI_KIND_KERNEL,	CUPTI_KIND_COPY,   CUPTI_KIND_PEER_COPY,
-				    CUPTI_KIND_MEMSET,	CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT,
-				    CUPTI_KIND_STREAM,	CUPTI_KIND_WAIT,   CUPTI_KIND_OVERHEAD};
+	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY,	  CUPTI_KIND_PEER_COPY,
+				    CUPTI_KIND_MEMSET, CUPTI_KIND_DEVICE, CUPTI_KIND_CONTEXT,
+				    CUPTI_KIND_STREAM, CUPTI_KIND_WAIT,	  CUPTI_KIND_OVERHEAD};
 	void *library = dlopen("libcupti.so.13", RTLD_NOW), *subscriber;
 
 	if (!library)

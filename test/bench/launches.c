@@ -59,7 +59,8 @@ static void prepare(void)
 	need(((int (*)(void **, int))find(library, "cuDevicePrimaryCtxRetain"))(&context, device));
 	need(set_context(context));
 	need(((int (*)(void **, const void *))find(library, "cuModuleLoadData"))(&module, "code"));
-	need(((int (*)(void **, void *, const char *))find(library, "cuModuleGetFunction"))(&function, module, "_Z4workPf"));
+	need(((int (*)(void **, void *, const char *))find(library, "cuModuleGetFunction"))(&function, module,
+											    "_Z4workPf"));
 }
 
 static void *work(void *unused)

@@ -29,6 +29,8 @@ def check(schema, value, root, where):
             assert value == said, f"{where}: {value!r} is not {said!r}"
         elif keyword == "minimum":
             assert value is None or value >= said, f"{where}: {value!r} is below {said}"
+        elif keyword == "maximum":
+            assert value is None or value <= said, f"{where}: {value!r} is above {said}"
         elif keyword == "required":
             assert not set(said) - set(value), f"{where}: without {set(said) - set(value)}"
         elif keyword == "pattern":

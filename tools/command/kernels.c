@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/command/command.h"
+#include "tools/command/kernels_calls.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
@@ -133,6 +134,8 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 	torsh_json_set(object, "min_ns", torsh_json_u64(group->min_ns));
 	torsh_json_set(object, "max_ns", torsh_json_u64(group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
+	if (group->rows->what == DEVICE_KERNEL)
+		torsh_json_set(object, "launches", torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
 	return object;
 }
 
@@ -175,12 +178,15 @@ static cJSON *make_process(const struct kernel_process *process)
 #define LOSS(field) \
 	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
 	LOSS(records)
-	LOSS(dropped)
+	torsh_json_set(object, "dropped",
+		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
+									    : torsh_json_text(NULL));
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
 	LOSS(flushes_cut)
+	LOSS(buffers_kept)
 #undef LOSS
 	return object;
 }
@@ -209,6 +215,7 @@ static void print_json(const struct view *view)
 			torsh_json_item(&json, make_unattributed(view, &kernels->rows[i]));
 	}
 	torsh_json_array_end(&json);
+	torsh_kernels_print_calls(&json, &kernels->calls);
 	torsh_json_array(&json, "processes");
 	for (size_t i = 0; i < kernels->n_processes; i++) {
 		if (kernels->processes[i].has_mode)
@@ -237,7 +244,9 @@ static void print_process(const struct kernel_process *process)
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
 	if (process->has_losses && losses->flushes_cut)
-		printf("; CUPTI's last flush took too long");
+		printf("; CUPTI's last flush took too long or failed");
+	if (process->has_losses && losses->buffers_kept)
+		printf("; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
 	if (!process->has_losses && process->mode.mode == DEVICE_BY_CUPTI)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
@@ -298,6 +307,7 @@ static void print_text(const struct view *view)
 		print_group(view, &view->groups[i]);
 	if (n < view->n_groups)
 		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
+	torsh_kernels_show_calls(&view->kernels.calls);
 }
 
 int torsh_command_kernels(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/launch_window.h"
 
 /* Beyond that the older half has waited for its launch long enough. */
 #define EARLY_MAX 65536u
@@ -17,6 +18,7 @@ enum { OF_A_STEP, OF_NO_STEP };
 struct process_state {
 	struct kernel_process *seen;
 	const struct steps *steps;
+	struct launch_window labels; /* of the operators around launches and calls */
 	struct key_index rows; /* by numbers of this process: index of rows */
 	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
@@ -181,6 +183,23 @@ static struct process_state *find_state(struct collector *collector, const struc
 	return NULL;
 }
 
+/* A wait is told after the call that waited, whose number it has. */
+static void see_call(struct collector *collector, struct process_state *state, const struct event *event,
+		     const struct call *innermost)
+{
+	uint32_t operator_label = 0;
+
+	if (event->id == EVENT_DEVICE_WAIT &&
+	    !torsh_launch_window_find(&state->labels, event->device_wait.correlation, &operator_label))
+		operator_label = 0;
+	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
+	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
+		torsh_launch_window_add(&state->labels,
+					event->id == EVENT_LAUNCH ? event->launch.correlation
+								  : event->device_call.correlation,
+					innermost ? innermost->name : 0);
+}
+
 static void see_begin(void *context, struct call *call)
 {
 	struct collector *collector = context;
@@ -204,6 +223,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
+	see_call(collector, state, &event->event, innermost);
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
 		torsh_attributor_launch(collector->attributor, process, event, innermost,
@@ -232,6 +252,7 @@ static void end_state(struct collector *collector, struct process_state *state)
 	if (state->n_early)
 		settle_early(collector, state, 0);
 	free(state->early);
+	torsh_launch_window_destroy(&state->labels);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -257,12 +278,14 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	int rc;
 
 	*kernels = (struct kernels){.n_processes = n_processes};
+	torsh_device_calls_create(&kernels->calls);
 	kernels->processes = torsh_need_items(NULL, 0, n_processes, sizeof(*kernels->processes));
 	collector.states = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
 		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		torsh_launch_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
@@ -274,6 +297,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
+	torsh_device_calls_finish(&kernels->calls);
 	if (kernels->n)
 		qsort(kernels->rows, kernels->n, sizeof(*kernels->rows), compare_rows);
 }
@@ -284,6 +308,7 @@ void torsh_kernels_free(struct kernels *kernels)
 		free(kernels->rows[i].name);
 		free(kernels->rows[i].operator_name);
 	}
+	torsh_device_calls_free(&kernels->calls);
 	free(kernels->rows);
 	free(kernels->processes);
 }

@@ -7,6 +7,7 @@
 #define TORSH_PROFILE_KERNELS_H
 
 #include "tools/profile/attribution.h"
+#include "tools/profile/device_calls.h"
 
 /* All of one name that one operator launched. */
 struct kernel_row {
@@ -30,6 +31,7 @@ struct kernel_process {
 struct kernels {
 	struct kernel_row *rows; /* by what, then by name, then by time, the longest first */
 	size_t n, n_room;
+	struct device_calls calls;
 	struct kernel_process *processes;
 	size_t n_processes;
 	uint64_t total_ns, attributed_ns; /* of kernels, copies and memsets; with an operator */

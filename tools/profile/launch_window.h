@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WINDOW_LAUNCHES (1u << 22) /* at a million launches a second four seconds; memory that is not used is not taken */
+#define WINDOW_LAUNCHES \
+	(1u << 22) /* at a million launches a second four seconds; memory that is not used is not taken */
 
 struct launch_window {
 	struct window_slot *slots; /* by the correlation's low bits */

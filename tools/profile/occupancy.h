@@ -11,9 +11,9 @@
 #include "agent/wire/event.h"
 
 /* LIMIT(NAME, what there is no more of) */
-#define OCCUPANCY_LIMITS          \
-	LIMIT(WARPS, warps)       \
-	LIMIT(BLOCKS, blocks)     \
+#define OCCUPANCY_LIMITS            \
+	LIMIT(WARPS, warps)         \
+	LIMIT(BLOCKS, blocks)       \
 	LIMIT(REGISTERS, registers) \
 	LIMIT(SHARED, shared_memory)
 

@@ -60,14 +60,13 @@ static void record_device(int ordinal)
 void cupti_record_context(const struct sim_context *context)
 {
 	static _Atomic bool are_told;
-	struct newest_context record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_CONTEXT,
-			.contextId = context->id,
-			.deviceId = (uint32_t)context->device->ordinal,
-			.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA,
-			.nullStreamId = (uint16_t)context->legacy->id,
-		}};
+	struct newest_context record = {.r = {
+						.kind = CUPTI_ACTIVITY_KIND_CONTEXT,
+						.contextId = context->id,
+						.deviceId = (uint32_t)context->device->ordinal,
+						.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA,
+						.nullStreamId = (uint16_t)context->legacy->id,
+					}};
 
 	if (!atomic_exchange(&are_told, true)) {
 		for (int i = 0; i < sim_config()->n_devices; i++)
@@ -92,14 +91,13 @@ void cupti_record_stream(const struct sim_stream *stream)
 
 void cupti_record_overhead(CUpti_ActivityOverheadKind kind, uint64_t begin, uint64_t end)
 {
-	struct newest_overhead record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
-			.overheadKind = kind,
-			.objectKind = CUPTI_ACTIVITY_OBJECT_PROCESS,
-			.start = begin,
-			.end = end,
-		}};
+	struct newest_overhead record = {.r = {
+						 .kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+						 .overheadKind = kind,
+						 .objectKind = CUPTI_ACTIVITY_OBJECT_PROCESS,
+						 .start = begin,
+						 .end = end,
+					 }};
 
 	record.r.objectId.pt.processId = (uint32_t)getpid();
 	append(CUPTI_ACTIVITY_KIND_OVERHEAD, &record);

@@ -122,6 +122,15 @@ demo: ## train a small PyTorch model under the agent with a planted leak, and sh
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
 
+# PyTorch's CUDA build comes with the headers that the simulation is made from.
+demo-gpu-sim: ## record a program and a PyTorch training on simulated CUDA, and show kernels, device memory and profiles
+	.ci/deps build demo
+	@PYTHON=$(PYTHON) test/python/environment torch >/dev/null
+	@$(MAKE) --no-print-directory run-demo-gpu-sim
+
+run-demo-gpu-sim: all simcuda
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) CC='$(CC)' CUDA_INCLUDE=$(CUDA_INCLUDE) test/demo/device/run
+
 consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
 	@PYTHON=$(PYTHON) test/python/environment consumers
 
@@ -130,7 +139,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-gpu try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

@@ -53,7 +53,8 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 static void export_all(struct trace *trace)
 {
 	static const struct trace_format *const formats[] = {
-		&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv, &torsh_trace_memory,
+		&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
+		&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
 	};
 	FILE *nowhere = torsh_need(fopen("/dev/null", "wbe"));
 

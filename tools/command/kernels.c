@@ -21,10 +21,12 @@
 
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
-	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
-	"reason. A kernel of a CUDA graph belongs to the operator that captured it, and where there was none, to what launched the graph. "
-	"Times are the device's own; without CUPTI they are upper "
-	"bounds by pairs of events, or none.";
+	"Something belongs to the operator that was innermost on the thread which launched it (confidence high); where there was "
+	"none, to a range of NVTX, ITT or torsh.h around the launch whose text is an operator's name, or to the operators of "
+	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
+	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
+	"and where there was none, to what launched the graph. Times are the device's own; without CUPTI "
+	"they are upper bounds by pairs of events, or none.";
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
@@ -93,6 +95,13 @@ static const char *mode_name(uint32_t mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
+/* By what evidence it is where it is. */
+static void set_method(cJSON *object, enum attribution_method method)
+{
+	torsh_json_set(object, "method", torsh_json_text(torsh_attribution_words[method].detail));
+	torsh_json_set(object, "confidence", torsh_json_text(torsh_attribution_words[method].confidence));
+}
+
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
 /* null: none of them has times. */
@@ -113,9 +122,9 @@ static cJSON *make_operators(const struct group *group)
 			continue;
 		object = torsh_json_object();
 		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
-		torsh_json_set(object, "method", torsh_json_text(row->is_captured ? "graph_capture" : "direct_launch"));
 		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
 		torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
+		set_method(object, row->method);
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -170,6 +179,8 @@ static cJSON *make_unattributed(const struct view *view, const struct kernel_row
 	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
 	torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
 	torsh_json_set(object, "reason", torsh_json_text(torsh_kernel_reasons[row->reason]));
+	set_method(object, row->method);
+	torsh_json_set(object, "family", torsh_json_text(row->family));
 	return object;
 }
 
@@ -280,9 +291,10 @@ static void print_operators(const struct group *group)
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %s%s\n", row->timed ? torsh_size_duration(row->total_ns, text) : "-",
+		printf("    %10s  %-12s  %s%s\n", row->timed ? torsh_size_duration(row->total_ns, text) : "-",
+		       torsh_attribution_words[row->method].confidence,
 		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
-		       row->is_captured ? ", captured in a graph" : "");
+		       row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)
 		printf("    ... and %zu more\n", group->n - OPS_SHOWN);
@@ -327,7 +339,7 @@ static void print_text(const struct view *view)
 			   view->kernels.total_ns
 				   ? 100.0 * (double)view->kernels.attributed_ns / (double)view->kernels.total_ns
 				   : 0.0);
-	printf("%10s %10s %6s %10s %10s  name, operators\n", "calls", "total", "", "average", "bytes");
+	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "", "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);
 	if (n < view->n_groups)

@@ -9,19 +9,16 @@
 #include "tools/die.h"
 #include "tools/profile/launch_window.h"
 
-const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
-#define REASON(NAME, text) text,
-	KERNEL_REASONS
-#undef REASON
-};
-
 /* Beyond that the older half has waited for its launch long enough. */
 #define EARLY_MAX 65536u
 
+/* Owners of launches: those in a step that doesn't count are told apart. */
+enum { OF_A_STEP, OF_NO_STEP };
+
 struct process_state {
 	struct kernel_process *seen;
-	struct launch_window launches; /* the operator's label */
-	struct graph_nodes nodes; /* the operator's label */
+	const struct steps *steps;
+	struct launch_window labels; /* of the operators around launches and calls */
 	struct key_index rows; /* by numbers of this process: index of rows */
 	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
@@ -36,6 +33,7 @@ struct known_row {
 struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
+	struct attributor *attributor;
 	void *known; /* tree of struct known_row */
 };
 
@@ -64,25 +62,17 @@ static const char *name_of(const struct profile_process *process, const struct d
 	return name && *name ? name : "?";
 }
 
-/* Where something belongs. */
-struct cause {
-	enum kernel_reason reason;
-	uint32_t operator_label;
-	bool is_captured;
-};
-
 /* A new row, or another process's of the same text. */
 static size_t find_row(struct collector *collector, const struct profile_process *process,
-		       const struct device_span *span, const struct cause *cause)
+		       const struct device_span *span, const struct attribution *by)
 {
 	struct kernels *kernels = collector->kernels;
-	const char *name = name_of(process, span), *operator_name = torsh_timeline_label(process, cause->operator_label);
+	const char *name = name_of(process, span);
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
-	operator_name = operator_name ? operator_name : "?";
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)cause->reason,
-					(int)cause->is_captured, name, cause->reason ? "" : operator_name),
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason, (int)by->method, name,
+					by->operator_name ? by->operator_name : ""),
 		.row = kernels->n,
 	};
 	found = torsh_need(tsearch(key, &collector->known, compare_texts));
@@ -94,37 +84,49 @@ static size_t find_row(struct collector *collector, const struct profile_process
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = span->what,
 		.name = torsh_need(strdup(name)),
-		.operator_name = cause->reason ? NULL : torsh_need(strdup(operator_name)),
-		.is_captured = cause->is_captured,
-		.reason = cause->reason,
+		.operator_name = by->operator_name ? torsh_need(strdup(by->operator_name)) : NULL,
+		.reason = by->reason,
+		.method = by->method,
+		.family = by->family,
 		.min_ns = UINT64_MAX,
 	};
 	return kernels->n++;
 }
 
-/* Labels are below 2^29: an agent has 2^18 of them at most. */
-static uint64_t key_of(const struct device_span *span, const struct cause *cause)
+/* The row of what has this name and came from this place; made where it is the first. */
+static struct kernel_row *row_of(struct collector *collector, struct process_state *state,
+				 const struct device_span *span, const struct attribution *by)
 {
+	/* Labels are below 2^30: an agent has 2^18 of them at most. */
 	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
-
-	return ((name << 30 | cause->operator_label) << 5 | (uint64_t)cause->is_captured << 4 |
-		(uint64_t)cause->reason << 2 | (uint64_t)span->what) +
-	       1;
-}
-
-static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
-		const struct cause *cause)
-{
-	uint64_t key = key_of(span, cause);
+	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) + 1;
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
-	struct kernel_row *row;
 	size_t number = slot->number;
 
 	if (!slot->key) {
-		number = find_row(collector, state->seen->process, span, cause);
+		number = find_row(collector, state->seen->process, span, by);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
 	}
-	row = &collector->kernels->rows[number];
+	return &collector->kernels->rows[number];
+}
+
+/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+static bool is_of_a_step(const struct process_state *state, const struct device_span *span,
+			 const struct attribution *by)
+{
+	if (by->method == ATTRIBUTION_BY_CAPTURE || !by->site)
+		return torsh_steps_have(state->steps, span->begin_ns);
+	return by->owner == OF_A_STEP;
+}
+
+static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
+		const struct attribution *by)
+{
+	struct kernel_row *row;
+
+	if (!is_of_a_step(state, span, by))
+		return;
+	row = row_of(collector, state, span, by);
 	row->calls++;
 	row->bytes += span->bytes;
 	if (!span->is_timed)
@@ -134,41 +136,24 @@ static void add(struct collector *collector, struct process_state *state, const 
 	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
 	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
 	collector->kernels->total_ns += span->duration_ns;
-	if (!cause->reason)
+	if (!by->reason)
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
 /* Returns false where its launch is not there, or not yet. */
-static bool find_cause(const struct process_state *state, const struct device_span *span, struct cause *cause)
-{
-	uint32_t label = torsh_graph_nodes_find(&state->nodes, span->node);
-
-	*cause = (struct cause){.operator_label = label, .is_captured = true};
-	if (label)
-		return true;
-	*cause = (struct cause){.reason = KERNEL_NO_LAUNCH};
-	if (!span->correlation)
-		return true;
-	if (!torsh_launch_window_find(&state->launches, span->correlation, &cause->operator_label))
-		return false;
-	cause->reason = cause->operator_label ? KERNEL_NONE : KERNEL_NO_OPERATOR;
-	return true;
-}
-
 static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
-	struct cause cause;
+	struct attribution by;
 
-	if (!find_cause(state, span, &cause))
+	if (!torsh_attribute(collector->attributor, state->seen->process, span, &by))
 		return false;
-	add(collector, state, span, &cause);
+	add(collector, state, span, &by);
 	return true;
 }
 
 /* Give the early ones that have their launch now to it; of the others all but the latest n_kept wait no longer. */
 static void settle_early(struct collector *collector, struct process_state *state, size_t n_kept)
 {
-	static const struct cause not_seen = {.reason = KERNEL_NOT_SEEN};
 	size_t n = 0, n_given_up;
 
 	for (size_t i = 0; i < state->n_early; i++) {
@@ -176,8 +161,12 @@ static void settle_early(struct collector *collector, struct process_state *stat
 			state->early[n++] = state->early[i];
 	}
 	n_given_up = n > n_kept ? n - n_kept : 0;
-	for (size_t i = 0; i < n_given_up; i++)
-		add(collector, state, &state->early[i], &not_seen);
+	for (size_t i = 0; i < n_given_up; i++) {
+		struct attribution by;
+
+		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
+		add(collector, state, &state->early[i], &by);
+	}
 	memmove(state->early, state->early + n_given_up, (n - n_given_up) * sizeof(*state->early));
 	state->n_early = n - n_given_up;
 }
@@ -200,14 +189,34 @@ static struct process_state *find_state(struct collector *collector, const struc
 }
 
 /* A wait is told after the call that waited, whose number it has. */
-static void see_call(struct collector *collector, const struct process_state *state, const struct event *event)
+static void see_call(struct collector *collector, struct process_state *state, const struct event *event,
+		     const struct call *innermost)
 {
 	uint32_t operator_label = 0;
 
 	if (event->id == EVENT_DEVICE_WAIT &&
-	    !torsh_launch_window_find(&state->launches, event->device_wait.correlation, &operator_label))
+	    !torsh_launch_window_find(&state->labels, event->device_wait.correlation, &operator_label))
 		operator_label = 0;
 	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
+	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
+		torsh_launch_window_add(&state->labels,
+					event->id == EVENT_LAUNCH ? event->launch.correlation
+								  : event->device_call.correlation,
+					innermost ? innermost->name : 0);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_begin(collector->attributor, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_end(collector->attributor, call);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
@@ -220,17 +229,15 @@ static void see_event(void *context, const struct profile_process *process, cons
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
 	torsh_counters_see(&collector->kernels->counters, process, &event->event);
-	see_call(collector, state, &event->event);
+	see_call(collector, state, &event->event, innermost);
 	switch (event->event.id) {
-	case EVENT_DEVICE_CALL:
-		torsh_launch_window_add(&state->launches, event->event.device_call.correlation,
-					innermost ? innermost->name : 0);
-		return;
 	case EVENT_LAUNCH:
-		torsh_launch_window_add(&state->launches, event->event.launch.correlation, innermost ? innermost->name : 0);
+		torsh_attributor_launch(collector->attributor, process, event, innermost,
+					torsh_steps_have(state->steps, event->event.launch.begin) ? OF_A_STEP
+												  : OF_NO_STEP);
 		return;
 	case EVENT_GRAPH_NODE:
-		torsh_graph_nodes_see(&state->nodes, &event->event.graph_node, innermost ? innermost->name : 0);
+		torsh_attributor_launch(collector->attributor, process, event, innermost, OF_A_STEP);
 		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
@@ -256,8 +263,7 @@ static void end_state(struct collector *collector, struct process_state *state)
 	if (state->n_early)
 		settle_early(collector, state, 0);
 	free(state->early);
-	torsh_launch_window_destroy(&state->launches);
-	torsh_graph_nodes_destroy(&state->nodes);
+	torsh_launch_window_destroy(&state->labels);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -278,7 +284,7 @@ static int compare_rows(const void *a, const void *b)
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
@@ -290,15 +296,17 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
-		torsh_launch_window_create(&collector.states[i].launches);
-		torsh_graph_nodes_create(&collector.states[i].nodes);
+		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		torsh_launch_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
+	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)
 		end_state(&collector, &collector.states[i]);
+	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
 	torsh_device_calls_finish(&kernels->calls);

@@ -1,39 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did by name, and the operator that launched it: the innermost one that was open on the launching thread
- * when the call returned which CUPTI names as the cause; of a graph's node, when the node was captured.
+ * when the call returned which CUPTI names as the cause; else what other evidence there is (tools/profile/attribution.h).
  */
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
 
+#include "tools/profile/attribution.h"
 #include "tools/profile/counters.h"
-#include "tools/profile/device.h"
 #include "tools/profile/device_calls.h"
-#include "tools/profile/survey.h"
-
-/* REASON(NAME, why something has no operator) */
-#define KERNEL_REASONS                                                \
-	REASON(NONE, "")                                              \
-	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
-	REASON(NOT_SEEN, "the call that launched it was not seen")    \
-	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
-
-enum kernel_reason {
-#define REASON(NAME, text) KERNEL_##NAME,
-	KERNEL_REASONS
-#undef REASON
-		N_KERNEL_REASONS
-};
-
-extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 
 /* All of one name that one operator launched. */
 struct kernel_row {
 	enum device_what what;
 	char *name; /* a kernel's as it was recorded, a copy's kind, "memset", "CUDA graph" */
 	char *operator_name; /* NULL: none, for this reason */
-	bool is_captured; /* the operator captured it in a graph, which others may have launched */
 	enum kernel_reason reason;
+	enum attribution_method method;
+	const char *family; /* what its name gives away where there is no operator, or NULL */
 	uint64_t calls, bytes;
 	uint64_t timed, total_ns, min_ns, max_ns; /* of so many of the calls */
 };
@@ -57,7 +41,7 @@ struct kernels {
 	struct counters counters;
 };
 
-/* Dies where the recording can't be read. */
+/* What was launched in the survey's steps. Dies where the recording can't be read. */
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_kernels_free(struct kernels *kernels);

@@ -58,6 +58,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
 	torsh_device_work_add(&of->work, &event->event, innermost);
+	torsh_facts_add(&of->facts, process, &event->event);
 }
 
 void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,

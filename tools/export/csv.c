@@ -109,7 +109,7 @@ static int write_csv(struct trace *trace)
 	torsh_sink_text(trace->sink,
 			"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
 			"module,inputs\r\n");
-	rc = torsh_trace_walk(trace, &visitor, &csv);
+	rc = torsh_trace_walk(trace, &visitor, NULL, &csv);
 	torsh_flops_book_destroy(csv.book);
 	return rc;
 }

@@ -340,7 +340,7 @@ static int write_json(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_texts_create(&events.texts[i], trace, trace->processes[i]);
 	torsh_sink_text(trace->sink, "\"events\":[");
-	rc = torsh_trace_walk(trace, &visitor, &events);
+	rc = torsh_trace_walk(trace, &visitor, NULL, &events);
 	torsh_sink_text(trace->sink, "\n]}\n");
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_texts_free(&events.texts[i]);

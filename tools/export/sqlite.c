@@ -444,7 +444,7 @@ static int insert_all(struct sqlite *sqlite)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &visitor, sqlite);
+	return torsh_trace_walk(trace, &visitor, NULL, sqlite);
 }
 
 static void know_processes(struct sqlite *sqlite)

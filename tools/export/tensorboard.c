@@ -309,7 +309,7 @@ static int write_run(struct trace *trace, struct profile_process *process, const
 	put_steps(&board, process);
 	own.processes = &process;
 	own.n_processes = 1;
-	rc = torsh_trace_walk(&own, &visitor, &board);
+	rc = torsh_trace_walk(&own, &visitor, NULL, &board);
 	enter_steps(&board, UINT64_MAX);
 	if (board.of->steps.n)
 		leave_step(&board);

@@ -6,24 +6,7 @@
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
 
-#include "tools/profile/device.h"
-#include "tools/profile/survey.h"
-
-/* REASON(NAME, why something has no operator) */
-#define KERNEL_REASONS                                                \
-	REASON(NONE, "")                                              \
-	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
-	REASON(NOT_SEEN, "the call that launched it was not seen")    \
-	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
-
-enum kernel_reason {
-#define REASON(NAME, text) KERNEL_##NAME,
-	KERNEL_REASONS
-#undef REASON
-		N_KERNEL_REASONS
-};
-
-extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
+#include "tools/profile/attribution.h"
 
 /* All of one name that one operator launched. */
 struct kernel_row {
@@ -50,7 +33,7 @@ struct kernels {
 	uint64_t total_ns, attributed_ns; /* of kernels, copies and memsets; with an operator */
 };
 
-/* Dies where the recording can't be read. */
+/* What was launched in the survey's steps. Dies where the recording can't be read. */
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_kernels_free(struct kernels *kernels);

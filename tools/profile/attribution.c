@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/attribution.h. */
+#include "tools/profile/attribution.h"
+
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/profile/launches.h"
+
+const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
+#define REASON(NAME, text) text,
+	KERNEL_REASONS
+#undef REASON
+};
+
+#define NO_ROW SIZE_MAX
+
+/* What was told before its launch: by another thread, while the call still ran. */
+struct early_row {
+	struct device_row row;
+	size_t next; /* of the same launch, or NO_ROW */
+};
+
+struct early_list {
+	size_t first, last;
+};
+
+struct process_state {
+	const struct profile_process *process;
+	const struct device_work *work;
+	struct launches waiting;
+	struct early_row *early;
+	size_t n_early, early_room;
+	struct early_list *lists;
+	size_t n_lists, lists_room;
+	struct key_index index; /* by correlation: index of lists */
+};
+
+struct attribution {
+	const struct attribution_visitor *visitor;
+	void *context;
+	struct process_state *states, *last;
+	size_t n_states;
+};
+
+struct attribution *torsh_attribution_create(const struct survey *survey, const struct attribution_visitor *visitor,
+					     void *context)
+{
+	struct attribution *attribution = torsh_need(calloc(1, sizeof(*attribution)));
+
+	attribution->visitor = visitor;
+	attribution->context = context;
+	attribution->n_states = survey->n;
+	attribution->states = torsh_need_items(NULL, 0, survey->n, sizeof(*attribution->states));
+	for (size_t i = 0; i < survey->n; i++) {
+		attribution->states[i].process = survey->items[i].process;
+		attribution->states[i].work = &survey->items[i].work;
+		torsh_launches_create(&attribution->states[i].waiting);
+		torsh_key_index_create(&attribution->states[i].index);
+	}
+	return attribution;
+}
+
+static struct process_state *find_state(struct attribution *attribution, const struct profile_process *process)
+{
+	if (attribution->last && attribution->last->process == process)
+		return attribution->last;
+	for (size_t i = 0; i < attribution->n_states; i++) {
+		if (attribution->states[i].process == process)
+			return attribution->last = &attribution->states[i];
+	}
+	return NULL;
+}
+
+static void tell(struct attribution *attribution, struct device_row *row, enum kernel_reason reason)
+{
+	row->reason = reason;
+	attribution->visitor->row(attribution->context, row);
+}
+
+/* Returns false where its launch has not been told. */
+static bool tell_with_launch(struct attribution *attribution, struct process_state *state, struct device_row *row)
+{
+	struct launch_waiting *waiting = torsh_launches_find(&state->waiting, row->span.correlation);
+
+	if (!waiting)
+		return false;
+	row->has_launch = true;
+	row->launch = waiting->launch;
+	row->index = waiting->n_told++;
+	if (waiting->n_told == waiting->launch.n_caused)
+		torsh_launches_remove(&state->waiting, waiting);
+	tell(attribution, row, row->launch.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
+	return true;
+}
+
+/* ---- what comes too early ---------------------------------------------------------------------------------------- */
+
+static struct early_list *list_of(struct process_state *state, uint32_t correlation)
+{
+	struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
+
+	if (slot->key)
+		return &state->lists[slot->number];
+	state->lists = torsh_need_room(state->lists, state->n_lists, &state->lists_room, sizeof(*state->lists));
+	state->lists[state->n_lists] = (struct early_list){.first = NO_ROW};
+	torsh_key_index_fill(&state->index, slot, correlation, (uint32_t)state->n_lists);
+	return &state->lists[state->n_lists++];
+}
+
+static void keep_early(struct process_state *state, const struct device_row *row)
+{
+	struct early_list *list = list_of(state, row->span.correlation);
+
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early] = (struct early_row){.row = *row, .next = NO_ROW};
+	if (list->first == NO_ROW)
+		list->first = state->n_early;
+	else
+		state->early[list->last].next = state->n_early;
+	list->last = state->n_early++;
+}
+
+/* Its launch has come. */
+static void tell_early(struct attribution *attribution, struct process_state *state, uint32_t correlation)
+{
+	const struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
+	struct early_list *list = slot->key ? &state->lists[slot->number] : NULL;
+
+	if (!list)
+		return;
+	for (size_t i = list->first; i != NO_ROW; i = state->early[i].next) {
+		tell_with_launch(attribution, state, &state->early[i].row);
+		state->early[i].row.process = NULL;
+	}
+	list->first = NO_ROW;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static struct launch make_launch(const struct process_state *state, const struct timeline_event *event,
+				 const struct calls_around *around)
+{
+	const struct event_launch *said = &event->event.launch;
+	struct launch launch = {
+		.correlation = said->correlation,
+		.api = said->api,
+		.result = (int32_t)said->result,
+		.thread = event->thread,
+		.begin_ns = said->begin,
+		.duration_ns = said->duration_ns,
+		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
+	};
+
+	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
+	launch.shown_ns = launch.shown_ns < event->at_ns ? launch.shown_ns : event->at_ns;
+	launch.shown_end_ns = said->begin + said->duration_ns;
+	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
+		launch.shown_end_ns = event->at_ns;
+	if (around->operator) {
+		launch.has_operator = true;
+		launch.operator= around->operator->ordinal;
+		launch.operator_name = around->operator->name;
+		launch.module = around->operator->module;
+		launch.phase = around->operator->phase;
+	} else if (around->innermost) {
+		launch.module = around->innermost->is_module ? around->innermost->name : around->innermost->module;
+		launch.phase = around->innermost->phase;
+	}
+	launch.has_phase = around->operator || around->innermost;
+	return launch;
+}
+
+void torsh_attribution_launch(struct attribution *attribution, const struct profile_process *process,
+			      const struct timeline_event *event, const struct calls_around *around)
+{
+	struct process_state *state = find_state(attribution, process);
+	struct launch launch = make_launch(state, event, around);
+
+	if (attribution->visitor->launch)
+		attribution->visitor->launch(attribution->context, process, &launch);
+	if (!launch.n_caused)
+		return;
+	torsh_launches_add(&state->waiting, &launch);
+	if (state->n_early)
+		tell_early(attribution, state, launch.correlation);
+}
+
+void torsh_attribution_event(struct attribution *attribution, const struct profile_process *process,
+			     const struct event *event)
+{
+	struct process_state *state;
+	struct device_row row;
+
+	if (!torsh_device_span(event, &row.span))
+		return;
+	state = find_state(attribution, process);
+	row.process = process;
+	row.event = *event;
+	row.has_launch = false;
+	row.index = 0;
+	if (!row.span.correlation)
+		tell(attribution, &row, KERNEL_NO_LAUNCH);
+	else if (tell_with_launch(attribution, state, &row))
+		return;
+	else if (torsh_device_work_by(state->work, row.span.correlation).is_launched)
+		keep_early(state, &row);
+	else
+		tell(attribution, &row, KERNEL_NOT_SEEN);
+}
+
+static void end_state(struct attribution *attribution, struct process_state *state)
+{
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (state->early[i].row.process)
+			tell(attribution, &state->early[i].row, KERNEL_NOT_SEEN);
+	}
+	free(state->early);
+	free(state->lists);
+	torsh_key_index_destroy(&state->index);
+	torsh_launches_destroy(&state->waiting);
+}
+
+void torsh_attribution_destroy(struct attribution *attribution)
+{
+	for (size_t i = 0; i < attribution->n_states; i++)
+		end_state(attribution, &attribution->states[i]);
+	free(attribution->states);
+	free(attribution);
+}

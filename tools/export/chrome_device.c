@@ -11,7 +11,7 @@
 #include "tools/export/device_rows.h"
 #include "tools/writer/key_index.h"
 
-#define GPU_SORT_INDEX 0x1000000u /* devices come below processes, as in Kineto's traces */
+#define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
 #define OTHER_TID_BASE 0x1000000u /* of lanes whose stream's number is taken, beyond any stream's */
 
 /* Which numbers of processes and threads are in use. */
@@ -34,14 +34,14 @@ static bool is_new(struct key_index *index, uint64_t key)
 
 /* ---- rows of a GPU ------------------------------------------------------------------------------------------------ */
 
-static void put_device(struct sink *sink, uint32_t device)
+static void put_device(struct sink *sink, uint32_t device, const struct profile_process *process)
 {
 	char argument[48];
 
-	torsh_chrome_put_named(sink, "process_name", device, 0, "GPU");
+	torsh_chrome_put_named(sink, "process_name", device, 0, torsh_profile_program_name(process));
 	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
 	torsh_chrome_put_metadata(sink, "process_labels", device, 0, argument);
-	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, (uint64_t)GPU_SORT_INDEX + device);
+	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, UINT64_C(0) + GPU_SORT_INDEX + device);
 	torsh_chrome_put_metadata(sink, "process_sort_index", device, 0, argument);
 }
 
@@ -66,7 +66,7 @@ static void put_lane(void *context, struct device_lane *lane)
 	char *name = name_lane(lane, is_first), argument[48];
 
 	if (is_new(&devices->devices, lane->device))
-		put_device(chrome->sink, lane->device);
+		put_device(chrome->sink, lane->device, lane->process);
 	torsh_chrome_put_named(chrome->sink, "thread_name", lane->device, tid, name);
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
 	torsh_chrome_put_metadata(chrome->sink, "thread_sort_index", lane->device, tid, argument);
@@ -84,11 +84,8 @@ static char *put_place(char *at, const struct device_row *row)
 	at = NUMBER(at, ",\"context\":", span->context);
 	at = NUMBER(at, ",\"stream\":", span->stream);
 	at = NUMBER(at, ",\"correlation\":", span->correlation);
-	if (span->node) {
-		at = NUMBER(at, ",\"graph id\":", span->graph);
-		at = NUMBER(at, ",\"graph node id\":", span->node);
-	}
-	return at;
+	at = NUMBER(at, ",\"graph id\":", span->graph);
+	return NUMBER(at, ",\"graph node id\":", span->node);
 }
 
 static char *put_three(char *at, uint32_t x, uint32_t y, uint32_t z)
@@ -118,7 +115,7 @@ static char *put_copy_args(char *at, const struct device_span *span)
 }
 
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
-static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread)
+static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread, uint64_t begin_ns)
 {
 	struct texts *texts = &torsh_chrome_process(chrome, row->process)->texts;
 	char *at;
@@ -127,11 +124,11 @@ static void put_arrow(struct chrome *chrome, const struct device_row *row, const
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g", torsh_texts_thread(texts, row->launch.thread),
 				row->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
-	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, row->span.begin_ns);
+	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, begin_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
-static void put_row(void *context, const struct device_row *row, struct device_lane *lane)
+static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
 {
 	static const char *const kinds[N_DEVICE_WHATS] = {
 		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
@@ -145,7 +142,7 @@ static void put_row(void *context, const struct device_row *row, struct device_l
 	name = torsh_device_title(&row->event, title)
 		       ? title
 		       : torsh_texts_kernel(&torsh_chrome_process(chrome, row->process)->texts, row->span.name);
-	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, row->span.begin_ns);
+	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, begin_ns);
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
 	at = PUT(at, ",\"args\":{");
 	if (!row->reason)
@@ -154,18 +151,26 @@ static void put_row(void *context, const struct device_row *row, struct device_l
 		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
 	at = put_place(at, row);
 	at = row->span.what == DEVICE_KERNEL ? put_kernel_args(at, &row->event.kernel) : put_copy_args(at, &row->span);
+	if (begin_ns != row->span.begin_ns)
+		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
 	torsh_chrome_end(chrome, PUT(at, "}"));
 	if (torsh_trace_has_launch(chrome->trace, row))
-		put_arrow(chrome, row, thread);
+		put_arrow(chrome, row, thread, begin_ns);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/* HTA knows launches by the names that they had before CUDA 13. */
+static const char *plain_name(const char *api)
+{
+	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;
+}
 
 static void see_launch(void *context, const struct profile_process *process, const struct launch *launch)
 {
 	struct chrome *chrome = context;
 	struct texts *texts = &torsh_chrome_process(chrome, process)->texts;
-	const char *name = torsh_texts_name(texts, launch->api);
+	const char *name = plain_name(torsh_texts_name(texts, launch->api));
 	char *at = torsh_chrome_begin(chrome,
 				      torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\""
 								 : "\"X\",\"cat\":\"cuda_driver\"",

@@ -97,13 +97,18 @@ static struct device_lane *add_lane(struct device_rows *rows, struct stream_lane
 	return lane;
 }
 
-/* The first that is free at the row's begin; NULL: there are too many. */
+static uint64_t shown_on(const struct device_lane *lane, const struct device_row *row)
+{
+	return lane->last_ns > row->span.begin_ns ? lane->last_ns : row->span.begin_ns;
+}
+
+/* The first that is free at the row's begin, or nearly so; NULL: there are too many. */
 static struct device_lane *find_lane(struct device_rows *rows, const struct device_row *row)
 {
 	struct stream_lanes *stream = find_stream(rows, row);
 
 	for (size_t i = 0; i < stream->n; i++) {
-		if (stream->lanes[i]->last_ns <= row->span.begin_ns)
+		if (shown_on(stream->lanes[i], row) - row->span.begin_ns <= OVERLAP_NS)
 			return stream->lanes[i];
 	}
 	return stream->n < DEVICE_LANES_MAX ? add_lane(rows, stream) : NULL;
@@ -112,13 +117,15 @@ static struct device_lane *find_lane(struct device_rows *rows, const struct devi
 static void put_row(struct device_rows *rows, const struct device_row *row)
 {
 	struct device_lane *lane = find_lane(rows, row);
+	uint64_t begin_ns;
 
 	if (!lane) {
 		rows->n_left_out++;
 		return;
 	}
-	lane->last_ns = row->span.begin_ns + row->span.duration_ns;
-	rows->visitor->row(rows->context, row, lane);
+	begin_ns = shown_on(lane, row);
+	lane->last_ns = begin_ns + row->span.duration_ns;
+	rows->visitor->row(rows->context, row, lane, begin_ns);
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did as pictures show it: in the order in which it began, each stream's on a lane on which nothing overlaps.
- * What does overlap (branches of a graph, dependent launches, clocks that were read again in between) gets another lane
- * of its stream, with its times as they are.
+ * What does overlap (branches of a graph, dependent launches) gets another lane of its stream, with its times as they
+ * are. What overlaps by no more than OVERLAP_NS does so because the clocks of device and host were compared again in
+ * between: it is shown as long as it was, from where the one before it ends.
  *
  * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later still, after what
  * it should stand before, gets a lane like what overlaps.
@@ -12,6 +13,7 @@
 
 #include "tools/export/trace.h"
 
+#define OVERLAP_NS 1000u /* more than both clocks are ever apart (clock_width_ns of torsh kernels) */
 #define DEVICE_LANES_MAX 256u /* of a stream; what overlaps so many others is left out, and counted */
 
 /* Where rows are put. */
@@ -27,7 +29,8 @@ struct device_lane {
 struct device_rows_visitor {
 	/* A lane that is used for the first time. */
 	void (*lane)(void *context, struct device_lane *lane);
-	void (*row)(void *context, const struct device_row *row, struct device_lane *lane);
+	/* begin_ns: where it is shown, the row's own or a little later. */
+	void (*row)(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns);
 };
 
 struct device_rows;

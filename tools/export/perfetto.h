@@ -75,7 +75,8 @@ enum tag {
 	ANNOTATION(BYTES, "bytes")        \
 	ANNOTATION(GRAPH, "graph")        \
 	ANNOTATION(NODE, "node")          \
-	ANNOTATION(EARLY, "ns_before_its_launch")
+	ANNOTATION(EARLY, "ns_before_its_launch") \
+	ANNOTATION(LATE, "shown_late_by_ns")
 
 struct perfetto;
 struct sequence;

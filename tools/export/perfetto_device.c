@@ -125,7 +125,7 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 					row->launch.shown_ns - row->span.begin_ns);
 }
 
-static void put_row(void *context, const struct device_row *row, struct device_lane *lane)
+static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
 {
 	static const enum category categories[N_DEVICE_WHATS] = {
 		[DEVICE_KERNEL] = CATEGORY_KERNEL, [DEVICE_COPY] = CATEGORY_COPY, [DEVICE_MEMSET] = CATEGORY_MEMSET};
@@ -145,11 +145,13 @@ static void put_row(void *context, const struct device_row *row, struct device_l
 	perfetto_field(&event, EVENT_NAME, names.name);
 	perfetto_field(&event, EVENT_CATEGORY, categories[row->span.what]);
 	annotate_row(&event, row, &names);
+	if (begin_ns != row->span.begin_ns)
+		torsh_perfetto_annotate(&event, ANNOTATION_LATE, ANNOTATION_UINT, begin_ns - row->span.begin_ns);
 	if (row->index < FLOWS_MAX && torsh_trace_has_launch(perfetto->trace, row))
 		perfetto_eight(&event, EVENT_LAST_FLOW, flow_of(sequence, row->span.correlation, row->index));
-	torsh_perfetto_past_event(perfetto, sequence, &event, row->span.begin_ns);
+	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_END, lane->own);
-	torsh_perfetto_past_event(perfetto, sequence, &event, row->span.begin_ns + row->span.duration_ns);
+	torsh_perfetto_past_event(perfetto, sequence, &event, begin_ns + row->span.duration_ns);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */

@@ -141,6 +141,8 @@ static void tell_early(struct attribution *attribution, struct process_state *st
 static struct launch make_launch(const struct process_state *state, const struct timeline_event *event,
 				 const struct calls_around *around)
 {
+	const struct module_chain *modules = torsh_around_modules(around);
+	const struct call *open = around->operator ? around->operator: around->innermost;
 	const struct event_launch *said = &event->event.launch;
 	struct launch launch = {
 		.correlation = said->correlation,
@@ -157,17 +159,14 @@ static struct launch make_launch(const struct process_state *state, const struct
 	launch.shown_end_ns = said->begin + said->duration_ns;
 	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
 		launch.shown_end_ns = event->at_ns;
+	launch.module = modules ? modules->module : 0;
+	launch.has_phase = open != NULL;
+	launch.phase = open ? open->phase : 0;
 	if (around->operator) {
 		launch.has_operator = true;
 		launch.operator= around->operator->ordinal;
 		launch.operator_name = around->operator->name;
-		launch.module = around->operator->module;
-		launch.phase = around->operator->phase;
-	} else if (around->innermost) {
-		launch.module = around->innermost->is_module ? around->innermost->name : around->innermost->module;
-		launch.phase = around->innermost->phase;
 	}
-	launch.has_phase = around->operator || around->innermost;
 	return launch;
 }
 

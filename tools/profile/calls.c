@@ -157,8 +157,7 @@ static void find_module(struct process_state *state, struct call *call, const st
 	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
 
 	if (outer)
-		call->modules = outer->is_module ? torsh_module_chains_add(&state->chains, outer->modules, outer->name)
-						 : outer->modules;
+		call->modules = outer->inside;
 	if (call->modules && has_sequence && call->phase != PHASE_BACKWARD) {
 		if (!state->forward)
 			state->forward = torsh_need(calloc(SEQUENCES, sizeof(*state->forward)));
@@ -171,6 +170,8 @@ static void find_module(struct process_state *state, struct call *call, const st
 	    state->forward[slot].forward_thread == call->forward_thread)
 		call->modules = state->forward[slot].modules;
 	call->module = call->modules ? call->modules->module : 0;
+	call->inside = call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name)
+				       : call->modules;
 }
 
 /* call has what the event said; it is put around what comes. */

@@ -73,6 +73,7 @@ struct call {
 	uint32_t module; /* label of the innermost module around it; of backward: around the forward call. 0: none */
 	/* That module and those around it; as long as the walk. NULL: none. */
 	const struct module_chain *modules;
+	const struct module_chain *inside; /* the same of what it calls: of a module with itself */
 	uint64_t start_ns, end_ns; /* end_ns only at the end */
 	uint64_t ordinal; /* which of the process's calls this is, from 0 */
 	struct call *outer; /* directly around it; NULL: none, or it is asynchronous */
@@ -101,6 +102,14 @@ struct calls_around {
 	const struct call *innermost; /* of any kind that nests; NULL: none */
 	uint64_t last_ns; /* when the thread last began or ended something */
 };
+
+/* The modules around what happens there; NULL: none. */
+static inline const struct module_chain *torsh_around_modules(const struct calls_around *around)
+{
+	if (around->innermost)
+		return around->innermost->inside;
+	return around->operator ? around->operator->inside : NULL;
+}
 
 struct calls_visitor {
 	void (*begin)(void *context, struct call *call);

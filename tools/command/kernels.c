@@ -26,11 +26,11 @@ static const char doc[] =
 	"step belongs to it, whenever it ran.";
 
 /* SORT(NAME, name, field) */
-#define SORTS                                        \
-	SORT(TOTAL, total, group->total_ns)          \
-	SORT(CALLS, calls, group->calls)             \
-	SORT(AVERAGE, average, average_ns(group))    \
-	SORT(MAX, max, group->max_ns)                \
+#define SORTS                                     \
+	SORT(TOTAL, total, group->total_ns)       \
+	SORT(CALLS, calls, group->calls)          \
+	SORT(AVERAGE, average, average_ns(group)) \
+	SORT(MAX, max, group->max_ns)             \
 	SORT(BYTES, bytes, group->bytes)
 
 enum sort {

@@ -211,7 +211,8 @@ static struct durations find_durations(const struct view *view)
 	}
 	free(all);
 	for (size_t i = 0; i < view->survey.n; i++) {
-		size_t n = view->totals[i].items ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
+		size_t n =
+			view->totals[i].items ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
 
 		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
 	}

@@ -25,8 +25,8 @@ static const char *inputs_of(struct chrome *chrome, struct texts *texts, uint32_
 
 /* ---- pieces of an event ------------------------------------------------------------------------------------------ */
 
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name, const char *thread,
-			 uint64_t at_ns)
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
+			 const char *thread, uint64_t at_ns)
 {
 	char *at = torsh_sink_room(chrome->sink, SINK_ROOM_MAX);
 
@@ -160,8 +160,9 @@ static void put_nested(struct chrome *chrome, struct texts *texts, const struct 
 	const char *kind = call->is_module					? "\"X\",\"cat\":\"python_function\""
 			   : call->kind == CALL_RANGE || call->scope == OP_USER ? "\"X\",\"cat\":\"user_annotation\""
 										: "\"X\",\"cat\":\"cpu_op\"";
-	char *at = torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "", torsh_texts_name(texts, call->name),
-			       torsh_texts_thread(texts, call->thread), call->start_ns);
+	char *at = torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
+				      torsh_texts_name(texts, call->name), torsh_texts_thread(texts, call->thread),
+				      call->start_ns);
 
 	at = PUT(at, ",\"dur\":");
 	at = torsh_digits_us(at, call->end_ns - call->start_ns);
@@ -190,11 +191,11 @@ static void put_arrow(struct chrome *chrome, struct texts *texts, const struct c
 	if (!torsh_forward_take(chrome->forward, call, &forward) || !torsh_trace_has(chrome->trace, forward.start_ns))
 		return;
 	chrome->n_flows++;
-	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd", torsh_texts_thread(texts, forward.thread),
-			 forward.start_ns);
+	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
+				torsh_texts_thread(texts, forward.thread), forward.start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-			 torsh_texts_thread(texts, call->thread), call->start_ns);
+				torsh_texts_thread(texts, call->thread), call->start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
@@ -248,7 +249,7 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[memory]",
-			 torsh_texts_thread(&of->texts, event->thread), event->at_ns);
+				torsh_texts_thread(&of->texts, event->thread), event->at_ns);
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", held);
 	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes) : NUMBER(at, ",\"Bytes\":", tensor->bytes);
@@ -264,7 +265,7 @@ static void put_out_of_memory(struct chrome *chrome, struct texts *texts, const 
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
 	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-			       torsh_texts_thread(texts, event->thread), event->at_ns);
+				      torsh_texts_thread(texts, event->thread), event->at_ns);
 
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
@@ -277,8 +278,9 @@ static void put_out_of_memory(struct chrome *chrome, struct texts *texts, const 
 static void put_mark(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
-	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "", torsh_texts_name(texts, mark->name),
-			       torsh_texts_thread(texts, event->thread), event->at_ns);
+	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
+				      torsh_texts_name(texts, mark->name), torsh_texts_thread(texts, event->thread),
+				      event->at_ns);
 
 	torsh_chrome_end(chrome, at);
 }
@@ -293,7 +295,7 @@ static void put_value(struct chrome *chrome, struct texts *texts, const struct t
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "", torsh_texts_name(texts, value->name),
-			 torsh_texts_thread(texts, event->thread), event->at_ns);
+				torsh_texts_thread(texts, event->thread), event->at_ns);
 	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
 	torsh_chrome_end(chrome, at);
 }

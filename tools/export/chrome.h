@@ -40,8 +40,8 @@ static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome,
  * Begin a line in the sink's room: kind is its ph and cat, prefix and name are its name, thread says whose it is (members
  * pid and tid). Returns where it goes on.
  */
-char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name, const char *thread,
-			 uint64_t at_ns);
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
+			 const char *thread, uint64_t at_ns);
 /* End it there. */
 void torsh_chrome_end(struct chrome *chrome, char *at);
 

@@ -49,7 +49,8 @@ static void put_device(struct sink *sink, uint32_t device, const struct profile_
 static char *name_lane(const struct device_lane *lane, bool is_first)
 {
 	if (lane->number)
-		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ", overlapping %" PRIu32 ")",
+		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ", overlapping %" PRIu32
+				       ")",
 				       lane->stream, lane->context, lane->process->pid, lane->number);
 	if (!is_first)
 		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ")", lane->stream,
@@ -71,8 +72,10 @@ static void put_lane(void *context, struct device_lane *lane)
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
 	torsh_chrome_put_metadata(chrome->sink, "thread_sort_index", lane->device, tid, argument);
 	free(name);
-	devices->threads = torsh_need_room(devices->threads, devices->n_threads, &devices->threads_room, sizeof(char *));
-	devices->threads[devices->n_threads] = torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
+	devices->threads =
+		torsh_need_room(devices->threads, devices->n_threads, &devices->threads_room, sizeof(char *));
+	devices->threads[devices->n_threads] =
+		torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
 	lane->own = devices->n_threads++;
 }
 
@@ -121,8 +124,8 @@ static void put_arrow(struct chrome *chrome, const struct device_row *row, const
 	char *at;
 
 	chrome->n_flows++;
-	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g", torsh_texts_thread(texts, row->launch.thread),
-				row->launch.shown_ns);
+	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
+				torsh_texts_thread(texts, row->launch.thread), row->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, begin_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
@@ -171,10 +174,9 @@ static void see_launch(void *context, const struct profile_process *process, con
 	struct chrome *chrome = context;
 	struct texts *texts = &torsh_chrome_process(chrome, process)->texts;
 	const char *name = plain_name(torsh_texts_name(texts, launch->api));
-	char *at = torsh_chrome_begin(chrome,
-				      torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\""
-								 : "\"X\",\"cat\":\"cuda_driver\"",
-				      "", name, torsh_texts_thread(texts, launch->thread), launch->shown_ns);
+	char *at = torsh_chrome_begin(
+		chrome, torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\"" : "\"X\",\"cat\":\"cuda_driver\"",
+		"", name, torsh_texts_thread(texts, launch->thread), launch->shown_ns);
 
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
 	at = PUT(at, ",\"args\":{");

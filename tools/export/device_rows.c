@@ -56,7 +56,8 @@ static int compare_devices(const void *a, const void *b)
 
 static int compare_streams(const void *a, const void *b)
 {
-	const struct device_lane *x = &((const struct stream_lanes *)a)->key, *y = &((const struct stream_lanes *)b)->key;
+	const struct device_lane *x = &((const struct stream_lanes *)a)->key,
+				 *y = &((const struct stream_lanes *)b)->key;
 	int rc = compare_devices(x, y);
 
 	if (rc == 0)

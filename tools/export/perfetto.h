@@ -54,28 +54,28 @@ enum tag {
 	CATEGORY(COPY, "gpu_memcpy")      \
 	CATEGORY(MEMSET, "gpu_memset")
 
-#define ANNOTATIONS                       \
-	ANNOTATION(INPUTS, "inputs")      \
-	ANNOTATION(OVERLOAD, "overload")  \
-	ANNOTATION(SEQUENCE, "sequence")  \
-	ANNOTATION(FORWARD_THREAD, "forward_thread") \
-	ANNOTATION(MODULE, "module")      \
-	ANNOTATION(DOMAIN, "domain")      \
-	ANNOTATION(CATEGORY, "category")  \
-	ANNOTATION(PAYLOAD, "payload")    \
-	ANNOTATION(CUT, "cut_by_the_end") \
-	ANNOTATION(STACK, "stack")        \
-	ANNOTATION(CORRELATION, "correlation") \
-	ANNOTATION(RESULT, "result")      \
-	ANNOTATION(OPERATOR, "operator")  \
-	ANNOTATION(GRID, "grid")          \
-	ANNOTATION(BLOCK, "block")        \
+#define ANNOTATIONS                                   \
+	ANNOTATION(INPUTS, "inputs")                  \
+	ANNOTATION(OVERLOAD, "overload")              \
+	ANNOTATION(SEQUENCE, "sequence")              \
+	ANNOTATION(FORWARD_THREAD, "forward_thread")  \
+	ANNOTATION(MODULE, "module")                  \
+	ANNOTATION(DOMAIN, "domain")                  \
+	ANNOTATION(CATEGORY, "category")              \
+	ANNOTATION(PAYLOAD, "payload")                \
+	ANNOTATION(CUT, "cut_by_the_end")             \
+	ANNOTATION(STACK, "stack")                    \
+	ANNOTATION(CORRELATION, "correlation")        \
+	ANNOTATION(RESULT, "result")                  \
+	ANNOTATION(OPERATOR, "operator")              \
+	ANNOTATION(GRID, "grid")                      \
+	ANNOTATION(BLOCK, "block")                    \
 	ANNOTATION(REGISTERS, "registers_per_thread") \
-	ANNOTATION(SHARED, "shared_bytes") \
-	ANNOTATION(BYTES, "bytes")        \
-	ANNOTATION(GRAPH, "graph")        \
-	ANNOTATION(NODE, "node")          \
-	ANNOTATION(EARLY, "ns_before_its_launch") \
+	ANNOTATION(SHARED, "shared_bytes")            \
+	ANNOTATION(BYTES, "bytes")                    \
+	ANNOTATION(GRAPH, "graph")                    \
+	ANNOTATION(NODE, "node")                      \
+	ANNOTATION(EARLY, "ns_before_its_launch")     \
 	ANNOTATION(LATE, "shown_late_by_ns")
 
 struct perfetto;

@@ -66,8 +66,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id >= EVENT_LAUNCH && watcher->attribution)
 		torsh_attribution_event(watcher->attribution, process, &event->event);
-	if (!watcher->visitor->event ||
-	    (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
+	if (!watcher->visitor->event || (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
 		return;
 	watcher->visitor->event(watcher->context, process, event, innermost);
 }
@@ -106,8 +105,8 @@ bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *
 	       row->span.begin_ns >= row->launch.shown_ns;
 }
 
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct attribution_visitor *devices,
-		     void *context)
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+		     const struct attribution_visitor *devices, void *context)
 {
 	static const struct calls_visitor watching = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct calls_visitor with_launches = {
@@ -137,7 +136,8 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, c
 void torsh_trace_warn_left_out(uint64_t n)
 {
 	if (n)
-		torsh_warn("%" PRIu64 " kernels, copies and memsets are left out: each overlaps too many others of its stream",
+		torsh_warn("%" PRIu64
+			   " kernels, copies and memsets are left out: each overlaps too many others of its stream",
 			   n);
 }
 

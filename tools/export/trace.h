@@ -61,8 +61,8 @@ int torsh_trace_to_file(const struct trace *trace, const struct trace_format *fo
  * Go over the calls in the trace's processes; devices is told of launches, and of what devices did in the trace, and may
  * be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
  */
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct attribution_visitor *devices,
-		     void *context);
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
+		     const struct attribution_visitor *devices, void *context);
 
 /* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
 static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)

@@ -142,7 +142,7 @@ static struct launch make_launch(const struct process_state *state, const struct
 				 const struct calls_around *around)
 {
 	const struct module_chain *modules = torsh_around_modules(around);
-	const struct call *open = around->operator ? around->operator: around->innermost;
+	const struct call *open = around->operator? around->operator: around->innermost;
 	const struct event_launch *said = &event->event.launch;
 	struct launch launch = {
 		.correlation = said->correlation,

@@ -65,6 +65,12 @@ static inline uint64_t torsh_device_row_asked_ns(const struct device_row *row)
 	return row->has_launch ? row->launch.begin_ns : row->span.begin_ns;
 }
 
+/* The phase of what launched it, or NULL. */
+static inline const char *torsh_device_row_phase(const struct device_row *row)
+{
+	return row->has_launch && row->launch.has_phase ? torsh_phase_names[row->launch.phase] : NULL;
+}
+
 struct attribution_visitor {
 	/* A launch, when it is told, before all that it caused. May be NULL. */
 	void (*launch)(void *context, const struct profile_process *process, const struct launch *launch);

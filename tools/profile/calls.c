@@ -170,8 +170,8 @@ static void find_module(struct process_state *state, struct call *call, const st
 	    state->forward[slot].forward_thread == call->forward_thread)
 		call->modules = state->forward[slot].modules;
 	call->module = call->modules ? call->modules->module : 0;
-	call->inside = call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name)
-				       : call->modules;
+	call->inside =
+		call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name) : call->modules;
 }
 
 /* call has what the event said; it is put around what comes. */
@@ -442,7 +442,7 @@ static void tell_launch(struct walk *walk, struct process_state *state, const st
 
 static int take_event(void *context, const struct profile_process *process, const struct timeline_event *event)
 {
-	typedef void taker(struct walk *walk, struct process_state *state, const struct timeline_event *event);
+	typedef void taker(struct walk * walk, struct process_state * state, const struct timeline_event *event);
 	static taker *const takers[EVENT_ID_END] = {
 		[EVENT_OP_BEGIN] = begin_operator, [EVENT_OP_END] = end_operator,
 		[EVENT_RANGE_PUSH] = begin_range,  [EVENT_RANGE_POP] = end_range,

@@ -108,7 +108,7 @@ static inline const struct module_chain *torsh_around_modules(const struct calls
 {
 	if (around->innermost)
 		return around->innermost->inside;
-	return around->operator ? around->operator->inside : NULL;
+	return around->operator? around->operator->inside : NULL;
 }
 
 struct calls_visitor {

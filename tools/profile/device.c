@@ -50,13 +50,17 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 
 #undef COMMON
 
-static const char *memory_name(uint32_t memory)
+const char *torsh_memory_name(uint32_t memory)
 {
 	static const char *const names[] = {
-		[MEMORY_UNKNOWN] = "Unknown", [MEMORY_PAGEABLE] = "Pageable",
-		[MEMORY_PINNED] = "Pinned",   [MEMORY_DEVICE] = "Device",
-		[MEMORY_ARRAY] = "Array",     [MEMORY_MANAGED] = "Managed",
-		[MEMORY_DEVICE_STATIC] = "Device Static", [MEMORY_MANAGED_STATIC] = "Managed Static",
+		[MEMORY_UNKNOWN] = "Unknown",
+		[MEMORY_PAGEABLE] = "Pageable",
+		[MEMORY_PINNED] = "Pinned",
+		[MEMORY_DEVICE] = "Device",
+		[MEMORY_ARRAY] = "Array",
+		[MEMORY_MANAGED] = "Managed",
+		[MEMORY_DEVICE_STATIC] = "Device Static",
+		[MEMORY_MANAGED_STATIC] = "Managed Static",
 	};
 
 	return names[memory < sizeof(names) / sizeof(*names) ? memory : MEMORY_UNKNOWN];
@@ -66,9 +70,9 @@ bool torsh_device_title(const struct event *event, char *out)
 {
 	if (event->id == EVENT_COPY)
 		snprintf(out, DEVICE_TITLE_BYTES, "Memcpy %s (%s -> %s)", torsh_copy_name(event->copy.kind),
-			 memory_name(event->copy.from), memory_name(event->copy.to));
+			 torsh_memory_name(event->copy.from), torsh_memory_name(event->copy.to));
 	else if (event->id == EVENT_MEMSET)
-		snprintf(out, DEVICE_TITLE_BYTES, "Memset (%s)", memory_name(event->memset.to));
+		snprintf(out, DEVICE_TITLE_BYTES, "Memset (%s)", torsh_memory_name(event->memset.to));
 	return event->id == EVENT_COPY || event->id == EVENT_MEMSET;
 }
 

@@ -32,6 +32,9 @@ bool torsh_device_span(const struct event *event, struct device_span *span);
 /* "HtoD" and the like; "?" of one that is not known. */
 const char *torsh_copy_name(uint32_t kind);
 
+/* "Pinned" and the like, of enum device_memory. */
+const char *torsh_memory_name(uint32_t memory);
+
 /* Is that a call of the runtime, rather than of the driver? By its name. */
 static inline bool torsh_api_is_runtime(const char *name)
 {

@@ -186,15 +186,14 @@ static void take_devices(struct step_totals *totals, struct adder *adder)
 		qsort(adder->devices, adder->n_devices, sizeof(*adder->devices), compare_devices);
 	totals->n_devices = adder->n_devices;
 	totals->devices = torsh_need_items(NULL, 0, adder->n_devices, sizeof(*totals->devices));
-	totals->of_devices =
-		torsh_need_items(NULL, 0, adder->n_devices * adder->steps->n, sizeof(*totals->of_devices));
+	totals->of_devices = torsh_need_items(NULL, 0, adder->n_devices * adder->steps->n, sizeof(*totals->of_devices));
 	for (size_t i = 0; i < adder->n_devices; i++)
 		take_device(totals, adder->steps, &adder->devices[i], i);
 	free(adder->devices);
 }
 
-void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile, struct profile_process *process,
-			       const struct survey *survey)
+void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
+			       struct profile_process *process, const struct survey *survey)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};

@@ -29,8 +29,8 @@ struct step_totals {
 	bool has_devices; /* they were recorded, or would have been */
 };
 
-void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile, struct profile_process *process,
-			       const struct survey *survey);
+void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
+			       struct profile_process *process, const struct survey *survey);
 void torsh_step_totals_free(struct step_totals *totals);
 
 /* What the devices had to do with a step: n_devices of them. */

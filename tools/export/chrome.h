@@ -58,7 +58,7 @@ void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, u
 
 /* ---- what devices did: chrome_device.c ---------------------------------------------------------------------------- */
 
-extern const struct attribution_visitor torsh_chrome_device_visitor; /* its context is the chrome */
+extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */
 
 void torsh_chrome_devices_create(struct chrome *chrome);
 /* With the rows that were held back. */

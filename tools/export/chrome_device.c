@@ -169,7 +169,7 @@ static const char *plain_name(const char *api)
 	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void see_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	struct chrome *chrome = context;
 	struct texts *texts = &torsh_chrome_process(chrome, process)->texts;
@@ -195,7 +195,7 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(chrome->devices->rows, row);
 }
 
-const struct attribution_visitor torsh_chrome_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .row = see_row};
 
 void torsh_chrome_devices_create(struct chrome *chrome)
 {

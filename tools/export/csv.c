@@ -98,7 +98,7 @@ static void put_label(struct sink *sink, const struct profile_process *process, 
 	put_text(sink, text ? text : "");
 }
 
-static void put_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	struct sink *sink = ((struct csv *)context)->trace->sink;
 
@@ -160,7 +160,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 static int write_csv(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct attribution_visitor devices = {.launch = put_launch, .row = put_row};
+	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
 	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
 	int rc;
 

@@ -274,7 +274,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static void put_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	struct events *events = context;
 	struct texts *texts = find_texts(events, process);
@@ -422,7 +422,7 @@ static void put_steps(const struct trace *trace)
 static int write_json(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct attribution_visitor devices = {.launch = put_launch, .row = put_row};
+	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
 	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->profile)};
 	char *host = torsh_trace_escape(trace->profile->host);
 	int rc;

@@ -250,7 +250,7 @@ struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequenc
 
 /* ---- what devices did: perfetto_device.c -------------------------------------------------------------------------- */
 
-extern const struct attribution_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
+extern const struct device_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto);
 /* With the rows that were held back. */

@@ -156,7 +156,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static void see_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void see_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
@@ -186,7 +186,7 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(perfetto->rows, row);
 }
 
-const struct attribution_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .row = see_row};
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto)
 {

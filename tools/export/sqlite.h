@@ -31,6 +31,6 @@ static inline void torsh_sqlite_label(struct database *database, uint32_t label)
 
 /* ---- what devices did: sqlite_device.c ----------------------------------------------------------------------------- */
 
-extern const struct attribution_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
+extern const struct device_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
 
 #endif

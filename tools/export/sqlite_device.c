@@ -19,7 +19,7 @@ static void meet_kernel(struct sqlite *sqlite, const struct profile_process *pro
 	torsh_database_insert(&sqlite->database);
 }
 
-static void insert_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void insert_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	struct sqlite *sqlite = context;
 	struct database *database = &sqlite->database;
@@ -120,4 +120,4 @@ static void insert_row(void *context, const struct device_row *row)
 	inserters[row->span.what](context, row);
 }
 
-const struct attribution_visitor torsh_sqlite_device_visitor = {.launch = insert_launch, .row = insert_row};
+const struct device_visitor torsh_sqlite_device_visitor = {.launch = insert_launch, .row = insert_row};

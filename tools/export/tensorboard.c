@@ -338,7 +338,7 @@ static int make_directory(const char *path)
 static int write_run(struct trace *trace, struct profile_process *process, const char *directory, const char *host)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	static const struct attribution_visitor devices = {.row = see_row};
+	static const struct device_visitor devices = {.row = see_row};
 	struct board board = {.trace = trace, .process = process, .of = torsh_survey_of(trace->survey, process)};
 	struct trace own = *trace;
 	int rc = make_directory(directory), closed;

@@ -33,8 +33,8 @@ struct forward_calls {
 struct watcher {
 	const struct trace *trace;
 	const struct calls_visitor *visitor;
-	const struct attribution_visitor *devices;
-	struct attribution *attribution; /* NULL: nobody wants to know, or there is nothing */
+	const struct device_visitor *devices;
+	struct device_join *join; /* NULL: nobody wants to know, or there is nothing */
 	void *context;
 };
 
@@ -64,8 +64,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 {
 	const struct watcher *watcher = context;
 
-	if (event->event.id >= EVENT_LAUNCH && watcher->attribution)
-		torsh_attribution_event(watcher->attribution, process, &event->event);
+	if (event->event.id >= EVENT_LAUNCH && watcher->join)
+		torsh_device_join_event(watcher->join, process, &event->event);
 	if (!watcher->visitor->event || (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
 		return;
 	watcher->visitor->event(watcher->context, process, event, innermost);
@@ -76,10 +76,10 @@ static void see_launch(void *context, const struct profile_process *process, con
 {
 	const struct watcher *watcher = context;
 
-	torsh_attribution_launch(watcher->attribution, process, event, around);
+	torsh_device_join_launch(watcher->join, process, event, around);
 }
 
-static void tell_launch(void *context, const struct profile_process *process, const struct launch *launch)
+static void tell_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
 {
 	const struct watcher *watcher = context;
 
@@ -105,13 +105,13 @@ bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *
 	       row->span.begin_ns >= row->launch.shown_ns;
 }
 
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
-		     const struct attribution_visitor *devices, void *context)
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
+		     void *context)
 {
 	static const struct calls_visitor watching = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct calls_visitor with_launches = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct attribution_visitor telling = {.launch = tell_launch, .row = tell_row};
+	static const struct device_visitor telling = {.launch = tell_launch, .row = tell_row};
 	struct watcher watcher = {.trace = trace, .visitor = visitor, .devices = devices, .context = context};
 	bool is_restricted = false, has_devices = false;
 	int rc;
@@ -121,15 +121,15 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
 		has_devices |= trace->survey->items[i].work.n_spans || trace->survey->items[i].work.n_launches;
 	}
 	if (devices && has_devices)
-		watcher.attribution = torsh_attribution_create(trace->survey, &telling, &watcher);
-	if (watcher.attribution)
+		watcher.join = torsh_device_join_create(trace->survey, &telling, &watcher);
+	if (watcher.join)
 		visitor = &with_launches;
 	else if (is_restricted)
 		visitor = &watching;
 	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
 			      visitor, visitor == watcher.visitor ? context : &watcher, NULL);
-	if (watcher.attribution)
-		torsh_attribution_destroy(watcher.attribution);
+	if (watcher.join)
+		torsh_device_join_destroy(watcher.join);
 	return rc;
 }
 

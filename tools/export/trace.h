@@ -7,7 +7,7 @@
 #define TORSH_EXPORT_TRACE_H
 
 #include "tools/export/sink.h"
-#include "tools/profile/attribution.h"
+#include "tools/profile/device_join.h"
 #include "tools/symbols/symbols.h"
 
 struct trace {
@@ -61,8 +61,8 @@ int torsh_trace_to_file(const struct trace *trace, const struct trace_format *fo
  * Go over the calls in the trace's processes; devices is told of launches, and of what devices did in the trace, and may
  * be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
  */
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor,
-		     const struct attribution_visitor *devices, void *context);
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
+		     void *context);
 
 /* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
 static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)

@@ -8,10 +8,24 @@
 
 #include "tools/die.h"
 
+const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
+#define REASON(NAME, text) text,
+	KERNEL_REASONS
+#undef REASON
+};
+
+/* In place of an operator: of a launch in a step that doesn't count. */
+#define OF_NO_STEP UINT32_MAX
+
+/* A launch that was seen, by its correlation; the operator is a label, 0: none was open. */
 struct process_state {
 	struct kernel_process *seen;
 	const struct steps *steps;
+	struct key_index launches; /* by correlation: the operator's label, or OF_NO_STEP */
 	struct key_index rows; /* by numbers of this process: index of rows */
+	/* What was told before its launch was: by another thread, while the call still ran. */
+	struct device_span *early;
+	size_t n_early, early_room;
 };
 
 struct known_row {
@@ -22,7 +36,6 @@ struct known_row {
 struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
-	struct attribution *attribution;
 	void *known; /* tree of struct known_row */
 };
 
@@ -87,6 +100,15 @@ static uint64_t key_of(const struct device_span *span, enum kernel_reason reason
 	return ((name << 30 | operator_label) << 4 | (uint64_t)reason << 2 | (uint64_t)span->what) + 1;
 }
 
+/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+static bool is_of_a_step(const struct process_state *state, const struct device_span *span, enum kernel_reason reason,
+			 uint32_t operator_label)
+{
+	if (reason == KERNEL_NO_LAUNCH || reason == KERNEL_NOT_SEEN)
+		return torsh_steps_have(state->steps, span->begin_ns);
+	return operator_label != OF_NO_STEP;
+}
+
 static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
 		enum kernel_reason reason, uint32_t operator_label)
 {
@@ -95,6 +117,8 @@ static void add(struct collector *collector, struct process_state *state, const 
 	struct kernel_row *row;
 	size_t number = slot->number;
 
+	if (!is_of_a_step(state, span, reason, operator_label))
+		return;
 	if (!slot->key) {
 		number = find_row(collector, state->seen->process, span, reason, operator_label);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
@@ -110,6 +134,41 @@ static void add(struct collector *collector, struct process_state *state, const 
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
+/* Returns false where its launch is not there, or not yet. */
+static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
+{
+	const struct key_slot *slot;
+
+	if (!span->correlation) {
+		add(collector, state, span, KERNEL_NO_LAUNCH, 0);
+		return true;
+	}
+	slot = torsh_key_index_find(&state->launches, span->correlation);
+	if (!slot->key)
+		return false;
+	add(collector, state, span, slot->number ? KERNEL_NONE : KERNEL_NO_OPERATOR, slot->number);
+	return true;
+}
+
+static void keep_early(struct process_state *state, const struct device_span *span)
+{
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early++] = *span;
+}
+
+static void see_launch(struct process_state *state, const struct event_launch *launch, const struct call *innermost)
+{
+	uint32_t operator_label = innermost ? innermost->name : 0;
+	struct key_slot *slot;
+
+	if (!launch->correlation)
+		return;
+	slot = torsh_key_index_find(&state->launches, launch->correlation);
+	if (!slot->key)
+		torsh_key_index_fill(&state->launches, slot, launch->correlation,
+				     torsh_steps_have(state->steps, launch->begin) ? operator_label : OF_NO_STEP);
+}
+
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
 {
 	for (size_t i = 0; i < collector->kernels->n_processes; i++) {
@@ -119,42 +178,42 @@ static struct process_state *find_state(struct collector *collector, const struc
 	return NULL;
 }
 
-static void see_row(void *context, const struct device_row *row)
-{
-	struct collector *collector = context;
-	struct process_state *state = find_state(collector, row->process);
-
-	if (torsh_steps_have(state->steps, torsh_device_row_asked_ns(row)))
-		add(collector, state, &row->span, row->reason, row->reason ? 0 : row->launch.operator_name);
-}
-
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
-		       const struct calls_around *around)
-{
-	struct collector *collector = context;
-
-	torsh_attribution_launch(collector->attribution, process, event, around);
-}
-
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct collector *collector = context;
-	struct kernel_process *seen;
+	struct process_state *state;
+	struct device_span span;
 
-	(void)innermost;
-	if (event->event.id < EVENT_LAUNCH)
+	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
-	seen = find_state(collector, process)->seen;
-	if (event->event.id == EVENT_DEVICE_MODE) {
-		seen->mode = event->event.device_mode;
-		seen->has_mode = true;
-	} else if (event->event.id == EVENT_DEVICE_LOSS) {
-		seen->losses = event->event.device_loss;
-		seen->has_losses = true;
-	} else {
-		torsh_attribution_event(collector->attribution, process, &event->event);
+	switch (event->event.id) {
+	case EVENT_LAUNCH:
+		see_launch(state, &event->event.launch, innermost);
+		return;
+	case EVENT_DEVICE_MODE:
+		state->seen->mode = event->event.device_mode;
+		state->seen->has_mode = true;
+		return;
+	case EVENT_DEVICE_LOSS:
+		state->seen->losses = event->event.device_loss;
+		state->seen->has_losses = true;
+		return;
+	default:
+		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
+			keep_early(state, &span);
 	}
+}
+
+static void end_state(struct collector *collector, struct process_state *state)
+{
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (!attribute(collector, state, &state->early[i]))
+			add(collector, state, &state->early[i], KERNEL_NOT_SEEN, 0);
+	}
+	free(state->early);
+	torsh_key_index_destroy(&state->launches);
+	torsh_key_index_destroy(&state->rows);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -174,10 +233,8 @@ static int compare_rows(const void *a, const void *b)
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.event = see_event, .launch = see_launch};
-	static const struct attribution_visitor rows = {.row = see_row};
-	struct collector collector = {.kernels = kernels,
-				      .attribution = torsh_attribution_create(survey, &rows, &collector)};
+	static const struct calls_visitor visitor = {.event = see_event};
+	struct collector collector = {.kernels = kernels};
 	int rc;
 
 	*kernels = (struct kernels){.n_processes = n_processes};
@@ -187,14 +244,14 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
 		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		torsh_key_index_create(&collector.states[i].launches);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
-	torsh_attribution_destroy(collector.attribution);
 	for (size_t i = 0; i < n_processes; i++)
-		torsh_key_index_destroy(&collector.states[i].rows);
+		end_state(&collector, &collector.states[i]);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
 	if (kernels->n)

@@ -6,7 +6,24 @@
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
 
-#include "tools/profile/attribution.h"
+#include "tools/profile/device.h"
+#include "tools/profile/survey.h"
+
+/* REASON(NAME, why something has no operator) */
+#define KERNEL_REASONS                                                \
+	REASON(NONE, "")                                              \
+	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
+	REASON(NOT_SEEN, "the call that launched it was not seen")    \
+	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
+
+enum kernel_reason {
+#define REASON(NAME, text) KERNEL_##NAME,
+	KERNEL_REASONS
+#undef REASON
+		N_KERNEL_REASONS
+};
+
+extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 
 /* All of one name that one operator launched. */
 struct kernel_row {

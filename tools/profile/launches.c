@@ -61,7 +61,7 @@ static void double_slots(struct launches *launches)
 	free(old);
 }
 
-void torsh_launches_add(struct launches *launches, const struct launch *launch)
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch)
 {
 	struct launch_waiting *slot;
 

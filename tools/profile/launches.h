@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_LAUNCHES_H
 #define TORSH_PROFILE_LAUNCHES_H
 
-#include "tools/profile/attribution.h"
+#include "tools/profile/device_join.h"
 
 struct launches {
 	struct launch_waiting *slots;
@@ -11,7 +11,7 @@ struct launches {
 };
 
 struct launch_waiting {
-	struct launch launch; /* correlation 0: an empty slot */
+	struct device_launch launch; /* correlation 0: an empty slot */
 	uint32_t n_told;
 };
 
@@ -19,7 +19,7 @@ void torsh_launches_create(struct launches *launches);
 void torsh_launches_destroy(struct launches *launches);
 
 /* Keep it, where none has its correlation, which is not 0. */
-void torsh_launches_add(struct launches *launches, const struct launch *launch);
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch);
 
 /* The one with that correlation, or NULL; until the next change. */
 struct launch_waiting *torsh_launches_find(const struct launches *launches, uint32_t correlation);

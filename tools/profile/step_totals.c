@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/attribution.h"
+#include "tools/profile/device_join.h"
 #include "tools/profile/busy.h"
 
 #define STEP_DEVICES_MAX 64u /* of a process; beyond are made up */
@@ -21,7 +21,7 @@ struct device_sum {
 struct adder {
 	const struct steps *steps;
 	struct step_total *totals;
-	struct attribution *attribution;
+	struct device_join *join;
 	struct device_sum *devices;
 	size_t n_devices, devices_room;
 	struct flops_book *book;
@@ -98,7 +98,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	size_t step;
 
 	(void)innermost;
-	torsh_attribution_event(adder->attribution, process, &event->event);
+	torsh_device_join_event(adder->join, process, &event->event);
 	if (event->event.id != EVENT_TENSOR)
 		return;
 	enter_steps(adder, event->at_ns);
@@ -115,7 +115,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 {
 	const struct adder *adder = context;
 
-	torsh_attribution_launch(adder->attribution, process, event, around);
+	torsh_device_join_launch(adder->join, process, event, around);
 }
 
 /* Numbers are a node's: there are few. */
@@ -197,18 +197,18 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct profile 
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct attribution_visitor rows = {.row = see_row};
+	static const struct device_visitor rows = {.row = see_row};
 	const struct survey_process *of = torsh_survey_of(survey, process);
 	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(profile)};
 	int rc;
 
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
 	totals->items = adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
-	adder.attribution = torsh_attribution_create(survey, &rows, &adder);
+	adder.join = torsh_device_join_create(survey, &rows, &adder);
 	rc = torsh_calls_walk(profile, &process, 1, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
-	torsh_attribution_destroy(adder.attribution);
+	torsh_device_join_destroy(adder.join);
 	enter_steps(&adder, UINT64_MAX);
 	take_devices(totals, &adder);
 	torsh_flops_book_destroy(adder.book);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/attribution.h. */
-#include "tools/profile/attribution.h"
+/* See tools/profile/device_join.h. */
+#include "tools/profile/device_join.h"
 
 #include <stdlib.h>
 
 #include "tools/die.h"
 #include "tools/profile/launches.h"
-
-const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
-#define REASON(NAME, text) text,
-	KERNEL_REASONS
-#undef REASON
-};
 
 #define NO_ROW SIZE_MAX
 
@@ -36,50 +30,50 @@ struct process_state {
 	struct key_index index; /* by correlation: index of lists */
 };
 
-struct attribution {
-	const struct attribution_visitor *visitor;
+struct device_join {
+	const struct device_visitor *visitor;
 	void *context;
 	struct process_state *states, *last;
 	size_t n_states;
 };
 
-struct attribution *torsh_attribution_create(const struct survey *survey, const struct attribution_visitor *visitor,
+struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
 					     void *context)
 {
-	struct attribution *attribution = torsh_need(calloc(1, sizeof(*attribution)));
+	struct device_join *join = torsh_need(calloc(1, sizeof(*join)));
 
-	attribution->visitor = visitor;
-	attribution->context = context;
-	attribution->n_states = survey->n;
-	attribution->states = torsh_need_items(NULL, 0, survey->n, sizeof(*attribution->states));
+	join->visitor = visitor;
+	join->context = context;
+	join->n_states = survey->n;
+	join->states = torsh_need_items(NULL, 0, survey->n, sizeof(*join->states));
 	for (size_t i = 0; i < survey->n; i++) {
-		attribution->states[i].process = survey->items[i].process;
-		attribution->states[i].work = &survey->items[i].work;
-		torsh_launches_create(&attribution->states[i].waiting);
-		torsh_key_index_create(&attribution->states[i].index);
+		join->states[i].process = survey->items[i].process;
+		join->states[i].work = &survey->items[i].work;
+		torsh_launches_create(&join->states[i].waiting);
+		torsh_key_index_create(&join->states[i].index);
 	}
-	return attribution;
+	return join;
 }
 
-static struct process_state *find_state(struct attribution *attribution, const struct profile_process *process)
+static struct process_state *find_state(struct device_join *join, const struct profile_process *process)
 {
-	if (attribution->last && attribution->last->process == process)
-		return attribution->last;
-	for (size_t i = 0; i < attribution->n_states; i++) {
-		if (attribution->states[i].process == process)
-			return attribution->last = &attribution->states[i];
+	if (join->last && join->last->process == process)
+		return join->last;
+	for (size_t i = 0; i < join->n_states; i++) {
+		if (join->states[i].process == process)
+			return join->last = &join->states[i];
 	}
 	return NULL;
 }
 
-static void tell(struct attribution *attribution, struct device_row *row, enum kernel_reason reason)
+static void tell(struct device_join *join, struct device_row *row, enum kernel_reason reason)
 {
 	row->reason = reason;
-	attribution->visitor->row(attribution->context, row);
+	join->visitor->row(join->context, row);
 }
 
 /* Returns false where its launch has not been told. */
-static bool tell_with_launch(struct attribution *attribution, struct process_state *state, struct device_row *row)
+static bool tell_with_launch(struct device_join *join, struct process_state *state, struct device_row *row)
 {
 	struct launch_waiting *waiting = torsh_launches_find(&state->waiting, row->span.correlation);
 
@@ -90,7 +84,7 @@ static bool tell_with_launch(struct attribution *attribution, struct process_sta
 	row->index = waiting->n_told++;
 	if (waiting->n_told == waiting->launch.n_caused)
 		torsh_launches_remove(&state->waiting, waiting);
-	tell(attribution, row, row->launch.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
+	tell(join, row, row->launch.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
 	return true;
 }
 
@@ -122,7 +116,7 @@ static void keep_early(struct process_state *state, const struct device_row *row
 }
 
 /* Its launch has come. */
-static void tell_early(struct attribution *attribution, struct process_state *state, uint32_t correlation)
+static void tell_early(struct device_join *join, struct process_state *state, uint32_t correlation)
 {
 	const struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
 	struct early_list *list = slot->key ? &state->lists[slot->number] : NULL;
@@ -130,7 +124,7 @@ static void tell_early(struct attribution *attribution, struct process_state *st
 	if (!list)
 		return;
 	for (size_t i = list->first; i != NO_ROW; i = state->early[i].next) {
-		tell_with_launch(attribution, state, &state->early[i].row);
+		tell_with_launch(join, state, &state->early[i].row);
 		state->early[i].row.process = NULL;
 	}
 	list->first = NO_ROW;
@@ -138,13 +132,13 @@ static void tell_early(struct attribution *attribution, struct process_state *st
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-static struct launch make_launch(const struct process_state *state, const struct timeline_event *event,
-				 const struct calls_around *around)
+static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
+					const struct calls_around *around)
 {
 	const struct module_chain *modules = torsh_around_modules(around);
 	const struct call *open = around->operator? around->operator: around->innermost;
 	const struct event_launch *said = &event->event.launch;
-	struct launch launch = {
+	struct device_launch launch = {
 		.correlation = said->correlation,
 		.api = said->api,
 		.result = (int32_t)said->result,
@@ -170,49 +164,48 @@ static struct launch make_launch(const struct process_state *state, const struct
 	return launch;
 }
 
-void torsh_attribution_launch(struct attribution *attribution, const struct profile_process *process,
+void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around)
 {
-	struct process_state *state = find_state(attribution, process);
-	struct launch launch = make_launch(state, event, around);
+	struct process_state *state = find_state(join, process);
+	struct device_launch launch = make_launch(state, event, around);
 
-	if (attribution->visitor->launch)
-		attribution->visitor->launch(attribution->context, process, &launch);
+	if (join->visitor->launch)
+		join->visitor->launch(join->context, process, &launch);
 	if (!launch.n_caused)
 		return;
 	torsh_launches_add(&state->waiting, &launch);
 	if (state->n_early)
-		tell_early(attribution, state, launch.correlation);
+		tell_early(join, state, launch.correlation);
 }
 
-void torsh_attribution_event(struct attribution *attribution, const struct profile_process *process,
-			     const struct event *event)
+void torsh_device_join_event(struct device_join *join, const struct profile_process *process, const struct event *event)
 {
 	struct process_state *state;
 	struct device_row row;
 
 	if (!torsh_device_span(event, &row.span))
 		return;
-	state = find_state(attribution, process);
+	state = find_state(join, process);
 	row.process = process;
 	row.event = *event;
 	row.has_launch = false;
 	row.index = 0;
 	if (!row.span.correlation)
-		tell(attribution, &row, KERNEL_NO_LAUNCH);
-	else if (tell_with_launch(attribution, state, &row))
+		tell(join, &row, KERNEL_NO_LAUNCH);
+	else if (tell_with_launch(join, state, &row))
 		return;
 	else if (torsh_device_work_by(state->work, row.span.correlation).is_launched)
 		keep_early(state, &row);
 	else
-		tell(attribution, &row, KERNEL_NOT_SEEN);
+		tell(join, &row, KERNEL_NOT_SEEN);
 }
 
-static void end_state(struct attribution *attribution, struct process_state *state)
+static void end_state(struct device_join *join, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_early; i++) {
 		if (state->early[i].row.process)
-			tell(attribution, &state->early[i].row, KERNEL_NOT_SEEN);
+			tell(join, &state->early[i].row, KERNEL_NOT_SEEN);
 	}
 	free(state->early);
 	free(state->lists);
@@ -220,10 +213,10 @@ static void end_state(struct attribution *attribution, struct process_state *sta
 	torsh_launches_destroy(&state->waiting);
 }
 
-void torsh_attribution_destroy(struct attribution *attribution)
+void torsh_device_join_destroy(struct device_join *join)
 {
-	for (size_t i = 0; i < attribution->n_states; i++)
-		end_state(attribution, &attribution->states[i]);
-	free(attribution->states);
-	free(attribution);
+	for (size_t i = 0; i < join->n_states; i++)
+		end_state(join, &join->states[i]);
+	free(join->states);
+	free(join);
 }

@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Who made a device work: kernels, copies and memsets, with the call that launched them and what was open around it.
- * Reports and exports all ask here.
+ * Who made a device work: kernels, copies and memsets, each with the call that launched it and what was open around that.
  *
  * A device's work is told some time after it was done, which is after its launch was told, but for rare races; what
  * comes too early waits for its launch. What is held are launches whose work has not all come (the survey knows how
  * much there is), so that memory is bounded by what was under way at once.
  */
-#ifndef TORSH_PROFILE_ATTRIBUTION_H
-#define TORSH_PROFILE_ATTRIBUTION_H
+#ifndef TORSH_PROFILE_DEVICE_JOIN_H
+#define TORSH_PROFILE_DEVICE_JOIN_H
 
-#include "tools/profile/device.h"
-#include "tools/profile/survey.h"
-
-/* REASON(NAME, why something has no operator) */
-#define KERNEL_REASONS                                                \
-	REASON(NONE, "")                                              \
-	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
-	REASON(NOT_SEEN, "the call that launched it was not seen")    \
-	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
-
-enum kernel_reason {
-#define REASON(NAME, text) KERNEL_##NAME,
-	KERNEL_REASONS
-#undef REASON
-		N_KERNEL_REASONS
-};
-
-extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
+#include "tools/profile/kernels.h"
 
 /* A call that gave devices work. */
-struct launch {
+struct device_launch {
 	uint32_t correlation; /* 0: it has none */
 	uint32_t api; /* label: cudaLaunchKernel and the like */
 	int32_t result; /* 0: it succeeded */
@@ -56,7 +38,7 @@ struct device_row {
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: the launch has one */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
-	struct launch launch;
+	struct device_launch launch;
 };
 
 /* When the program asked for it; where that was not seen, when it began. */
@@ -71,25 +53,25 @@ static inline const char *torsh_device_row_phase(const struct device_row *row)
 	return row->has_launch && row->launch.has_phase ? torsh_phase_names[row->launch.phase] : NULL;
 }
 
-struct attribution_visitor {
+struct device_visitor {
 	/* A launch, when it is told, before all that it caused. May be NULL. */
-	void (*launch)(void *context, const struct profile_process *process, const struct launch *launch);
+	void (*launch)(void *context, const struct profile_process *process, const struct device_launch *launch);
 	/* In the order in which devices told it, not that in which it began. */
 	void (*row)(void *context, const struct device_row *row);
 };
 
-struct attribution;
+struct device_join;
 
 /* All of these are to outlive it. */
-struct attribution *torsh_attribution_create(const struct survey *survey, const struct attribution_visitor *visitor,
+struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
 					     void *context);
 /* Let go of it, after telling what still waits. */
-void torsh_attribution_destroy(struct attribution *attribution);
+void torsh_device_join_destroy(struct device_join *join);
 
 /* For the callbacks of a walk (struct calls_visitor): to be told of launches, and of all other events. */
-void torsh_attribution_launch(struct attribution *attribution, const struct profile_process *process,
+void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around);
-void torsh_attribution_event(struct attribution *attribution, const struct profile_process *process,
+void torsh_device_join_event(struct device_join *join, const struct profile_process *process,
 			     const struct event *event);
 
 #endif

@@ -239,7 +239,8 @@ def holistic_trace_analysis_breaks_the_devices_down(recording, truth, kineto):
     for name, n in found["kernels"].items():
         assert expected[name] <= n <= everything[name], (name, n, expected[name], everything[name])
     expect_equal(set(found["kernels"]), set(everything), "kernels")
-    assert set(found["breakdown"]) <= set(everything) | {"others"}, found["breakdown"]
+    strange = [name for name in found["breakdown"] if name not in everything and not name.startswith(("Memcpy ", "Memset "))]
+    expect_equal(strange, [], "names in the breakdown")
     streams = {(0, line["stream"]) for line in of_kind(truth, "kernel")}
     assert {tuple(stream) for stream in found["streams"]} <= streams and found["streams"], found["streams"]
     assert found["launches"] > 30 and found["delays"], found

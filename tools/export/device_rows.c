@@ -9,10 +9,10 @@
 
 #define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
 
-/* A row in the window, by its times: a heap, the earliest at its top. */
+/* A row in the window, by its times. */
 struct place {
 	uint64_t begin_ns, end_ns;
-	uint64_t number; /* in the order of their coming, which equal ones keep */
+	uint32_t number; /* in the order of their coming, which equal ones keep; differences tell: it wraps around */
 	uint32_t slot;
 };
 
@@ -26,9 +26,11 @@ struct device_rows {
 	const struct device_rows_visitor *visitor;
 	void *context;
 	struct device_row *slots;
-	struct place *heap;
-	size_t n, n_room;
-	uint64_t n_added, n_left_out;
+	/* Most rows come in order, and stand in a ring; the others in a heap, the earliest at its top. */
+	struct place *ring, *heap;
+	uint32_t *unused; /* slots */
+	uint32_t n_ring, first, n_heap, n_unused, n_added;
+	uint64_t n_left_out;
 	void *streams; /* tree of struct stream_lanes */
 	struct stream_lanes *last;
 	void *devices; /* tree of struct device_lane, by process and device: the first lane of each */
@@ -40,6 +42,14 @@ struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *v
 
 	rows->visitor = visitor;
 	rows->context = context;
+	rows->slots = torsh_need(malloc(WINDOW * sizeof(*rows->slots)));
+	rows->ring = torsh_need(malloc(WINDOW * sizeof(*rows->ring)));
+	rows->heap = torsh_need(malloc(WINDOW * sizeof(*rows->heap)));
+	rows->unused = torsh_need(malloc(WINDOW * sizeof(*rows->unused)));
+	while (rows->n_unused < WINDOW) {
+		rows->unused[rows->n_unused] = WINDOW - 1 - rows->n_unused;
+		rows->n_unused++;
+	}
 	return rows;
 }
 
@@ -135,7 +145,7 @@ static bool is_before(const struct place *a, const struct place *b)
 {
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns;
-	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->number < b->number;
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : (int32_t)(a->number - b->number) < 0;
 }
 
 static void sift_up(struct place *heap, size_t i, struct place place)
@@ -161,41 +171,48 @@ static void sift_down(struct place *heap, size_t n, struct place place)
 	heap[i] = place;
 }
 
-/* Put the earliest one; its slot is free then. */
-static uint32_t take_first(struct device_rows *rows)
+static struct place take_from_heap(struct device_rows *rows)
 {
-	uint32_t slot = rows->heap[0].slot;
+	struct place first = rows->heap[0];
 
-	rows->n--;
-	if (rows->n)
-		sift_down(rows->heap, rows->n, rows->heap[rows->n]);
-	put_row(rows, &rows->slots[slot]);
-	return slot;
+	if (--rows->n_heap)
+		sift_down(rows->heap, rows->n_heap, rows->heap[rows->n_heap]);
+	return first;
 }
 
-static uint32_t find_slot(struct device_rows *rows)
+static struct place take_from_ring(struct device_rows *rows)
 {
-	size_t n_slots = rows->n_room;
+	struct place first = rows->ring[rows->first];
 
-	if (rows->n == WINDOW)
-		return take_first(rows);
-	if (rows->n == rows->n_room) {
-		rows->slots = torsh_need_room(rows->slots, rows->n, &rows->n_room, sizeof(*rows->slots));
-		rows->heap = torsh_need_room(rows->heap, rows->n, &n_slots, sizeof(*rows->heap));
-	}
-	return (uint32_t)rows->n;
+	rows->first = (rows->first + 1) % WINDOW;
+	rows->n_ring--;
+	return first;
+}
+
+/* Put the earliest one, and let its slot be used again. */
+static void take_first(struct device_rows *rows)
+{
+	bool is_in_ring = rows->n_ring && (!rows->n_heap || is_before(&rows->ring[rows->first], &rows->heap[0]));
+	struct place first = is_in_ring ? take_from_ring(rows) : take_from_heap(rows);
+
+	put_row(rows, &rows->slots[first.slot]);
+	rows->unused[rows->n_unused++] = first.slot;
 }
 
 void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row)
 {
-	uint32_t slot = find_slot(rows);
 	struct place place = {.begin_ns = row->span.begin_ns,
 			      .end_ns = row->span.begin_ns + row->span.duration_ns,
-			      .number = rows->n_added++,
-			      .slot = slot};
+			      .number = rows->n_added++};
 
-	rows->slots[slot] = *row;
-	sift_up(rows->heap, rows->n++, place);
+	if (!rows->n_unused)
+		take_first(rows);
+	place.slot = rows->unused[--rows->n_unused];
+	rows->slots[place.slot] = *row;
+	if (!rows->n_ring || !is_before(&place, &rows->ring[(rows->first + rows->n_ring - 1) % WINDOW]))
+		rows->ring[(rows->first + rows->n_ring++) % WINDOW] = place;
+	else
+		sift_up(rows->heap, rows->n_heap++, place);
 }
 
 static void free_stream(void *item)
@@ -217,13 +234,15 @@ uint64_t torsh_device_rows_destroy(struct device_rows *rows)
 {
 	uint64_t n_left_out;
 
-	while (rows->n)
+	while (rows->n_ring || rows->n_heap)
 		take_first(rows);
 	n_left_out = rows->n_left_out;
 	tdestroy(rows->devices, keep_item);
 	tdestroy(rows->streams, free_stream);
 	free(rows->slots);
+	free(rows->ring);
 	free(rows->heap);
+	free(rows->unused);
 	free(rows);
 	return n_left_out;
 }

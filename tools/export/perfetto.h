@@ -219,9 +219,17 @@ uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequen
 /* The number of a kernel's name, without its mangling, among the names of events. */
 uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The number of a text that no label has, among the names of events or those of annotations, told before its first use. */
-uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, struct sequence *sequence, uint64_t key, const char *text);
-uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, struct sequence *sequence, uint64_t key, const char *text);
+/*
+ * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has not been used, and is to be told first by one
+ * of the two below.
+ */
+uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
+
+/* Among the names of events, and among those of annotations; the text is told where it is given. */
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text);
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text);
 
 /* ---- tracks: perfetto_tracks.c ------------------------------------------------------------------------------------ */
 

@@ -60,33 +60,43 @@ static void put_lane(void *context, struct device_lane *lane)
 
 enum key_of { KEY_OF_TITLE = 1, KEY_OF_DIMENSIONS = 2 };
 
+static uint64_t title_key(const struct event *event)
+{
+	const struct event_copy *copy = &event->copy;
+
+	/* What is beyond a byte is none of CUPTI's numbers, and shares a title with another. */
+	if (event->id == EVENT_COPY)
+		return (uint64_t)(copy->kind & 0xff) << 16 | (copy->from & 0xff) << 8 | (copy->to & 0xff);
+	return UINT64_C(1) << 24 | (event->memset.to & 0xff);
+}
+
 static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence, const struct device_row *row)
 {
 	char title[DEVICE_TITLE_BYTES];
-	const struct event_copy *copy = &row->event.copy;
-	uint64_t key = row->span.what;
+	uint64_t number;
+	bool is_new;
 
-	if (!torsh_device_title(&row->event, title))
+	if (row->span.what == DEVICE_KERNEL)
 		return torsh_perfetto_kernel(perfetto, sequence, row->span.name);
-	/* What is beyond these is named "?" or unknown; a key that two share names only one of them. */
-	if (row->span.what == DEVICE_COPY)
-		key |= (uint64_t)(copy->kind & 0xff) << 8 | (uint64_t)(copy->from & 0xff) << 16 |
-		       (uint64_t)(copy->to & 0xff) << 24;
-	else
-		key |= (uint64_t)(row->event.memset.to & 0xff) << 8;
-	return torsh_perfetto_made_name(perfetto, sequence, key << 2 | KEY_OF_TITLE, title);
+	number = torsh_perfetto_made(sequence, title_key(&row->event) << 2 | KEY_OF_TITLE, &is_new);
+	if (is_new)
+		torsh_device_title(&row->event, title);
+	return torsh_perfetto_made_name(perfetto, sequence, number, is_new ? title : NULL);
 }
 
 /* The number of the text "[x, y, z]"; 0: no device has such. */
 static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequence, uint32_t x, uint32_t y, uint32_t z)
 {
-	uint64_t key = (uint64_t)x << 2 * Y_BITS | (uint64_t)y << Y_BITS | z;
+	uint64_t key = (uint64_t)x << 2 * Y_BITS | (uint64_t)y << Y_BITS | z, number;
 	char text[64];
+	bool is_new;
 
 	if (x >> 30 || y >> Y_BITS || z >> Y_BITS)
 		return 0;
-	snprintf(text, sizeof(text), "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 "]", x, y, z);
-	return torsh_perfetto_made_text(perfetto, sequence, key << 2 | KEY_OF_DIMENSIONS, text);
+	number = torsh_perfetto_made(sequence, key << 2 | KEY_OF_DIMENSIONS, &is_new);
+	if (is_new)
+		snprintf(text, sizeof(text), "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 "]", x, y, z);
+	return torsh_perfetto_made_text(perfetto, sequence, number, is_new ? text : NULL);
 }
 
 /* Names are told before the event that uses them is begun. */

@@ -135,8 +135,7 @@ uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequen
 	return iid;
 }
 
-/* The number that a key has, from 0; told whether it is a new one. */
-static uint64_t number_of(struct sequence *sequence, uint64_t key, bool *is_new)
+uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new)
 {
 	struct key_slot *slot = torsh_key_index_find(&sequence->texts, key);
 	uint32_t number = slot->key ? slot->number : sequence->texts.n_keys;
@@ -148,23 +147,23 @@ static uint64_t number_of(struct sequence *sequence, uint64_t key, bool *is_new)
 }
 
 /* Behind those of kernels. */
-uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, struct sequence *sequence, uint64_t key, const char *text)
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text)
 {
-	bool is_new;
-	uint64_t iid = 2 * (sequence->process->n_functions + UINT64_C(2)) + number_of(sequence, key, &is_new);
+	uint64_t iid = 2 * (sequence->process->n_functions + UINT64_C(2)) + number;
 
-	if (is_new)
+	if (text)
 		put_name(perfetto, sequence, iid, text);
 	return iid;
 }
 
 /* Behind those of stacks. */
-uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, struct sequence *sequence, uint64_t key, const char *text)
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text)
 {
-	bool is_new;
-	uint64_t iid = sequence->process->n_functions + 1 + sequence->n_stacks + 1 + number_of(sequence, key, &is_new);
+	uint64_t iid = sequence->process->n_functions + 1 + sequence->n_stacks + 1 + number;
 
-	if (is_new)
+	if (text)
 		put_text(perfetto, sequence, iid, text);
 	return iid;
 }

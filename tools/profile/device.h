@@ -38,7 +38,7 @@ const char *torsh_memory_name(uint32_t memory);
 /* Is that a call of the runtime, rather than of the driver? By its name. */
 static inline bool torsh_api_is_runtime(const char *name)
 {
-	return strstr(name, "cuda") != NULL;
+	return strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
 }
 
 #define DEVICE_TITLE_BYTES 64

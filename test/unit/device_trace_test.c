@@ -233,11 +233,11 @@ static void kernels_are_of_the_operator_that_launched_them(void **state)
 static void launches_nest_in_their_operators(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
-	const cJSON *launch = need_row(json, "cudaLaunchKernel_v7000"), *operator= need_row(json, "aten::one");
+	const cJSON *launch = need_row(json, "cudaLaunchKernel_v7000"), *around = need_row(json, "aten::one");
 
 	(void)state;
 	assert_string_equal(cJSON_GetObjectItem(launch, "cat")->valuestring, "cuda_runtime");
-	assert_int_equal(ns_of(launch, "ts"), ns_of(operator, "ts"));
+	assert_int_equal(ns_of(launch, "ts"), ns_of(around, "ts"));
 	assert_int_equal(ns_of(launch, "dur"), 100);
 	cJSON_Delete(json);
 }

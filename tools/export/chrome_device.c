@@ -149,7 +149,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
 	at = PUT(at, ",\"args\":{");
 	if (!row->reason)
-		at = PUT(NUMBER(at, "\"External id\":", row->launch.operator+ 1), ",");
+		at = PUT(NUMBER(at, "\"External id\":", row->cause.operator_call + 1), ",");
 	if (row->span.what == DEVICE_KERNEL)
 		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
 	at = put_place(at, row);
@@ -180,8 +180,8 @@ static void see_launch(void *context, const struct profile_process *process, con
 
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
 	at = PUT(at, ",\"args\":{");
-	if (launch->has_operator)
-		at = PUT(NUMBER(at, "\"External id\":", launch->operator+ 1), ",");
+	if (launch->cause.has_operator)
+		at = PUT(NUMBER(at, "\"External id\":", launch->cause.operator_call + 1), ",");
 	at = NUMBER(at, "\"correlation\":", launch->correlation);
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);

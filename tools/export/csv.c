@@ -108,9 +108,9 @@ static void put_launch(void *context, const struct profile_process *process, con
 	put_time(sink, launch->duration_ns);
 	put_number(sink, process->pid);
 	put_number(sink, torsh_trace_tid(process, launch->thread));
-	torsh_sink_text(sink, launch->has_phase ? torsh_phase_names[launch->phase] : "");
+	torsh_sink_text(sink, launch->cause.has_phase ? torsh_phase_names[launch->cause.phase] : "");
 	torsh_sink_text(sink, ",,,");
-	put_label(sink, process, launch->module);
+	put_label(sink, process, launch->cause.module);
 	torsh_sink_print(sink, ",,,,%" PRIu32 ",\r\n", launch->correlation);
 }
 
@@ -138,7 +138,7 @@ static void put_row(void *context, const struct device_row *row)
 	put_time(sink, row->span.duration_ns);
 	put_number(sink, row->process->pid);
 	torsh_sink_print(sink, ",%s,,,", phase ? phase : "");
-	put_label(sink, row->process, row->has_launch ? row->launch.module : 0);
+	put_label(sink, row->process, row->cause.module);
 	torsh_sink_text(sink, ",,");
 	put_number(sink, row->span.device);
 	put_number(sink, row->span.stream);

@@ -285,8 +285,8 @@ static void put_launch(void *context, const struct profile_process *process, con
 	at = NUMBER(at, ",\"end_ns\":", launch->begin_ns + launch->duration_ns);
 	at = put_known(at, "\"correlation\"", launch->correlation, launch->correlation);
 	at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = put_known(at, "\"operator\"", launch->has_operator, launch->operator);
-	at = put_label(at, "\"module\"", texts, launch->module);
+	at = put_known(at, "\"operator\"", launch->cause.has_operator, launch->cause.operator_call);
+	at = put_label(at, "\"module\"", texts, launch->cause.module);
 	end_event(events, NUMBER(at, ",\"caused\":", launch->n_caused));
 }
 
@@ -305,9 +305,9 @@ static char *put_span(char *at, const struct events *events, struct texts *texts
 	at = put_known(at, "\"correlation\"", span->correlation, span->correlation);
 	at = put_known(at, "\"graph\"", span->graph || span->node, span->graph);
 	at = put_known(at, "\"node\"", span->node, span->node);
-	at = put_known(at, "\"operator\"", !row->reason, row->reason ? 0 : row->launch.operator);
+	at = put_known(at, "\"operator\"", !row->reason, row->reason ? 0 : row->cause.operator_call);
 	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[row->reason]);
-	at = put_label(at, "\"module\"", texts, row->has_launch ? row->launch.module : 0);
+	at = put_label(at, "\"module\"", texts, row->cause.module);
 	at = put_text_or_null(at, "\"phase\"", torsh_device_row_phase(row));
 	return put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
 }

@@ -101,7 +101,7 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 
 /* Names are told before the event that uses them is begun. */
 struct row_names {
-	uint64_t name, operator, grid, block;
+	uint64_t name, operator_text, grid, block;
 };
 
 static void annotate_kernel(struct event_bytes *event, const struct event_kernel *kernel, const struct row_names *names)
@@ -119,8 +119,8 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 {
 	if (row->span.correlation)
 		torsh_perfetto_annotate(event, ANNOTATION_CORRELATION, ANNOTATION_UINT, row->span.correlation);
-	if (names->operator)
-		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT, names->operator);
+	if (names->operator_text)
+		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT, names->operator_text);
 	if (row->span.what == DEVICE_KERNEL)
 		annotate_kernel(event, &row->event.kernel, names);
 	else
@@ -146,7 +146,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	struct event_bytes event;
 
 	if (!row->reason)
-		names.operator= torsh_perfetto_text(perfetto, sequence, row->launch.operator_name);
+		names.operator_text = torsh_perfetto_text(perfetto, sequence, row->cause.operator_name);
 	if (row->span.what == DEVICE_KERNEL) {
 		names.grid = dimensions_of(perfetto, sequence, kernel->grid_x, kernel->grid_y, kernel->grid_z);
 		names.block = dimensions_of(perfetto, sequence, kernel->block_x, kernel->block_y, kernel->block_z);

@@ -32,8 +32,8 @@ static void insert_launch(void *context, const struct profile_process *process, 
 	torsh_sqlite_label(database, launch->api);
 	torsh_database_known(database, launch->correlation, launch->correlation);
 	torsh_database_number(database, (uint64_t)launch->result);
-	torsh_database_known(database, launch->has_operator, launch->operator);
-	torsh_sqlite_label(database, launch->module);
+	torsh_database_known(database, launch->cause.has_operator, launch->cause.operator_call);
+	torsh_sqlite_label(database, launch->cause.module);
 	torsh_database_number(database, launch->n_caused);
 	torsh_database_insert(database);
 }
@@ -56,9 +56,9 @@ static void fill_span(struct sqlite *sqlite, enum statement statement, const str
 	torsh_database_known(database, span->correlation, span->correlation);
 	torsh_database_known(database, span->graph || span->node, span->graph);
 	torsh_database_known(database, span->node, span->node);
-	torsh_database_known(database, !row->reason, row->reason ? 0 : row->launch.operator);
+	torsh_database_known(database, !row->reason, row->reason ? 0 : row->cause.operator_call);
 	torsh_database_word(database, row->reason ? torsh_kernel_reasons[row->reason] : NULL);
-	torsh_sqlite_label(database, row->has_launch ? row->launch.module : 0);
+	torsh_sqlite_label(database, row->cause.module);
 	torsh_database_word(database, torsh_device_row_phase(row));
 	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
 }

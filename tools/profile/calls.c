@@ -430,7 +430,7 @@ static void end_started_range(struct walk *walk, struct process_state *state, co
 static void tell_launch(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	struct open_calls *thread = event->thread < state->n_threads ? &state->threads[event->thread] : NULL;
-	struct calls_around around = {.operator= innermost_on(state, event->thread)};
+	struct calls_around around = {.in_operator = innermost_on(state, event->thread)};
 
 	if (thread) {
 		around.innermost = torsh_open_calls_innermost(thread, thread->n);

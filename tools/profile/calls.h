@@ -98,7 +98,7 @@ struct crossings;
 
 /* What is open on a thread. */
 struct calls_around {
-	struct call *operator; /* the innermost one, also one that doesn't nest; NULL: none */
+	struct call *in_operator; /* the innermost one, also one that doesn't nest; NULL: none */
 	const struct call *innermost; /* of any kind that nests; NULL: none */
 	uint64_t last_ns; /* when the thread last began or ended something */
 };
@@ -108,7 +108,7 @@ static inline const struct module_chain *torsh_around_modules(const struct calls
 {
 	if (around->innermost)
 		return around->innermost->inside;
-	return around->operator? around->operator->inside : NULL;
+	return around->in_operator ? around->in_operator->inside : NULL;
 }
 
 struct calls_visitor {

@@ -81,10 +81,11 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 		return false;
 	row->has_launch = true;
 	row->launch = waiting->launch;
+	row->cause = row->launch.cause;
 	row->index = waiting->n_told++;
 	if (waiting->n_told == waiting->launch.n_caused)
 		torsh_launches_remove(&state->waiting, waiting);
-	tell(join, row, row->launch.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
+	tell(join, row, row->cause.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
 	return true;
 }
 
@@ -136,7 +137,7 @@ static struct device_launch make_launch(const struct process_state *state, const
 					const struct calls_around *around)
 {
 	const struct module_chain *modules = torsh_around_modules(around);
-	const struct call *open = around->operator? around->operator: around->innermost;
+	const struct call *open = around->in_operator ? around->in_operator : around->innermost;
 	const struct event_launch *said = &event->event.launch;
 	struct device_launch launch = {
 		.correlation = said->correlation,
@@ -153,13 +154,13 @@ static struct device_launch make_launch(const struct process_state *state, const
 	launch.shown_end_ns = said->begin + said->duration_ns;
 	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
 		launch.shown_end_ns = event->at_ns;
-	launch.module = modules ? modules->module : 0;
-	launch.has_phase = open != NULL;
-	launch.phase = open ? open->phase : 0;
-	if (around->operator) {
-		launch.has_operator = true;
-		launch.operator= around->operator->ordinal;
-		launch.operator_name = around->operator->name;
+	launch.cause.module = modules ? modules->module : 0;
+	launch.cause.has_phase = open != NULL;
+	launch.cause.phase = open ? open->phase : 0;
+	if (around->in_operator) {
+		launch.cause.has_operator = true;
+		launch.cause.operator_call = around->in_operator->ordinal;
+		launch.cause.operator_name = around->in_operator->name;
 	}
 	return launch;
 }
@@ -189,6 +190,7 @@ void torsh_device_join_event(struct device_join *join, const struct profile_proc
 	state = find_state(join, process);
 	row.process = process;
 	row.event = *event;
+	row.cause = (struct device_cause){0};
 	row.has_launch = false;
 	row.index = 0;
 	if (!row.span.correlation)

@@ -11,6 +11,14 @@
 
 #include "tools/profile/kernels.h"
 
+/* What was open around something. */
+struct device_cause {
+	bool has_operator, has_phase;
+	enum call_phase phase; /* of the innermost operator; where there is none, of whatever is open */
+	uint64_t operator_call; /* ordinal of the innermost operator */
+	uint32_t operator_name, module; /* labels; 0: none */
+};
+
 /* A call that gave devices work. */
 struct device_launch {
 	uint32_t correlation; /* 0: it has none */
@@ -23,10 +31,7 @@ struct device_launch {
 	 * when the call was told. Both clocks agree to less than a microsecond.
 	 */
 	uint64_t shown_ns, shown_end_ns;
-	bool has_operator, has_phase;
-	enum call_phase phase; /* of what was open around it */
-	uint64_t operator; /* ordinal of the innermost operator */
-	uint32_t operator_name, module; /* labels; 0: none */
+	struct device_cause cause;
 	uint32_t n_caused; /* kernels, copies and memsets that came of it */
 };
 
@@ -35,7 +40,8 @@ struct device_row {
 	const struct profile_process *process;
 	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET */
 	struct device_span span; /* of it */
-	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: the launch has one */
+	struct device_cause cause; /* what it belongs to: zeros where that isn't known */
+	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
 	struct device_launch launch;
@@ -47,10 +53,10 @@ static inline uint64_t torsh_device_row_asked_ns(const struct device_row *row)
 	return row->has_launch ? row->launch.begin_ns : row->span.begin_ns;
 }
 
-/* The phase of what launched it, or NULL. */
+/* The phase that it belongs to, or NULL. */
 static inline const char *torsh_device_row_phase(const struct device_row *row)
 {
-	return row->has_launch && row->launch.has_phase ? torsh_phase_names[row->launch.phase] : NULL;
+	return row->cause.has_phase ? torsh_phase_names[row->cause.phase] : NULL;
 }
 
 struct device_visitor {

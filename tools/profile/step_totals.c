@@ -151,8 +151,8 @@ static void see_row(void *context, const struct device_row *row)
 	if (sum)
 		sum->launched_ns[step] += span->duration_ns;
 	adder->totals[step].device_ns += span->duration_ns;
-	if (row->has_launch && row->launch.has_phase)
-		adder->totals[step].phase_device_ns[row->launch.phase] += span->duration_ns;
+	if (row->cause.has_phase)
+		adder->totals[step].phase_device_ns[row->cause.phase] += span->duration_ns;
 }
 
 static int compare_devices(const void *a, const void *b)

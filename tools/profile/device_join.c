@@ -183,10 +183,12 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 void torsh_device_join_event(struct device_join *join, const struct profile_process *process, const struct event *event)
 {
 	struct process_state *state;
+	struct device_span span;
 	struct device_row row;
 
-	if (!torsh_device_span(event, &row.span))
+	if (!torsh_device_span(event, &span))
 		return;
+	row.span = span;
 	state = find_state(join, process);
 	row.process = process;
 	row.event = *event;

@@ -182,19 +182,13 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 
 void torsh_device_join_event(struct device_join *join, const struct profile_process *process, const struct event *event)
 {
+	struct device_row row = {.process = process};
 	struct process_state *state;
-	struct device_span span;
-	struct device_row row;
 
-	if (!torsh_device_span(event, &span))
+	if (!torsh_device_span(event, &row.span))
 		return;
-	row.span = span;
 	state = find_state(join, process);
-	row.process = process;
 	row.event = *event;
-	row.cause = (struct device_cause){0};
-	row.has_launch = false;
-	row.index = 0;
 	if (!row.span.correlation)
 		tell(join, &row, KERNEL_NO_LAUNCH);
 	else if (tell_with_launch(join, state, &row))

@@ -56,9 +56,11 @@ static void put_lane(void *context, struct device_lane *lane)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-#define Y_BITS 16u /* of a grid; a device has no more */
+/* Of a grid; no device has more. */
+#define X_BITS 31u
+#define Y_BITS 16u
 
-enum key_of { KEY_OF_TITLE = 1, KEY_OF_DIMENSIONS = 2 };
+enum key_of { KEY_OF_TITLE, KEY_OF_DIMENSIONS };
 
 static uint64_t title_key(const struct event *event)
 {
@@ -66,7 +68,8 @@ static uint64_t title_key(const struct event *event)
 
 	/* What is beyond a byte is none of CUPTI's numbers, and shares a title with another. */
 	if (event->id == EVENT_COPY)
-		return (uint64_t)(copy->kind & 0xff) << 16 | (copy->from & 0xff) << 8 | (copy->to & 0xff);
+		return UINT64_C(1) << 25 | (uint64_t)(copy->kind & 0xff) << 16 | (copy->from & 0xff) << 8 |
+		       (copy->to & 0xff);
 	return UINT64_C(1) << 24 | (event->memset.to & 0xff);
 }
 
@@ -78,7 +81,7 @@ static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence, co
 
 	if (row->span.what == DEVICE_KERNEL)
 		return torsh_perfetto_kernel(perfetto, sequence, row->span.name);
-	number = torsh_perfetto_made(sequence, title_key(&row->event) << 2 | KEY_OF_TITLE, &is_new);
+	number = torsh_perfetto_made(sequence, title_key(&row->event) << 1 | KEY_OF_TITLE, &is_new);
 	if (is_new)
 		torsh_device_title(&row->event, title);
 	return torsh_perfetto_made_name(perfetto, sequence, number, is_new ? title : NULL);
@@ -91,9 +94,9 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 	char text[64];
 	bool is_new;
 
-	if (x >> 30 || y >> Y_BITS || z >> Y_BITS)
+	if (x >> X_BITS || y >> Y_BITS || z >> Y_BITS)
 		return 0;
-	number = torsh_perfetto_made(sequence, key << 2 | KEY_OF_DIMENSIONS, &is_new);
+	number = torsh_perfetto_made(sequence, key << 1 | KEY_OF_DIMENSIONS, &is_new);
 	if (is_new)
 		snprintf(text, sizeof(text), "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 "]", x, y, z);
 	return torsh_perfetto_made_text(perfetto, sequence, number, is_new ? text : NULL);

@@ -42,14 +42,6 @@ struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *v
 
 	rows->visitor = visitor;
 	rows->context = context;
-	rows->slots = torsh_need(malloc(WINDOW * sizeof(*rows->slots)));
-	rows->ring = torsh_need(malloc(WINDOW * sizeof(*rows->ring)));
-	rows->heap = torsh_need(malloc(WINDOW * sizeof(*rows->heap)));
-	rows->unused = torsh_need(malloc(WINDOW * sizeof(*rows->unused)));
-	while (rows->n_unused < WINDOW) {
-		rows->unused[rows->n_unused] = WINDOW - 1 - rows->n_unused;
-		rows->n_unused++;
-	}
 	return rows;
 }
 
@@ -199,12 +191,27 @@ static void take_first(struct device_rows *rows)
 	rows->unused[rows->n_unused++] = first.slot;
 }
 
+/* When the first row comes: most traces have none. */
+static void make_window(struct device_rows *rows)
+{
+	rows->slots = torsh_need(malloc(WINDOW * sizeof(*rows->slots)));
+	rows->ring = torsh_need(malloc(WINDOW * sizeof(*rows->ring)));
+	rows->heap = torsh_need(malloc(WINDOW * sizeof(*rows->heap)));
+	rows->unused = torsh_need(malloc(WINDOW * sizeof(*rows->unused)));
+	while (rows->n_unused < WINDOW) {
+		rows->unused[rows->n_unused] = WINDOW - 1 - rows->n_unused;
+		rows->n_unused++;
+	}
+}
+
 void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row)
 {
 	struct place place = {.begin_ns = row->span.begin_ns,
 			      .end_ns = row->span.begin_ns + row->span.duration_ns,
 			      .number = rows->n_added++};
 
+	if (!rows->slots)
+		make_window(rows);
 	if (!rows->n_unused)
 		take_first(rows);
 	place.slot = rows->unused[--rows->n_unused];

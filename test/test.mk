@@ -19,6 +19,7 @@ PROGRAMS := $(patsubst test/programs/%.c,$(TEST)/programs/%,$(sort $(wildcard te
 	$(patsubst test/programs/%.cc,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.cc))) \
 	$(patsubst test/programs/lib%_so.c,$(TEST)/programs/lib%.so,$(wildcard test/programs/lib*_so.c))
 PROGRAMS := $(filter-out %_so,$(PROGRAMS))
+DEVICE_TESTS := $(patsubst test/gpu/%.c,$(TEST)/gpu/%,$(sort $(wildcard test/gpu/*.c)))
 FUZZ_SOURCES := $(filter-out test/fuzz/replay.c,$(sort $(wildcard test/fuzz/*.c)))
 REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
 FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
@@ -61,7 +62,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	@mkdir -p $(@D)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
-unit: $(UNIT_TESTS)
+unit: $(UNIT_TESTS) $(DEVICE_TESTS)
 test-programs: $(PROGRAMS) $(SYNTHETIC)
 fuzzers: $(FUZZERS)
 
@@ -83,6 +84,12 @@ test-tools:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined tools unit asan-replays
 	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz --without unit/stack_
 asan-replays: $(REPLAYS)
+
+test-gpu: ## the tests of test/gpu, which make test runs on a simulated device, on the one of this machine
+	.ci/deps build test
+	@PYTHON=$(PYTHON) test/python/environment torch >/dev/null
+	@$(MAKE) --no-print-directory all $(DEVICE_TESTS) test-programs
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/check/on_gpu --jobs $(J) --match '$(T)'
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer; T=codec only that one
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link fuzzers
@@ -117,7 +124,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: test-gpu try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

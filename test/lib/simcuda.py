@@ -8,6 +8,7 @@ from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, exp
 
 RUN = ROOT / "test/simcuda/run"
 LIBRARIES = BUILD / "simcuda/lib"
+# In the order in which they need each other.
 PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
              "libcublas.so.13", "libnccl.so.2")
 CPU_ONLY = "the PyTorch here is built without CUDA"
@@ -16,6 +17,11 @@ CPU_ONLY = "the PyTorch here is built without CUDA"
 def need_simcuda():
     if not (LIBRARIES / "libcudart.so.13").exists():
         raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
+
+
+def preloaded():
+    """The libraries for LD_PRELOAD: found so also where a program has a path of its own for the vendor's."""
+    return ":".join(str(LIBRARIES / name) for name in PRELOADED)
 
 
 def cuda_python():
@@ -55,7 +61,7 @@ def record_simulated(command, env=None, expect=0, **settings):
     need_simcuda()
     truth, output = scratch("truth") / "truth", scratch()
     variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = ":".join([variables["LD_PRELOAD"], *(str(LIBRARIES / name) for name in PRELOADED)])
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
     variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **(env or {})})
     result = run(command, variables)
     expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")

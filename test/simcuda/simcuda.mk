@@ -112,9 +112,15 @@ $(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread
 
-# Those of CUPTI link the simulated libraries, as any client does.
-$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(if $(CUDA_INCLUDE),$(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%))
+# Those of CUPTI link the simulated libraries, as any client does; LD_LIBRARY_PATH leads to others.
+simcupti_libraries := $(if $(CUDA_INCLUDE),$(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%))
+define link_with_simcupti
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread $(if $(CUDA_INCLUDE), \
-		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(SIMCUDA_LIB)/libsimcuda.so \
-		-Wl$(comma)-rpath$(comma)$(abspath $(SIMCUDA_LIB)))
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< -lcmocka -pthread -ldl $(if $(CUDA_INCLUDE), \
+		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(1) \
+		-Wl$(comma)--enable-new-dtags$(comma)-rpath$(comma)$(abspath $(SIMCUDA_LIB)))
+endef
+$(TEST)/unit/simcupti_%: test/unit/simcupti_%.c $(BUILD)/flags $(simcupti_libraries)
+	$(call link_with_simcupti,$(SIMCUDA_LIB)/libsimcuda.so)
+$(TEST)/gpu/%: test/gpu/%.c $(BUILD)/flags $(simcupti_libraries)
+	$(call link_with_simcupti)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/writer/attend.h"
+#include "tools/writer/awaited.h"
 #include "tools/writer/ledger.h"
 #include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
@@ -29,13 +29,6 @@
 #define IDLE_BEFORE_DEEP_NS 50000000u
 #define MEASURE_EVERY_NS 100000000u
 #define EVENTS_CHUNK (1u << 18)
-#define FORK_PATIENCE_NS 500000000u
-
-/* A child that said no hello yet when its parent was finished. */
-struct awaited_child {
-	pid_t pid;
-	uint64_t since_ns;
-};
 
 struct drain {
 	struct drain_options options;
@@ -45,12 +38,11 @@ struct drain {
 	_Atomic int had_children; /* stored before n_finished moves */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
 	struct attendance attendance; /* its jobs: any thread's, its rest is below */
+	struct awaited awaited;
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct target **incoming;
 	uint32_t n_incoming, incoming_capacity;
-	struct awaited_child *children;
-	uint32_t n_children, child_capacity;
 	struct stranger **unwatched; /* for the control thread to take */
 	uint32_t n_unwatched, unwatched_capacity;
 
@@ -137,17 +129,7 @@ int torsh_drain_had_children(struct drain *drain)
 
 int torsh_drain_awaits_child(struct drain *drain)
 {
-	uint64_t now = now_ns();
-	int awaits = 0;
-
-	pthread_mutex_lock(&drain->lock);
-	for (uint32_t i = 0; i < drain->n_children; i++) {
-		const struct awaited_child *child = &drain->children[i];
-
-		awaits |= now - child->since_ns < FORK_PATIENCE_NS && !kill(child->pid, 0);
-	}
-	pthread_mutex_unlock(&drain->lock);
-	return awaits;
+	return torsh_awaited_any(&drain->awaited, now_ns());
 }
 
 void torsh_drain_ask(struct drain *drain, struct job *job)
@@ -217,16 +199,6 @@ static struct target *find_process(const struct drain *drain, uint32_t pid, cons
 	return NULL;
 }
 
-static void forget_child(struct drain *drain, pid_t pid)
-{
-	pthread_mutex_lock(&drain->lock);
-	for (uint32_t i = drain->n_children; i-- > 0;) {
-		if (drain->children[i].pid == pid)
-			drain->children[i] = drain->children[--drain->n_children];
-	}
-	pthread_mutex_unlock(&drain->lock);
-}
-
 static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
@@ -252,8 +224,8 @@ static void begin_target(struct drain *drain, struct target *target)
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
-	forget_child(drain, target->pid);
-	forget_child(drain, (pid_t)target->start.pid);
+	torsh_awaited_forget(&drain->awaited, target->pid);
+	torsh_awaited_forget(&drain->awaited, (pid_t)target->start.pid);
 	torsh_rows_process(drain->ledger.file, target);
 	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
 	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
@@ -288,17 +260,12 @@ static int has_children(const struct target *target)
 /* Children that were forked and said nothing yet may be about to. */
 static void await_children(struct drain *drain, const struct target *target, uint64_t now)
 {
-	pthread_mutex_lock(&drain->lock);
 	for (uint32_t i = 0; i < target->tally.n_forks; i++) {
 		pid_t pid = (pid_t)target->tally.forks[i].child;
 
-		if (find_process(drain, (uint32_t)pid, target) || kill(pid, 0))
-			continue;
-		drain->children = torsh_memory_grow(drain->children, &drain->child_capacity, drain->n_children,
-						    sizeof(*drain->children));
-		drain->children[drain->n_children++] = (struct awaited_child){.pid = pid, .since_ns = now};
+		if (!find_process(drain, (uint32_t)pid, target))
+			torsh_awaited_add(&drain->awaited, pid, now);
 	}
-	pthread_mutex_unlock(&drain->lock);
 }
 
 static void add_summary(struct drain *drain, const struct target *target)
@@ -583,11 +550,13 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path, .limits = options->limits};
 	pthread_mutex_init(&drain->lock, NULL);
 	torsh_attend_create(&drain->attendance, options->answer_fd);
+	torsh_awaited_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
 	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	torsh_attend_destroy(&drain->attendance);
+	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	free(drain);
@@ -616,13 +585,13 @@ void torsh_drain_destroy(struct drain *drain)
 {
 	torsh_ledger_destroy(&drain->ledger);
 	torsh_attend_destroy(&drain->attendance);
+	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->together.joint);
 	torsh_lineage_destroy(&drain->lineage);
 	free(drain->summaries);
 	free(drain->targets);
-	free(drain->children);
 	free(drain->unwatched);
 	free(drain->incoming);
 	free(drain);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 #include "tools/symbols/symbols.h"
@@ -26,7 +28,30 @@ static const char doc[] =
 	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
 	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
 	"and where there was none, to what launched the graph. Times are the device's own; without CUPTI "
-	"they are upper bounds by pairs of events, or none.";
+	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran.";
+
+/* SORT(NAME, name, field) */
+#define SORTS                                     \
+	SORT(TOTAL, total, group->total_ns)       \
+	SORT(CALLS, calls, group->calls)          \
+	SORT(AVERAGE, average, average_ns(group)) \
+	SORT(MAX, max, group->max_ns)             \
+	SORT(BYTES, bytes, group->bytes)
+
+enum sort {
+#define SORT(NAME, name, field) SORT_##NAME,
+	SORTS
+#undef SORT
+		SORT_NAME
+};
+
+enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
+
+static const struct argp_option own_options[] = {
+	{"sort", OPTION_SORT, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
+	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
+	{0},
+};
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
@@ -40,9 +65,10 @@ struct view {
 	const struct read_options *options;
 	struct survey survey;
 	struct kernels kernels;
-	struct group *groups; /* the longest first */
+	struct group *groups; /* in the order that was asked for */
 	size_t n_groups;
 	bool shows_counters;
+	enum sort sort;
 };
 
 static void add_row(struct group *group, const struct kernel_row *row)
@@ -56,10 +82,29 @@ static void add_row(struct group *group, const struct kernel_row *row)
 	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
 }
 
-static int compare_groups(const void *a, const void *b)
+static uint64_t average_ns(const struct group *group)
+{
+	return group->timed ? group->total_ns / group->timed : 0;
+}
+
+static uint64_t weight_of(const struct group *group, enum sort sort)
+{
+	switch (sort) {
+#define SORT(NAME, name, field) \
+	case SORT_##NAME:       \
+		return field;
+		SORTS
+#undef SORT
+	default:
+		return 0;
+	}
+}
+
+static int compare_groups(const void *a, const void *b, void *sort)
 {
 	const struct group *x = a, *y = b;
-	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+	uint64_t weight_x = weight_of(x, *(enum sort *)sort), weight_y = weight_of(y, *(enum sort *)sort);
+	int rc = (weight_x < weight_y) - (weight_x > weight_y);
 
 	if (rc == 0)
 		rc = (x->calls < y->calls) - (x->calls > y->calls);
@@ -79,7 +124,7 @@ static void make_groups(struct view *view)
 			view->groups[view->n_groups++] = (struct group){.rows = row, .min_ns = UINT64_MAX};
 		add_row(&view->groups[view->n_groups - 1], row);
 	}
-	qsort(view->groups, view->n_groups, sizeof(*view->groups), compare_groups);
+	qsort_r(view->groups, view->n_groups, sizeof(*view->groups), compare_groups, &view->sort);
 }
 
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
@@ -251,7 +296,7 @@ static void print_json(const struct view *view)
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -308,7 +353,7 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns / group->timed, text) : "-");
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(average_ns(group), text) : "-");
 	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
 					? "-"
 					: torsh_size_human(group->bytes, text));
@@ -327,6 +372,7 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		print_process(&view->kernels.processes[i]);
 	torsh_kernel_counters_modes_print(&view->kernels.counters);
@@ -349,22 +395,40 @@ static void print_text(const struct view *view)
 
 /* ---- the command -------------------------------------------------------------------------------------------------- */
 
-enum { OPTION_COUNTERS = 0x300 };
+static bool find_sort(const char *text, enum sort *sort)
+{
+	static const char *const names[] = {
+#define SORT(NAME, name, field) #name,
+		SORTS
+#undef SORT
+		"name",
+	};
 
-static const struct argp_option own_options[] = {
-	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
-	{0},
-};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], text) == 0) {
+			*sort = (enum sort)i;
+			return true;
+		}
+	}
+	return false;
+}
 
 static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
 	struct view *view = state->input;
 
-	(void)argument;
-	if (key != OPTION_COUNTERS)
+	switch (key) {
+	case OPTION_COUNTERS:
+		view->shows_counters = true;
+		return 0;
+	case OPTION_SORT:
+		if (find_sort(argument, &view->sort))
+			return 0;
+		argp_error(state, "--sort takes total, calls, average, max, bytes or name, not \"%s\"", argument);
+		return EINVAL;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	view->shows_counters = true;
-	return 0;
+	}
 }
 
 int torsh_command_kernels(int argc, char **argv)
@@ -373,9 +437,9 @@ int torsh_command_kernels(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
-	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_own, &view, &options);
+	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
 	make_groups(&view);
 	if (options.is_json)

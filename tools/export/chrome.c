@@ -25,7 +25,7 @@ struct chrome {
 	struct chrome_process *processes, *last;
 	struct forward_calls *forward;
 	struct inputs inputs;
-	struct process_groups groups;
+	struct collectives collectives;
 	uint64_t n_memory;
 	uint64_t n_flows;
 };
@@ -96,8 +96,7 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 	struct collective collective;
 	char *text;
 
-	torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(call->process, call->inputs));
-	if (!torsh_collective_read(&collective, &chrome->groups, call, &chrome->inputs))
+	if (!torsh_collectives_read(&chrome->collectives, call, &collective))
 		return at;
 	text = torsh_chrome_collective(&collective);
 	if (strlen(text) <= LABEL_BYTES_MAX)
@@ -128,8 +127,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 		memcpy(at, inputs, n_inputs);
 		at += n_inputs;
 	}
-	if (chrome->groups.n && torsh_call_is_collective(call))
-		at = put_collective(at, chrome, call);
+	at = put_collective(at, chrome, call);
 	if (call->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
 		at = torsh_put_text(at, torsh_texts_name(texts, call->module));
@@ -338,7 +336,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
-		torsh_groups_add(&chrome->groups, process, &event->event.process_group);
+		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -375,7 +373,7 @@ static int write_chrome(struct trace *trace)
 		free(chrome.processes[i].held_bytes);
 	}
 	free(chrome.processes);
-	torsh_groups_free(&chrome.groups);
+	torsh_groups_free(&chrome.collectives.groups);
 	torsh_forward_destroy(chrome.forward);
 	return rc;
 }

@@ -9,10 +9,12 @@
 #include "tools/die.h"
 #include "tools/export/trace.h"
 #include "tools/profile/operators.h"
+#include "tools/profile/process_groups.h"
 
 struct csv {
 	struct trace *trace;
 	struct flops_book *book;
+	struct collectives collectives;
 };
 
 /* In quotes where it holds a comma, a quote or the end of a line. */
@@ -45,6 +47,14 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(csv->book, call);
 }
 
+static void put_label(struct sink *sink, const struct call *call, uint32_t label)
+{
+	const char *text = torsh_timeline_label(call->process, label);
+
+	put_text(sink, text ? text : "");
+	torsh_sink_text(sink, ",");
+}
+
 static void put_number(struct sink *sink, uint64_t number)
 {
 	char digits[24], *end = torsh_digits(digits, number);
@@ -61,11 +71,36 @@ static void put_time(struct sink *sink, uint64_t ns)
 	torsh_sink_put(sink, digits, (size_t)(end - digits));
 }
 
+static void put_known(struct sink *sink, bool is_known, uint64_t number)
+{
+	if (is_known)
+		put_number(sink, number);
+	else
+		torsh_sink_text(sink, ",");
+}
+
+static void put_collective(struct csv *csv, const struct call *call)
+{
+	struct sink *sink = csv->trace->sink;
+	struct collective collective;
+
+	if (!torsh_collectives_read(&csv->collectives, call, &collective)) {
+		torsh_sink_text(sink, ",,,,");
+		return;
+	}
+	torsh_sink_print(sink, "%.*s,%.*s,", (int)collective.n_name, collective.name,
+			 collective.tensor ? (int)collective.tensor->n_type : 0,
+			 collective.tensor ? collective.tensor->text : "");
+	put_number(sink, collective.in_elements);
+	put_number(sink, collective.out_elements);
+	put_text(sink, collective.group->name ? collective.group->name : "");
+}
+
 static void see_end(void *context, struct call *call)
 {
 	struct csv *csv = context;
 	struct sink *sink = csv->trace->sink;
-	const char *inputs = torsh_timeline_label(call->process, call->inputs);
+	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
 	struct flops own = {.status = FLOPS_NO_FORMULA};
 
 	if (call->kind == CALL_OPERATOR)
@@ -78,26 +113,27 @@ static void see_end(void *context, struct call *call)
 	put_time(sink, call->end_ns - call->start_ns);
 	put_number(sink, call->process->pid);
 	put_number(sink, torsh_trace_tid(call->process, call->thread));
-	torsh_sink_text(sink, torsh_phase_names[call->phase]);
-	torsh_sink_text(sink, ",");
-	if (own.status == FLOPS_NO_FORMULA)
-		torsh_sink_text(sink, ",");
-	else
-		put_number(sink, own.all);
+	torsh_sink_print(sink, "%s,", torsh_phase_names[call->phase]);
+	put_known(sink, own.status != FLOPS_NO_FORMULA, own.all);
 	put_number(sink, call->self_allocated_bytes);
-	put_text(sink, call->module ? torsh_timeline_label(call->process, call->module) : "");
-	torsh_sink_text(sink, ",");
-	put_text(sink, inputs ? inputs : "");
+	put_label(sink, call, call->module);
+	put_label(sink, call, call->inputs);
+	put_label(sink, call, call->overload);
+	put_known(sink, has_sequence, call->sequence);
+	put_known(sink, has_sequence && call->forward_thread, call->forward_thread);
+	put_collective(csv, call);
 	torsh_sink_text(sink, "\r\n");
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	(void)context;
-	(void)process;
+	struct csv *csv = context;
+
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
+	else if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&csv->collectives.groups, process, &event->event.process_group);
 }
 
 static int write_csv(struct trace *trace)
@@ -108,8 +144,10 @@ static int write_csv(struct trace *trace)
 
 	torsh_sink_text(trace->sink,
 			"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
-			"module,inputs\r\n");
+			"module,inputs,overload,sequence,forward_thread,collective,collective_type,in_elements,"
+			"out_elements,process_group\r\n");
 	rc = torsh_trace_walk(trace, &visitor, &csv);
+	torsh_groups_free(&csv.collectives.groups);
 	torsh_flops_book_destroy(csv.book);
 	return rc;
 }

@@ -11,42 +11,16 @@ struct adder {
 	const struct steps *steps;
 	struct step_total *totals;
 	struct flops_book *book;
+	struct phase_clock clock;
 	size_t n_entered; /* steps that have begun by the last tensor */
 	int64_t held_bytes;
 };
-
-/* Scopes around a whole step say nothing about its parts. */
-static bool is_of_a_phase(const struct call *call)
-{
-	if (call->traits & (NAME_OPTIMIZER | NAME_DATA))
-		return true;
-	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
-}
-
-static const struct call *outer_of_a_phase(const struct call *call)
-{
-	do
-		call = call->outer;
-	while (call && !is_of_a_phase(call));
-	return call;
-}
-
-static void add_phase(struct step_total *total, const struct call *call)
-{
-	const struct call *outer = outer_of_a_phase(call);
-	int64_t duration_ns = (int64_t)(call->end_ns - call->start_ns);
-
-	if (outer && outer->phase == call->phase)
-		return;
-	total->phase_ns[call->phase] += duration_ns;
-	if (outer)
-		total->phase_ns[outer->phase] -= duration_ns;
-}
 
 static void see_begin(void *context, struct call *call)
 {
 	struct adder *adder = context;
 
+	torsh_phase_clock_begin(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		torsh_flops_book_begin(adder->book, call);
 }
@@ -57,6 +31,7 @@ static void see_end(void *context, struct call *call)
 	size_t step = torsh_steps_at(adder->steps, call->start_ns);
 	struct flops own = {0};
 
+	torsh_phase_clock_end(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		own = torsh_flops_book_end(adder->book, call);
 	if (step == STEP_NONE)
@@ -64,8 +39,6 @@ static void see_end(void *context, struct call *call)
 	adder->totals[step].calls += call->kind == CALL_OPERATOR;
 	adder->totals[step].flops += own.counter;
 	adder->totals[step].flops_all += own.all;
-	if (is_of_a_phase(call) && !call->is_async)
-		add_phase(&adder->totals[step], call);
 }
 
 /* Each step begins with what is held then. */
@@ -98,13 +71,20 @@ struct step_total *torsh_step_totals(const struct profile *profile, struct profi
 				     const struct survey *survey)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct adder adder = {.steps = &torsh_survey_of(survey, process)->steps, .book = torsh_flops_book_create(profile)};
+	struct adder adder = {.steps = &torsh_survey_of(survey, process)->steps,
+			      .book = torsh_flops_book_create(profile)};
+	struct phase_step *spent = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*spent));
 	int rc;
 
 	adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
+	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
 	rc = torsh_calls_walk(profile, &process, 1, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	torsh_phase_clock_stop(&adder.clock);
+	for (size_t i = 0; i < adder.steps->n; i++)
+		adder.totals[i].spent = spent[i];
+	free(spent);
 	enter_steps(&adder, UINT64_MAX);
 	torsh_flops_book_destroy(adder.book);
 	return adder.totals;

@@ -19,7 +19,7 @@
 uint64_t torsh_patience_cpu_ns(uint32_t pid)
 {
 	const uint32_t of_all_threads = 2; /* CPUCLOCK_SCHED */
-	struct timespec spent;
+	struct timespec spent = {0};
 
 	/* 0 would be the caller. */
 	if (!pid || TORSH_SYS(SYS_clock_gettime, (clockid_t)(~pid << 3 | of_all_threads), &spent, 0, 0, 0, 0))

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from exported import made  # noqa: E402
 
 COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "dump", "check", "export",
             "list", "top", "snapshot", "stop", "start")
@@ -152,14 +153,31 @@ def a_torn_recording_is_read_to_where_it_is_whole():
         assert result.returncode == 2 or json.loads(result.stdout)["version"] == 1
 
 
+def expect_clean(recording, *commands):
+    for command in commands:
+        result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, command[0], recording, *command[1:]])
+        expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-500:]})")
+
+
 @case
 def the_tools_are_clean_under_valgrind():
     need_command("valgrind")
     output = recorded(TORSH_PROFILER_RECORD="full")
-    for command in (["leaks"], ["peak"], ["leaks", "--json"], ["report"], ["dump"], ["regions"], ["check", "--max-leak", "1G"],
-                    *(["export", "--format", name] for name in ("folded", "speedscope", "pprof"))):
-        result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, command[0], output, *command[1:]])
-        expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-500:]})")
+    expect_clean(output, ["leaks"], ["peak"], ["leaks", "--json"], ["report"], ["dump"], ["regions"], ["check", "--max-leak", "1G"],
+                 *(["export", "--format", name] for name in ("folded", "speedscope", "pprof")))
+
+
+@case
+def the_tools_of_timelines_are_clean_under_valgrind():
+    need_command("valgrind")
+    recording, _ = made(ranks=2, operators=404)
+    target = scratch("exported")
+    expect_clean(recording, *(["ops", "--group", group] for group in
+                              ("name", "shape", "stack", "overload", "module", "phase", "step")),
+                 ["ops", "--json"], ["steps"], ["steps", "--json"], ["modules"], ["kernels"], ["tensors"],
+                 ["tensors", "--group", "stack", "--json"], ["leaks", "--growth"], ["dump"],
+                 *(["export", "--format", name, "-o", target / name] for name in
+                   ("chrome", "perfetto", "json", "csv", "sqlite", "tensorboard", "memory")))
 
 
 main()

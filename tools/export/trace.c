@@ -168,17 +168,18 @@ void torsh_forward_destroy(struct forward_calls *calls)
 
 static struct forward *find_slot(struct forward_calls *calls, const struct call *call)
 {
-	struct process_forward *of = calls->processes, *end = of + calls->n;
+	struct process_forward *of;
+	size_t i = 0;
 
-	while (of < end && of->process != call->process)
-		of++;
-	if (of == end) {
+	while (i < calls->n && calls->processes[i].process != call->process)
+		i++;
+	if (i == calls->n) {
 		calls->processes = torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
 		of = &calls->processes[calls->n++];
 		of->process = call->process;
 		of->items = torsh_need(calloc(FORWARD_CALLS, sizeof(*of->items)));
 	}
-	return &of->items[torsh_call_slot(call, FORWARD_CALLS)];
+	return &calls->processes[i].items[torsh_call_slot(call, FORWARD_CALLS)];
 }
 
 /*

@@ -14,12 +14,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
+from simcuda import cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
-PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
-             "libcublas.so.13", "libnccl.so.2")
 KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
 COPY_KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
 
@@ -51,18 +49,6 @@ for window in range(int(sys.argv[2])):
     y = x * 3
 torch.cuda.synchronize()
 """
-
-
-def record_simulated(command, env=None, expect=0, **settings):
-    """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
-    need_simcuda()
-    truth, output = scratch("truth") / "truth", scratch()
-    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = ":".join([variables["LD_PRELOAD"], *(str(LIBRARIES / name) for name in PRELOADED)])
-    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **(env or {})})
-    result = run(command, variables)
-    expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
-    return output, read_truth(truth)
 
 
 def spans(found):

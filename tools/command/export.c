@@ -24,7 +24,7 @@ static const char doc[] =
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
 	"Of a timeline --from, --to and --steps choose what begins in a window of time; it is there as a whole, and what "
-	"began before isn't. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
+	"began before isn't. With --steps there is of devices what the steps launched, whenever it ran. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
 	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
 enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };

@@ -43,6 +43,7 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 	}
 	if (from_ns >= to_ns)
 		torsh_die("no step in %s has such a number; torsh steps lists them", trace->profile->path);
+	trace->is_of_steps = true;
 	trace->from_ns = from_ns > trace->from_ns ? from_ns : trace->from_ns;
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }

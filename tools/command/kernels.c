@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 #include "tools/symbols/symbols.h"
@@ -20,7 +22,30 @@
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
 	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
-	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own. What was launched in a "
+	"step belongs to it, whenever it ran.";
+
+/* SORT(NAME, name, field) */
+#define SORTS                                     \
+	SORT(TOTAL, total, group->total_ns)       \
+	SORT(CALLS, calls, group->calls)          \
+	SORT(AVERAGE, average, average_ns(group)) \
+	SORT(MAX, max, group->max_ns)             \
+	SORT(BYTES, bytes, group->bytes)
+
+enum sort {
+#define SORT(NAME, name, field) SORT_##NAME,
+	SORTS
+#undef SORT
+		SORT_NAME
+};
+
+enum { KEY_SORT_BY = 0x2000 };
+
+static const struct argp_option own_options[] = {
+	{"sort", KEY_SORT_BY, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
+	{0},
+};
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
@@ -34,7 +59,7 @@ struct view {
 	const struct read_options *options;
 	struct survey survey;
 	struct kernels kernels;
-	struct group *groups; /* the longest first */
+	struct group *groups; /* in the order that was asked for */
 	size_t n_groups;
 };
 
@@ -48,16 +73,56 @@ static void add_row(struct group *group, const struct kernel_row *row)
 	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
 }
 
-static int compare_groups(const void *a, const void *b)
+static uint64_t average_ns(const struct group *group)
+{
+	return group->total_ns / group->calls;
+}
+
+static uint64_t weight_of(const struct group *group, enum sort sort)
+{
+	switch (sort) {
+#define SORT(NAME, name, field) \
+	case SORT_##NAME:       \
+		return field;
+		SORTS
+#undef SORT
+	default:
+		return 0;
+	}
+}
+
+static int compare_groups(const void *a, const void *b, void *sort)
 {
 	const struct group *x = a, *y = b;
-	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+	uint64_t weight_x = weight_of(x, *(enum sort *)sort), weight_y = weight_of(y, *(enum sort *)sort);
 
-	return rc ? rc : strcmp(x->rows->name, y->rows->name);
+	return weight_x != weight_y ? (weight_x < weight_y) - (weight_x > weight_y)
+				    : strcmp(x->rows->name, y->rows->name);
+}
+
+static error_t parse_kernels(int key, char *argument, struct argp_state *state)
+{
+	static const char *const names[] = {
+#define SORT(NAME, name, field) #name,
+		SORTS
+#undef SORT
+		"name",
+	};
+
+	if (key != KEY_SORT_BY)
+		return ARGP_ERR_UNKNOWN;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], argument) == 0) {
+			*(enum sort *)state->input = (enum sort)i;
+			return 0;
+		}
+	}
+	argp_error(state, "--sort takes total, calls, average, max, bytes or name, not \"%s\"", argument);
+	return EINVAL;
 }
 
 /* Rows of a name lie together. */
-static void make_groups(struct view *view)
+static void make_groups(struct view *view, enum sort sort)
 {
 	const struct kernels *kernels = &view->kernels;
 
@@ -69,7 +134,7 @@ static void make_groups(struct view *view)
 			view->groups[view->n_groups++] = (struct group){.rows = row, .min_ns = UINT64_MAX};
 		add_row(&view->groups[view->n_groups - 1], row);
 	}
-	qsort(view->groups, view->n_groups, sizeof(*view->groups), compare_groups);
+	qsort_r(view->groups, view->n_groups, sizeof(*view->groups), compare_groups, &sort);
 }
 
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
@@ -203,7 +268,7 @@ static void print_json(const struct view *view)
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -249,7 +314,7 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
 	torsh_text_cell(stdout, torsh_size_duration(group->total_ns, text));
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, torsh_size_duration(group->total_ns / group->calls, text));
+	torsh_text_cell(stdout, torsh_size_duration(average_ns(group), text));
 	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL ? "-" : torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
@@ -264,6 +329,7 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		print_process(&view->kernels.processes[i]);
 	if (!view->n_groups) {
@@ -287,12 +353,13 @@ int torsh_command_kernels(int argc, char **argv)
 	struct read_options options = {0};
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
+	enum sort sort = SORT_TOTAL;
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, own_options, parse_kernels, &sort, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
-	make_groups(&view);
+	make_groups(&view, sort);
 	if (options.is_json)
 		print_json(&view);
 	else

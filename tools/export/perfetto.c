@@ -8,7 +8,7 @@
 #include "tools/die.h"
 #include "tools/export/perfetto.h"
 
-static struct sequence *find_sequence(struct perfetto *perfetto, const struct profile_process *process)
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process)
 {
 	struct sequence *sequence = perfetto->last;
 
@@ -81,7 +81,7 @@ static void put_flow(struct perfetto *perfetto, const struct sequence *sequence,
 static void see_begin(void *context, struct call *call)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, call->process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
 	struct event_bytes event;
 	uint64_t track, name;
 
@@ -102,7 +102,7 @@ static void see_begin(void *context, struct call *call)
 static void see_end(void *context, struct call *call)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, call->process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
 	uint64_t track = (uint64_t)(uintptr_t)call->own;
 	struct event_bytes event;
 
@@ -177,7 +177,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		      struct call *innermost)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
 
 	(void)innermost;
 	if (event->event.id == EVENT_TENSOR)
@@ -199,7 +199,9 @@ static int write_perfetto(struct trace *trace)
 	perfetto.sequences = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*perfetto.sequences));
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_start(&perfetto, &perfetto.sequences[i], trace->processes[i], (uint32_t)i + 1);
-	rc = torsh_trace_walk(trace, &visitor, &perfetto);
+	torsh_perfetto_devices_create(&perfetto);
+	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
+	torsh_perfetto_devices_destroy(&perfetto);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_free(&perfetto.sequences[i]);
 	free(perfetto.sequences);

@@ -5,6 +5,8 @@
 #ifndef TORSH_PROFILE_DEVICE_H
 #define TORSH_PROFILE_DEVICE_H
 
+#include <string.h>
+
 #include "tools/profile/timeline.h"
 #include "tools/writer/key_index.h"
 
@@ -30,11 +32,40 @@ bool torsh_device_span(const struct event *event, struct device_span *span);
 /* "HtoD" and the like; "?" of one that is not known. */
 const char *torsh_copy_name(uint32_t kind);
 
-/* Nanoseconds of devices by launch, of one process. */
+/* "Pinned" and the like, of enum device_memory. */
+const char *torsh_memory_name(uint32_t memory);
+
+/* Is that a call of the runtime, rather than of the driver? By its name. */
+static inline bool torsh_api_is_runtime(const char *name)
+{
+	return strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
+}
+
+#define DEVICE_TITLE_BYTES 64
+
+/*
+ * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)". out has room for
+ * DEVICE_TITLE_BYTES. Returns false of anything else: a kernel has its name.
+ */
+bool torsh_device_title(const struct event *event, char *out);
+
+#define CAUSED_MAX ((UINT32_C(1) << 31) - 1)
+
+/* What one launch is the cause of. */
+struct device_caused {
+	uint64_t ns;
+	uint32_t n : 31; /* kernels, copies and memsets: those of a graph are several */
+	uint32_t is_launched : 1; /* the call that has this number was seen, before or after */
+};
+
+struct device_page;
+
+/* Sums by launch, of one process: some 20 bytes for each. */
 struct device_work {
-	struct key_index index; /* by correlation: index of items */
-	uint64_t *items;
+	struct key_index index; /* by correlation: index of pages */
+	struct device_page *pages;
 	size_t n, n_room;
+	uint64_t n_spans, n_launches;
 	bool is_seen; /* devices were recorded, or would have been */
 };
 
@@ -44,7 +75,10 @@ void torsh_device_work_destroy(struct device_work *work);
 /* Take whatever event of the process there is. */
 void torsh_device_work_add(struct device_work *work, const struct event *event);
 
-/* What the launch with this number caused; 0: nothing that was seen. */
+/* What the launch with this number caused; zeros: nothing that was seen. */
+struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation);
+
+/* Its nanoseconds. */
 uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);
 
 #endif

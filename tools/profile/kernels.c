@@ -14,10 +14,14 @@ const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
 #undef REASON
 };
 
+/* In place of an operator: of a launch in a step that doesn't count. */
+#define OF_NO_STEP UINT32_MAX
+
 /* A launch that was seen, by its correlation; the operator is a label, 0: none was open. */
 struct process_state {
 	struct kernel_process *seen;
-	struct key_index launches; /* by correlation: the operator's label */
+	const struct steps *steps;
+	struct key_index launches; /* by correlation: the operator's label, or OF_NO_STEP */
 	struct key_index rows; /* by numbers of this process: index of rows */
 	/* What was told before its launch was: by another thread, while the call still ran. */
 	struct device_span *early;
@@ -96,6 +100,15 @@ static uint64_t key_of(const struct device_span *span, enum kernel_reason reason
 	return ((name << 30 | operator_label) << 4 | (uint64_t)reason << 2 | (uint64_t)span->what) + 1;
 }
 
+/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+static bool is_of_a_step(const struct process_state *state, const struct device_span *span, enum kernel_reason reason,
+			 uint32_t operator_label)
+{
+	if (reason == KERNEL_NO_LAUNCH || reason == KERNEL_NOT_SEEN)
+		return torsh_steps_have(state->steps, span->begin_ns);
+	return operator_label != OF_NO_STEP;
+}
+
 static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
 		enum kernel_reason reason, uint32_t operator_label)
 {
@@ -104,6 +117,8 @@ static void add(struct collector *collector, struct process_state *state, const 
 	struct kernel_row *row;
 	size_t number = slot->number;
 
+	if (!is_of_a_step(state, span, reason, operator_label))
+		return;
 	if (!slot->key) {
 		number = find_row(collector, state->seen->process, span, reason, operator_label);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
@@ -143,13 +158,15 @@ static void keep_early(struct process_state *state, const struct device_span *sp
 
 static void see_launch(struct process_state *state, const struct event_launch *launch, const struct call *innermost)
 {
+	uint32_t operator_label = innermost ? innermost->name : 0;
 	struct key_slot *slot;
 
 	if (!launch->correlation)
 		return;
 	slot = torsh_key_index_find(&state->launches, launch->correlation);
 	if (!slot->key)
-		torsh_key_index_fill(&state->launches, slot, launch->correlation, innermost ? innermost->name : 0);
+		torsh_key_index_fill(&state->launches, slot, launch->correlation,
+				     torsh_steps_have(state->steps, launch->begin) ? operator_label : OF_NO_STEP);
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -226,6 +243,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
+		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
 		torsh_key_index_create(&collector.states[i].launches);
 		torsh_key_index_create(&collector.states[i].rows);
 	}

@@ -50,7 +50,7 @@ struct kernels {
 	uint64_t total_ns, attributed_ns; /* of kernels, copies and memsets; with an operator */
 };
 
-/* Dies where the recording can't be read. */
+/* What was launched in the survey's steps. Dies where the recording can't be read. */
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_kernels_free(struct kernels *kernels);

@@ -22,7 +22,8 @@ static const char doc[] =
 	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
 	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report says which. Of "
 	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
-	"modules, of all threads; what Python does between them is in none. A loss is known by its module's name. Device is the "
+	"modules, and other is what Python does between them: together they are the step. Where threads are in several, that "
+	"counts which began last. A loss is known by the name of its module or operator. Device is the "
 	"time of kernels, copies and memsets that the step launched, whenever they ran; busy is the share of the step's time in "
 	"which a device did anything, of several devices the busiest. Where the "
 	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, and the report says so.";
@@ -71,8 +72,8 @@ static cJSON *make_phases(const struct step_total *total)
 	cJSON *phases = torsh_json_object();
 
 	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i],
-			       torsh_json_u64(total->phase_ns[i] > 0 ? (uint64_t)total->phase_ns[i] : 0));
+		torsh_json_set(phases, torsh_phase_names[i], torsh_json_u64(total->spent.phase_ns[i]));
+	torsh_json_set(phases, "other", torsh_json_u64(total->spent.other_ns));
 	return phases;
 }
 
@@ -262,6 +263,13 @@ static void print_flops(const struct view *view, const struct step_total *total,
 	torsh_text_cell(stdout, text);
 }
 
+static void print_phase(uint64_t ns)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_text_cell(stdout, ns ? torsh_size_duration(ns, text) : "-");
+}
+
 /* Of several devices the busiest. */
 static void print_devices(const struct view *view, const struct shown *shown)
 {
@@ -288,11 +296,9 @@ static void print_line(void *context, const struct view *view, const struct show
 	(void)context;
 	printf("%8" PRIu64, step->number);
 	torsh_text_cell(stdout, torsh_size_duration(duration_ns, text));
-	for (size_t i = 0; i < N_PHASES; i++) {
-		int64_t ns = total->phase_ns[order[i]];
-
-		torsh_text_cell(stdout, ns > 0 ? torsh_size_duration((uint64_t)ns, text) : "-");
-	}
+	for (size_t i = 0; i < N_PHASES; i++)
+		print_phase(total->spent.phase_ns[order[i]]);
+	print_phase(total->spent.other_ns);
 	print_flops(view, total, duration_ns);
 	print_devices(view, shown);
 	torsh_text_cell(stdout, shown->of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
@@ -326,8 +332,8 @@ static void print_text(const struct view *view, size_t n_limit)
 		return;
 	}
 	print_durations(view);
-	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "data", "forward", "loss", "backward",
-	       "optimizer", "FLOPs", "GFLOP/s");
+	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "data", "forward", "loss",
+	       "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
 	if (view->has_devices)
 		printf(" %10s %10s", "device", "busy");
 	printf(" %10s %8s\n", "peak", "pid");

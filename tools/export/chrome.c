@@ -66,8 +66,7 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 	struct collective collective;
 	char *text;
 
-	torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(call->process, call->inputs));
-	if (!torsh_collective_read(&collective, &chrome->groups, call, &chrome->inputs))
+	if (!torsh_collectives_read(&chrome->collectives, call, &collective))
 		return at;
 	text = torsh_chrome_collective(&collective);
 	if (strlen(text) <= LABEL_BYTES_MAX)
@@ -98,8 +97,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 		memcpy(at, inputs, n_inputs);
 		at += n_inputs;
 	}
-	if (chrome->groups.n && torsh_call_is_collective(call))
-		at = put_collective(at, chrome, call);
+	at = put_collective(at, chrome, call);
 	if (call->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
 		at = torsh_put_text(at, torsh_texts_name(texts, call->module));
@@ -333,7 +331,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	else if (event->event.id == EVENT_COUNTER_SAMPLE)
 		put_sample(chrome, process, &of->texts, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
-		torsh_groups_add(&chrome->groups, process, &event->event.process_group);
+		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -372,7 +370,7 @@ static int write_chrome(struct trace *trace)
 		free(chrome.processes[i].held_bytes);
 	}
 	free(chrome.processes);
-	torsh_groups_free(&chrome.groups);
+	torsh_groups_free(&chrome.collectives.groups);
 	torsh_counters_destroy(&chrome.counters);
 	torsh_forward_destroy(chrome.forward);
 	return rc;

@@ -20,7 +20,7 @@ struct chrome {
 	struct chrome_process *processes, *last;
 	struct forward_calls *forward;
 	struct inputs inputs;
-	struct process_groups groups;
+	struct collectives collectives;
 	struct chrome_devices *devices;
 	struct counters counters;
 	uint64_t n_memory;

@@ -10,6 +10,7 @@
 #include "tools/die.h"
 #include "tools/export/texts.h"
 #include "tools/profile/operators.h"
+#include "tools/profile/process_groups.h"
 #include "tools/profile/tensors.h"
 #include "tools/report/json.h"
 
@@ -24,6 +25,7 @@ struct events {
 	struct sink *sink;
 	struct texts *texts, *last;
 	struct flops_book *book;
+	struct collectives collectives;
 	bool has_events;
 };
 
@@ -141,6 +143,40 @@ static char *put_call(char *at, struct texts *texts, const struct call *call)
 	return put_stack(at, texts, call->stack);
 }
 
+/* An object, or null; the caller's. */
+static char *make_collective(const struct collective *collective)
+{
+	const struct process_group *group = collective->group;
+	const struct input *tensor = collective->tensor;
+	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
+	char *ranks = torsh_trace_escape(group->ranks), *text;
+
+	text = torsh_need_text("{\"name\":\"%.*s\",\"dtype\":%s%.*s%s,\"in_elements\":%" PRIu64
+			       ",\"out_elements\":%" PRIu64 ",\"group\":\"%s\",\"group_description\":\"%s\","
+			       "\"group_size\":%" PRIu32 ",\"group_ranks\":\"%s\"}",
+			       (int)collective->n_name, collective->name, tensor ? "\"" : "",
+			       tensor ? (int)tensor->n_type : 4, tensor ? tensor->text : "null", tensor ? "\"" : "",
+			       collective->in_elements, collective->out_elements, name, description, group->n_ranks,
+			       ranks);
+	free(name);
+	free(description);
+	free(ranks);
+	return text;
+}
+
+static char *put_collective(char *at, struct events *events, const struct call *call)
+{
+	struct collective collective;
+	char *text = NULL;
+
+	if (torsh_collectives_read(&events->collectives, call, &collective))
+		text = make_collective(&collective);
+	at = PUT(at, ",\"collective\":");
+	at = torsh_put_text(at, text && strlen(text) <= LABEL_BYTES_MAX ? text : "null");
+	free(text);
+	return at;
+}
+
 static void put_operator(struct events *events, struct texts *texts, const struct call *call, const struct flops *own)
 {
 	const struct steps *steps = &torsh_survey_of(events->trace->survey, call->process)->steps;
@@ -152,10 +188,13 @@ static void put_operator(struct events *events, struct texts *texts, const struc
 
 	at = put_call(at, texts, call);
 	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, call->inputs));
+	at = put_label(at, "\"overload\"", texts, call->overload);
 	at = NUMBER(at, ",\"self_ns\":", duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
 	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
 	at = NUMBER(at, ",\"scope\":", call->scope);
 	at = put_known(at, "\"sequence\"", has_sequence, call->sequence);
+	at = put_known(at, "\"forward_thread\"", has_sequence && call->forward_thread, call->forward_thread);
+	at = put_collective(at, events, call);
 	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[call->phase]);
 	at = put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
 	at = put_known(at, "\"flops\"", has_formula, own->counter);
@@ -260,6 +299,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
+	if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&events->collectives.groups, process, &event->event.process_group);
 	if (!torsh_trace_has(events->trace, event->at_ns))
 		return;
 	if (event->event.id == EVENT_TENSOR)
@@ -441,6 +482,7 @@ static int write_json(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_texts_free(&events.texts[i]);
 	free(events.texts);
+	torsh_groups_free(&events.collectives.groups);
 	torsh_flops_book_destroy(events.book);
 	return rc;
 }

@@ -110,6 +110,29 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(sqlite->book, call);
 }
 
+static void insert_collective(struct sqlite *sqlite, const struct call *call)
+{
+	struct database *database = &sqlite->database;
+	struct collective collective;
+	char *name, *type;
+
+	if (!torsh_collectives_read(&sqlite->collectives, call, &collective))
+		return;
+	name = torsh_need(strndup(collective.name, collective.n_name));
+	type = collective.tensor ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type)) : NULL;
+	torsh_database_fill(database, INSERT_COLLECTIVE);
+	torsh_database_number(database, call->process->number);
+	torsh_database_number(database, call->ordinal);
+	torsh_database_text(database, name);
+	torsh_database_text(database, type);
+	torsh_database_number(database, collective.in_elements);
+	torsh_database_number(database, collective.out_elements);
+	torsh_database_number(database, collective.group->number);
+	torsh_database_insert(database);
+	free(name);
+	free(type);
+}
+
 static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
 {
 	struct database *database = &sqlite->database;
@@ -142,7 +165,10 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->is_async);
 	torsh_database_number(database, call->is_cut);
 	torsh_database_known(database, stack, stack);
+	torsh_sqlite_label(database, call->overload);
+	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread, call->forward_thread);
 	torsh_database_insert(database);
+	insert_collective(sqlite, call);
 }
 
 static void insert_range(struct sqlite *sqlite, const struct call *call)
@@ -244,6 +270,24 @@ static void insert_value(struct database *database, const struct profile_process
 	torsh_database_insert(database);
 }
 
+/* Also those from before the window: a collective in it may name them. */
+static void see_group(struct sqlite *sqlite, const struct profile_process *process,
+		      const struct event_process_group *group)
+{
+	struct database *database = &sqlite->database;
+
+	torsh_groups_add(&sqlite->collectives.groups, process, group);
+	torsh_database_fill(database, INSERT_PROCESS_GROUP);
+	torsh_database_number(database, process->number);
+	torsh_database_number(database, group->number);
+	torsh_database_text(database, torsh_timeline_label(process, group->name));
+	torsh_database_text(database, torsh_timeline_label(process, group->description));
+	torsh_database_text(database, torsh_timeline_label(process, group->backend));
+	torsh_database_text(database, torsh_timeline_label(process, group->ranks));
+	torsh_database_number(database, group->n_ranks);
+	torsh_database_insert(database);
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
@@ -251,6 +295,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
+	else if (event->event.id == EVENT_PROCESS_GROUP)
+		see_group(sqlite, process, &event->event.process_group);
 	else if (!torsh_trace_has(sqlite->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -470,6 +516,7 @@ static int write_sqlite(struct trace *trace)
 	if (rc < 0)
 		unlink(temporary);
 	forget_processes(&sqlite);
+	torsh_groups_free(&sqlite.collectives.groups);
 	torsh_flops_book_destroy(sqlite.book);
 	free(temporary);
 	return rc;

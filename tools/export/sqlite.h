@@ -5,6 +5,7 @@
 
 #include "tools/export/sqlite_database.h"
 #include "tools/export/trace.h"
+#include "tools/profile/process_groups.h"
 #include "tools/profile/operators.h"
 
 /* What of a process has its rows. */
@@ -20,6 +21,7 @@ struct sqlite {
 	struct flops_book *book;
 	struct database database;
 	struct known *known; /* in the order of the trace's processes */
+	struct collectives collectives;
 };
 
 struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct profile_process *process);

@@ -40,7 +40,19 @@
 	"  allocated_bytes INTEGER, freed_bytes INTEGER, -- by tensors, of itself\n"                                        \
 	"  is_async INTEGER, -- it doesn't nest with the calls of its thread\n"                                             \
 	"  is_cut INTEGER, -- it was open when the recording ended\n"                                                       \
-	"  stack INTEGER, PRIMARY KEY (process, id));\n"                                                                    \
+	"  stack INTEGER,\n"                                                                                                \
+	"  overload INTEGER, -- label; NULL: none, or not known\n"                                                          \
+	"  forward_thread INTEGER, -- PyTorch's number of the thread whose sequence it is\n"                                \
+	"  PRIMARY KEY (process, id));\n"                                                                                   \
+	"CREATE TABLE process_groups ( -- of torch.distributed\n"                                                           \
+	"  process INTEGER, number INTEGER, name TEXT, description TEXT, backend TEXT,\n"                                   \
+	"  ranks TEXT, -- with commas between\n"                                                                            \
+	"  size INTEGER, PRIMARY KEY (process, number));\n"                                                                 \
+	"CREATE TABLE collectives ( -- what operators of torch.distributed moved\n"                                         \
+	"  process INTEGER, op INTEGER, -- id of the operator\n"                                                            \
+	"  name TEXT, dtype TEXT, -- of the first tensor\n"                                                                 \
+	"  in_elements INTEGER, out_elements INTEGER, process_group INTEGER, -- its number\n"                               \
+	"  PRIMARY KEY (process, op));\n"                                                                                   \
 	"CREATE TABLE ranges ( -- of the program and its libraries; calls of modules\n"                                     \
 	"  id INTEGER, process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                \
 	"  name INTEGER, domain INTEGER, category INTEGER, -- labels\n"                                                     \
@@ -145,7 +157,9 @@
 	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                                          \
 	STATEMENT(FRAME, "frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                              \
 	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                                         \
-	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")             \
+	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")       \
+	STATEMENT(PROCESS_GROUP, "process_groups VALUES (?, ?, ?, ?, ?, ?, ?)")                                 \
+	STATEMENT(COLLECTIVE, "collectives VALUES (?, ?, ?, ?, ?, ?, ?)")                                       \
 	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                               \
 	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                            \
 	STATEMENT(OUT_OF_MEMORY, "out_of_memory VALUES (?, ?, ?, ?, ?, ?, ?)")                                  \

@@ -241,8 +241,11 @@ static void put_step(struct board *board, const struct step *step, const struct 
 				   (double)total->peak_bytes / MEGABYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns, (double)total->phase_ns[i] / 1e6);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+				   (double)total->spent.phase_ns[i] / 1e6);
 	}
+	torsh_board_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
+			   (double)total->spent.other_ns / 1e6);
 }
 
 static void put_step_devices(struct board *board, const struct step *step, const struct step_totals *totals, size_t i)

@@ -38,7 +38,7 @@ enum name_trait {
 	NAME_OPTIMIZER = 2,
 	NAME_OPTIMIZER_STEP = 4,
 	NAME_DATA = 8,
-	NAME_LOSS = 16, /* a module that computes a loss */
+	NAME_LOSS = 16, /* a module or operator that computes a loss */
 	NAME_PROFILER_STEP = 32,
 	NAME_SEEN = 128,
 };

@@ -25,42 +25,16 @@ struct adder {
 	struct device_sum *devices;
 	size_t n_devices, devices_room;
 	struct flops_book *book;
+	struct phase_clock clock;
 	size_t n_entered; /* steps that have begun by the last tensor */
 	int64_t held_bytes;
 };
-
-/* Scopes around a whole step say nothing about its parts. */
-static bool is_of_a_phase(const struct call *call)
-{
-	if (call->traits & (NAME_OPTIMIZER | NAME_DATA))
-		return true;
-	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
-}
-
-static const struct call *outer_of_a_phase(const struct call *call)
-{
-	do
-		call = call->outer;
-	while (call && !is_of_a_phase(call));
-	return call;
-}
-
-static void add_phase(struct step_total *total, const struct call *call)
-{
-	const struct call *outer = outer_of_a_phase(call);
-	int64_t duration_ns = (int64_t)(call->end_ns - call->start_ns);
-
-	if (outer && outer->phase == call->phase)
-		return;
-	total->phase_ns[call->phase] += duration_ns;
-	if (outer)
-		total->phase_ns[outer->phase] -= duration_ns;
-}
 
 static void see_begin(void *context, struct call *call)
 {
 	struct adder *adder = context;
 
+	torsh_phase_clock_begin(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		torsh_flops_book_begin(adder->book, call);
 }
@@ -71,6 +45,7 @@ static void see_end(void *context, struct call *call)
 	size_t step = torsh_steps_at(adder->steps, call->start_ns);
 	struct flops own = {0};
 
+	torsh_phase_clock_end(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		own = torsh_flops_book_end(adder->book, call);
 	if (step == STEP_NONE)
@@ -78,8 +53,6 @@ static void see_end(void *context, struct call *call)
 	adder->totals[step].calls += call->kind == CALL_OPERATOR;
 	adder->totals[step].flops += own.counter;
 	adder->totals[step].flops_all += own.all;
-	if (is_of_a_phase(call) && !call->is_async)
-		add_phase(&adder->totals[step], call);
 }
 
 /* Each step begins with what is held then. */
@@ -200,15 +173,21 @@ void torsh_step_totals_collect(struct step_totals *totals, const struct profile 
 	static const struct device_visitor rows = {.row = see_row};
 	const struct survey_process *of = torsh_survey_of(survey, process);
 	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(profile)};
+	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
 	int rc;
 
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
 	totals->items = adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
+	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
 	adder.join = torsh_device_join_create(survey, &rows, &adder);
 	rc = torsh_calls_walk(profile, &process, 1, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);
+	torsh_phase_clock_stop(&adder.clock);
+	for (size_t i = 0; i < adder.steps->n; i++)
+		adder.totals[i].spent = spent[i];
+	free(spent);
 	enter_steps(&adder, UINT64_MAX);
 	take_devices(totals, &adder);
 	torsh_flops_book_destroy(adder.book);

@@ -4,12 +4,12 @@
 #define TORSH_PROFILE_STEP_TOTALS_H
 
 #include "tools/profile/operators.h"
+#include "tools/profile/phase_clock.h"
 
 struct step_total {
 	uint64_t calls; /* of operators */
 	uint64_t flops, flops_all;
-	/* Time in outermost operators and modules of each phase, of all threads, less what in them is of another phase. */
-	int64_t phase_ns[N_PHASES];
+	struct phase_step spent;
 	uint64_t peak_bytes; /* most that tensors of all devices held at once */
 	/* Of kernels, copies and memsets that it launched, whenever they ran; by the phase of what was open around. */
 	uint64_t device_ns, phase_device_ns[N_PHASES];

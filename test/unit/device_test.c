@@ -43,7 +43,7 @@ static void sums_by_launch_are_those_of_a_plain_table(void **state)
 				plain[number].ns += i;
 				plain[number].n++;
 			}
-			torsh_device_work_add(&work, &event);
+			torsh_device_work_add(&work, &event, false);
 		}
 		for (uint32_t number = 0; number < NUMBERS; number++) {
 			struct device_caused found = torsh_device_work_by(&work, number * strides[s]);

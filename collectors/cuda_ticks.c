@@ -28,14 +28,6 @@ static struct anchor {
 static struct cuda_lock lock; /* guards what follows, and who writes */
 static struct moment base, next_base;
 
-uint64_t torsh_cuda_monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t torsh_cuda_now_ns(void)
 {
 	/* Acquire pairs with the release at the end of publish. */

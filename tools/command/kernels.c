@@ -100,13 +100,14 @@ static uint64_t weight_of(const struct group *group, enum sort sort)
 	}
 }
 
-static int compare_groups(const void *a, const void *b, void *sort)
+static int compare_groups(const void *a, const void *b, void *sort_by)
 {
 	const struct group *x = a, *y = b;
-	uint64_t weight_x = weight_of(x, *(enum sort *)sort), weight_y = weight_of(y, *(enum sort *)sort);
+	enum sort sort = *(enum sort *)sort_by;
+	uint64_t weight_x = weight_of(x, sort), weight_y = weight_of(y, sort);
 	int rc = (weight_x < weight_y) - (weight_x > weight_y);
 
-	if (rc == 0)
+	if (rc == 0 && sort != SORT_NAME)
 		rc = (x->calls < y->calls) - (x->calls > y->calls);
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }

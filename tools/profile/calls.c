@@ -461,7 +461,7 @@ static int take_event(void *context, const struct profile_process *process, cons
 		takers[event->event.id](walk, state, event);
 		if (event->thread < state->n_threads)
 			state->threads[event->thread].last_ns = event->at_ns;
-	} else if (event->event.id == EVENT_LAUNCH && walk->visitor->launch) {
+	} else if ((event->event.id == EVENT_LAUNCH || event->event.id == EVENT_GRAPH_NODE) && walk->visitor->launch) {
 		tell_launch(walk, state, event);
 	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event, innermost_on(state, event->thread));

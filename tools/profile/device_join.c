@@ -28,6 +28,9 @@ struct process_state {
 	struct early_list *lists;
 	size_t n_lists, lists_room;
 	struct key_index index; /* by correlation: index of lists */
+	struct graph_nodes nodes; /* what they were captured in: index of captures, from 1 */
+	struct device_cause *captures;
+	size_t n_captures, captures_room;
 };
 
 struct device_join {
@@ -51,6 +54,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 		join->states[i].work = &survey->items[i].work;
 		torsh_launches_create(&join->states[i].waiting);
 		torsh_key_index_create(&join->states[i].index);
+		torsh_graph_nodes_create(&join->states[i].nodes);
 	}
 	return join;
 }
@@ -72,6 +76,14 @@ static void tell(struct device_join *join, struct device_row *row, enum kernel_r
 	join->visitor->row(join->context, row);
 }
 
+/* As torsh ops has it: a node that was captured in an operator is that one's. */
+static const struct device_cause *cause_of(const struct process_state *state, const struct device_row *row)
+{
+	uint32_t capture = row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
+
+	return capture ? &state->captures[capture - 1] : &row->launch.cause;
+}
+
 /* Returns false where its launch has not been told. */
 static bool tell_with_launch(struct device_join *join, struct process_state *state, struct device_row *row)
 {
@@ -81,7 +93,7 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 		return false;
 	row->has_launch = true;
 	row->launch = waiting->launch;
-	row->cause = row->launch.cause;
+	row->cause = *cause_of(state, row);
 	row->index = waiting->n_told++;
 	if (waiting->n_told == waiting->launch.n_caused)
 		torsh_launches_remove(&state->waiting, waiting);
@@ -133,11 +145,28 @@ static void tell_early(struct device_join *join, struct process_state *state, ui
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
-					const struct calls_around *around)
+static struct device_cause make_cause(const struct calls_around *around)
 {
 	const struct module_chain *modules = torsh_around_modules(around);
 	const struct call *open = around->in_operator ? around->in_operator : around->innermost;
+	struct device_cause cause = {
+		.modules = modules,
+		.module = modules ? modules->module : 0,
+		.has_phase = open != NULL,
+		.phase = open ? open->phase : 0,
+	};
+
+	if (around->in_operator) {
+		cause.has_operator = true;
+		cause.operator_call = around->in_operator->ordinal;
+		cause.operator_name = around->in_operator->name;
+	}
+	return cause;
+}
+
+static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
+					const struct calls_around *around)
+{
 	const struct event_launch *said = &event->event.launch;
 	struct device_launch launch = {
 		.correlation = said->correlation,
@@ -147,6 +176,7 @@ static struct device_launch make_launch(const struct process_state *state, const
 		.begin_ns = said->begin,
 		.duration_ns = said->duration_ns,
 		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
+		.cause = make_cause(around),
 	};
 
 	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
@@ -154,23 +184,33 @@ static struct device_launch make_launch(const struct process_state *state, const
 	launch.shown_end_ns = said->begin + said->duration_ns;
 	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
 		launch.shown_end_ns = event->at_ns;
-	launch.cause.module = modules ? modules->module : 0;
-	launch.cause.has_phase = open != NULL;
-	launch.cause.phase = open ? open->phase : 0;
-	if (around->in_operator) {
-		launch.cause.has_operator = true;
-		launch.cause.operator_call = around->in_operator->ordinal;
-		launch.cause.operator_name = around->in_operator->name;
-	}
 	return launch;
+}
+
+static void see_node(struct process_state *state, const struct event_graph_node *node,
+		     const struct calls_around *around)
+{
+	struct device_cause cause = make_cause(around);
+
+	if (cause.has_operator) {
+		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
+						  sizeof(*state->captures));
+		state->captures[state->n_captures++] = cause;
+	}
+	torsh_graph_nodes_see(&state->nodes, node, cause.has_operator ? (uint32_t)state->n_captures : 0);
 }
 
 void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around)
 {
 	struct process_state *state = find_state(join, process);
-	struct device_launch launch = make_launch(state, event, around);
+	struct device_launch launch;
 
+	if (event->event.id == EVENT_GRAPH_NODE) {
+		see_node(state, &event->event.graph_node, around);
+		return;
+	}
+	launch = make_launch(state, event, around);
 	if (join->visitor->launch)
 		join->visitor->launch(join->context, process, &launch);
 	if (!launch.n_caused)
@@ -207,6 +247,8 @@ static void end_state(struct device_join *join, struct process_state *state)
 	}
 	free(state->early);
 	free(state->lists);
+	free(state->captures);
+	torsh_graph_nodes_destroy(&state->nodes);
 	torsh_key_index_destroy(&state->index);
 	torsh_launches_destroy(&state->waiting);
 }

@@ -17,6 +17,7 @@ struct device_cause {
 	enum call_phase phase; /* of the innermost operator; where there is none, of whatever is open */
 	uint64_t operator_call; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
+	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
 };
 
 /* A call that gave devices work. */
@@ -40,7 +41,8 @@ struct device_row {
 	const struct profile_process *process;
 	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET */
 	struct device_span span; /* of it */
-	struct device_cause cause; /* what it belongs to: zeros where that isn't known */
+	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
+	struct device_cause cause;
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
@@ -74,7 +76,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 /* Let go of it, after telling what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
-/* For the callbacks of a walk (struct calls_visitor): to be told of launches, and of all other events. */
+/* For the callbacks of a walk (struct calls_visitor): to be told of launches and nodes, and of all other events. */
 void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around);
 void torsh_device_join_event(struct device_join *join, const struct profile_process *process,

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/device_join.h"
 
 struct adder {
 	struct module_totals *totals;
 	const struct survey *survey;
 	struct flops_book *book;
+	struct device_join *join;
 	struct {
 		const struct profile_process *process;
 		uint32_t *items; /* by label: index + 1 of its total */
@@ -109,19 +111,24 @@ static void add_operator(struct adder *adder, const struct call *call, const str
 	add_share(adder, call->process, call->modules, &share);
 }
 
-/* Also of what no operator launched: a module's own kernels. */
 static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
-	struct adder *adder = context;
-	const struct device_work *work = &torsh_survey_of(adder->survey, process)->work;
-	const struct module_chain *modules = torsh_around_modules(around);
-	struct share share = {.device_ns = torsh_device_work_of(work, event->event.launch.correlation)};
+	const struct adder *adder = context;
 
-	if (!share.device_ns || !torsh_survey_has(adder->survey, process, event->event.launch.begin))
+	torsh_device_join_launch(adder->join, process, event, around);
+}
+
+/* Also of what no operator launched: a module's own kernels. */
+static void add_row(void *context, const struct device_row *row)
+{
+	struct adder *adder = context;
+	struct share share = {.device_ns = row->span.duration_ns};
+
+	if (!torsh_survey_has(adder->survey, row->process, torsh_device_row_asked_ns(row)))
 		return;
-	total_of(adder, process, modules ? modules->module : 0)->device_ns += share.device_ns;
-	add_share(adder, process, modules, &share);
+	total_of(adder, row->process, row->cause.module)->device_ns += share.device_ns;
+	add_share(adder, row->process, row->cause.modules, &share);
 }
 
 static void see_end(void *context, struct call *call)
@@ -148,8 +155,10 @@ static void see_end(void *context, struct call *call)
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	(void)context;
-	(void)process;
+	const struct adder *adder = context;
+
+	if (event->event.id >= EVENT_LAUNCH)
+		torsh_device_join_event(adder->join, process, &event->event);
 	if (event->event.id == EVENT_TENSOR && innermost && !event->event.tensor.is_free)
 		innermost->self_allocated_bytes += event->event.tensor.bytes;
 }
@@ -160,6 +169,7 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct prof
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor devices = {.row = add_row};
 	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create(profile)};
 	int rc;
 
@@ -171,9 +181,11 @@ void torsh_module_totals_collect(struct module_totals *totals, const struct prof
 		adder.processes[i].items =
 			torsh_need_items(NULL, 0, processes[i]->n_functions + 1, sizeof(*adder.processes[i].items));
 	}
+	adder.join = torsh_device_join_create(survey, &devices, &adder);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	torsh_device_join_destroy(adder.join);
 	for (size_t i = 0; i < n_processes; i++)
 		free(adder.processes[i].items);
 	free(adder.processes);

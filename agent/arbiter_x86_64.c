@@ -12,6 +12,7 @@
 #include "agent/cfi.h"
 #include "agent/counter.h"
 #include "agent/rules.h"
+#include "shim/symbol.h"
 
 /* unw_cursor_t is 127 words on x86-64, and its name says that it stays so. */
 struct cursor {
@@ -43,12 +44,12 @@ int torsh_arbiter_open(void)
 	library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
 	if (!library)
 		return -ENOENT;
-	*(void **)&unwind.get_context = dlsym(library, "_Ux86_64_getcontext");
-	*(void **)&unwind.init_local = dlsym(library, "_ULx86_64_init_local");
-	*(void **)&unwind.get_register = dlsym(library, "_ULx86_64_get_reg");
-	*(void **)&unwind.flush_cache = dlsym(library, "_Ux86_64_flush_cache");
-	unwind.local_space = dlsym(library, "_ULx86_64_local_addr_space");
-	*(void **)&unwind.step = dlsym(library, "_ULx86_64_step");
+	*(void **)&unwind.get_context = torsh_symbol(library, "_Ux86_64_getcontext");
+	*(void **)&unwind.init_local = torsh_symbol(library, "_ULx86_64_init_local");
+	*(void **)&unwind.get_register = torsh_symbol(library, "_ULx86_64_get_reg");
+	*(void **)&unwind.flush_cache = torsh_symbol(library, "_Ux86_64_flush_cache");
+	unwind.local_space = torsh_symbol(library, "_ULx86_64_local_addr_space");
+	*(void **)&unwind.step = torsh_symbol(library, "_ULx86_64_step");
 	if (unwind.get_context && unwind.init_local && unwind.get_register && unwind.step)
 		return 0;
 	unwind.step = NULL;

@@ -9,6 +9,7 @@
 
 #include "agent/text.h"
 #include "agent/wire/channel.h"
+#include "agent/wire/event.h"
 #include "shim/sys.h"
 
 #define PREFIX "TORSH_PROFILER_"
@@ -202,6 +203,50 @@ static int parse_every(const char *value, uint32_t *every)
 	return 0;
 }
 
+/* "100us", "1ms", "1s" */
+static int parse_interval(const char *value, uint64_t *interval_ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	size_t n_digits = strspn(value, "0123456789");
+	uint64_t number;
+
+	if (parse_digits(value, n_digits, &number))
+		return -1;
+	for (size_t i = 0; i < N_NAMES(units); i++)
+		if (!strcmp(value + n_digits, units[i].name) && !__builtin_mul_overflow(number, units[i].ns, &number) &&
+		    number >= COUNTERS_INTERVAL_MIN_NS && number <= COUNTERS_INTERVAL_MAX_NS) {
+			*interval_ns = number;
+			return 0;
+		}
+	return -1;
+}
+
+static int parse_counters(const char *value, struct counters_config *counters)
+{
+	static const char timeline[] = "timeline:";
+	struct counters_config parsed = {.n_passes = 1, .interval_ns = COUNTERS_INTERVAL_NS};
+
+	if (!strcmp(value, "off")) {
+		parsed.mode = COUNTERS_OFF;
+	} else if (!strcmp(value, "operators") || !strcmp(value, "operators:2")) {
+		parsed.mode = COUNTERS_OF_OPERATORS;
+		parsed.n_passes = value[sizeof("operators") - 1] ? 2 : 1;
+	} else if (!strcmp(value, "timeline")) {
+		parsed.mode = COUNTERS_OF_TIMELINE;
+	} else if (!strncmp(value, timeline, sizeof(timeline) - 1)) {
+		parsed.mode = COUNTERS_OF_TIMELINE;
+		if (parse_interval(value + sizeof(timeline) - 1, &parsed.interval_ns))
+			return -1;
+	} else {
+		return -1;
+	}
+	*counters = parsed;
+	return 0;
+}
+
 /* "skip:N,wait:N,warmup:N,active:N,repeat:N": each at most once, in any order; without an active step it is none. */
 static int parse_schedule(const char *value, struct schedule *schedule)
 {
@@ -313,6 +358,8 @@ void torsh_config_read(char *const *environment)
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
 		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, cuda, nvtx and itt; the others named come later",
 			  NULL);
+	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF && !(torsh_config.activities & ACTIVITY_CUDA))
+		torsh_say(PREFIX "COUNTERS: nothing is measured without the activity cuda", NULL);
 	if (!torsh_config.profile_memory)
 		torsh_config.activities &= ~(uint32_t)(ACTIVITY_HEAP | ACTIVITY_VM);
 }

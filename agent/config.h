@@ -23,10 +23,22 @@ enum activity {
 	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
 };
 
+/* What TORSH_PROFILER_COUNTERS asks for. */
+struct counters_config {
+	uint32_t mode; /* enum counter_mode */
+	uint32_t n_passes; /* of kernels: 1 or 2 */
+	uint64_t interval_ns; /* of the timeline */
+};
+
+#define COUNTERS_INTERVAL_NS UINT64_C(1000000) /* where none is given */
+#define COUNTERS_INTERVAL_MIN_NS UINT64_C(50000)
+#define COUNTERS_INTERVAL_MAX_NS UINT64_C(1000000000)
+
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
 	int record_shapes, with_modules, operator_stacks, with_flops;
 	struct schedule schedule; /* active 0: none, every step is recorded */
+	struct counters_config counters;
 	uint32_t activities;
 	uint32_t ring_bytes;
 	uint32_t check_stacks; /* 0: never */

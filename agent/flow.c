@@ -7,11 +7,8 @@
 #include <errno.h>
 
 #include "agent/counter.h"
+#include "agent/patience.h"
 #include "agent/process.h"
-
-#define STUCK_AFTER_NS UINT64_C(2000000000)
-#define WAIT_AT_MOST_NS UINT64_C(30000000000)
-#define WAIT_STEP_NS UINT64_C(50000000)
 
 int torsh_flow_clock_is_monotonic;
 
@@ -72,43 +69,56 @@ static int grant_room(struct flow *flow)
 	return 1;
 }
 
-/* Wait until the writer has made room. 0: it won't, or not in time. */
+static struct signs_of_life look_at_writer(const struct channel_header *header)
+{
+	return (struct signs_of_life){
+		.heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
+		.cpu_ns = torsh_patience_cpu_ns(atomic_load_explicit(&header->writer_pid, memory_order_relaxed)),
+	};
+}
+
+/* Sleeps until the writer has moved this ring's tail, or for one step. */
+static int await_progress(struct flow *flow)
+{
+	struct thread_slot *slot = flow->ring.slot;
+	uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire);
+
+	/* Sequentially consistent, as the consumer's exchange: one of us sees the other. */
+	atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (grant_room(flow))
+		return 1;
+	torsh_channel_ring_doorbell(torsh_process->channel.header);
+	torsh_sys_futex_wait(&slot->progress, progress, PATIENCE_STEP_NS);
+	return grant_room(flow);
+}
+
+/* Wait until the writer has made room. 0: it won't. */
 static int wait_for_room(struct flow *flow)
 {
 	struct channel_header *header = torsh_process->channel.header;
 	struct thread_slot *slot = flow->ring.slot;
-	uint32_t heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);
-	uint64_t start, moved, now;
+	struct signs_of_life signs = look_at_writer(header);
+	uint64_t start = monotonic_ns();
+	struct patience patience;
 	int has_room = 0;
 
-	if (heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
+	if (signs.heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
 		return 0;
-	start = moved = now = monotonic_ns();
-	while (!has_room && now - start < WAIT_AT_MOST_NS && now - moved < STUCK_AFTER_NS && !writer_is_dead(header)) {
-		uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire), beat;
-
-		/* Sequentially consistent, as the consumer's exchange: one of us sees the other. */
-		atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
-		atomic_thread_fence(memory_order_seq_cst);
-		if (grant_room(flow)) {
-			has_room = 1;
+	torsh_patience_begin(&patience, start, signs);
+	while (!writer_is_dead(header)) {
+		has_room = await_progress(flow);
+		if (has_room)
 			break;
-		}
-		torsh_channel_ring_doorbell(header);
-		torsh_sys_futex_wait(&slot->progress, progress, WAIT_STEP_NS);
-		now = monotonic_ns();
-		beat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed);
-		if (beat != heartbeat) {
-			heartbeat = beat;
-			moved = now;
-		}
-		has_room = grant_room(flow);
+		signs = look_at_writer(header);
+		if (!torsh_patience_lasts(&patience, monotonic_ns(), signs))
+			break;
 	}
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->waited_ns,
 			      atomic_load_explicit(&slot->waited_ns, memory_order_relaxed) + monotonic_ns() - start,
 			      memory_order_relaxed);
-	atomic_store_explicit(&torsh_process->stuck_at, has_room ? 0 : heartbeat + 1, memory_order_relaxed);
+	atomic_store_explicit(&torsh_process->stuck_at, has_room ? 0 : signs.heartbeat + 1, memory_order_relaxed);
 	return has_room;
 }
 
@@ -125,11 +135,12 @@ static void put_lost(struct flow *flow)
 {
 	struct event event = {
 		.id = EVENT_LOST,
-		.lost = {
-			.allocs = flow->lost[LOSS_ALLOC],
-			.frees = flow->lost[LOSS_FREE],
-			.others = flow->lost[LOSS_OTHER],
-		},
+		.lost =
+			{
+				.allocs = flow->lost[LOSS_ALLOC],
+				.frees = flow->lost[LOSS_FREE],
+				.others = flow->lost[LOSS_OTHER],
+			},
 	};
 	uint8_t payload[CODEC_PAYLOAD_MAX];
 

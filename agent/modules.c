@@ -14,6 +14,7 @@
 
 #include "agent/maps.h"
 #include "agent/probe.h"
+#include "shim/symbol.h"
 
 #define N_REMEMBERED 4096u
 #define FINGERPRINT_BYTES 1024u
@@ -46,7 +47,7 @@ static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
 void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 {
 	module_gone = gone;
-	ask_glibc = may_ask_glibc ? (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object") : NULL;
+	ask_glibc = may_ask_glibc ? (find_object *)torsh_symbol(RTLD_DEFAULT, "_dl_find_object") : NULL;
 }
 
 /* Weighted by place, with products that don't wait for each other: this is done for every rule. n is in bytes. */

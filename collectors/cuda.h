@@ -2,7 +2,8 @@
 /*
  * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
- * collectors/cuda_clock.c brings their times to our clock.
+ * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records. Where CUPTI can't be
+ * had collectors/cuda_events.c sees the program's calls of the driver instead.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "shim/cupti.h"
 #include "shim/sys.h"
@@ -38,28 +40,63 @@ static inline void torsh_cuda_unlock(struct cuda_lock *lock)
 struct cuda_losses {
 	_Atomic uint64_t records; /* that were delivered: not missing */
 	_Atomic uint64_t dropped, without_room, invalid;
+	_Atomic uint64_t flushes_cut; /* that did not end in time, or that CUPTI refused */
+	_Atomic uint64_t buffers_kept; /* that CUPTI still had after the last flush */
+	_Atomic uint32_t is_dropping_unknown; /* CUPTI does not say how many it dropped */
 };
 
 extern struct cuda_losses torsh_cuda_losses;
 
+/* CUPTI_API_VERSION of the library; written before any buffer is asked for. */
+extern uint32_t torsh_cuda_version;
+
 /* Is CUPTI attached in this process, which is no child of the one that attached it? */
 int torsh_cuda_is_live(void);
 
-uint64_t torsh_cuda_monotonic_ns(void);
+/* Tell what is missing so far; takes no lock. */
+void torsh_cuda_say_losses(void);
+
+/* ---- collectors/cuda_flush.c ---- */
+
+/* Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may take for ever. */
+int torsh_cuda_flusher_start(void);
+
+/* Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what still runs. */
+void torsh_cuda_flush(int is_last);
+
+/* ---- collectors/cuda_ticks.c ---- */
+
+/* CLOCK_MONOTONIC, as the kernel has it. */
+static inline uint64_t torsh_cuda_monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The same within fractions of a microsecond, in a few nanoseconds where there is an anchor. */
+uint64_t torsh_cuda_now_ns(void);
+
+/* Here and now is a moment to count on from. */
+void torsh_cuda_ticks_anchor(void);
 
 /* ---- collectors/cuda_clock.c ---- */
 
 /* Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its locks. */
 void torsh_cuda_clock_read(int now);
 
-/* CUPTI's time in nanoseconds of CLOCK_MONOTONIC; 0: no reading is there to tell. */
-uint64_t torsh_cuda_clock_moment(uint64_t stamp);
+/* The time, after both clocks were read where it is time for that. Not from where CUPTI holds its locks. */
+uint64_t torsh_cuda_clock_now(void);
+
+/*
+ * Where a span of CUPTI's times lies in nanoseconds of CLOCK_MONOTONIC. Returns 0 where no reading is there to tell, or it
+ * can't be of this clock.
+ */
+int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns);
 
 /* What the clock of the records is counts anew from here on: another one is to be registered, or just was. */
 void torsh_cuda_clock_change(cupti_clock *clock);
-
-/* How long it was between two of CUPTI's times. */
-uint64_t torsh_cuda_clock_duration(uint64_t start, uint64_t end);
 
 /* The widest bracket around a reading, and the largest change of the distance between two of them. */
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
@@ -67,18 +104,56 @@ void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 /* ---- collectors/cuda_buffers.c: the functions that CUPTI is given ---- */
 
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
+/* Count what CUPTI dropped since it was asked last. */
+void torsh_cuda_count_dropped(void *context, uint32_t stream);
+
+/* How many buffers CUPTI has. */
+uint32_t torsh_cuda_buffers_out(void);
+
 void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
 
 /* ---- collectors/cuda_tee.c ---- */
 
-#define CUDA_OWN_KINDS \
-	(1ull << CUPTI_KIND_KERNEL | 1ull << CUPTI_KIND_COPY | 1ull << CUPTI_KIND_PEER_COPY | 1ull << CUPTI_KIND_MEMSET)
+/* The kinds of records that we enabled, a bit for each. */
+extern _Atomic uint64_t torsh_cuda_own_kinds;
+
+#define CUDA_OWN_KINDS atomic_load_explicit(&torsh_cuda_own_kinds, memory_order_relaxed)
 
 /* The program is about to give a device work. Where CUPTI holds no lock. */
 void torsh_cuda_tee_launch(void);
 
 /* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
+
+/* ---- collectors/cuda_shadow.c ---- */
+
+/* CUPTI gave us its subscription; before anything is watched. */
+void torsh_cuda_subscribed(void *subscriber);
+
+/* Have CUPTI call us back at these calls; and did we ask for that? Returns 0, or CUPTI's result. */
+int torsh_cuda_watch_callback(int domain, uint32_t id);
+int torsh_cuda_is_watched(int domain, uint32_t id);
+
+/* CUPTI called us back: the other subscriber hears what it asked for. */
+void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data);
+
+/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda.c attaches first. */
+void torsh_cuda_before_client(void);
+
+/* ---- collectors/cuda_events.c: without CUPTI ---- */
+
+/*
+ * Watch what the program asks of the driver from here on; has_marks: with times. Returns 0 or -errno. reason is why there
+ * are no times, or NULL.
+ */
+int torsh_cuda_watch_driver(const char *reason, int has_marks);
+
+/* Ask after work that was timed, if it is time to; and at the end, with what is known of the times. */
+void torsh_cuda_poll_marks(uint64_t now_ns);
+void torsh_cuda_end_marks(void);
+
+/* The program gives a device work, and it is not decided yet how that is seen: collectors/cuda.c. */
+void torsh_cuda_first_work(void);
 
 /* ---- collectors/cuda_records.c ---- */
 

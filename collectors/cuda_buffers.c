@@ -7,7 +7,8 @@
 #include "shim/cupti.h"
 
 #define BUFFER_BYTES (1u << 20) /* about 4000 kernels */
-#define BUFFERS_MAX 64u /* each thread that launches has one */
+#define BUFFERS_MAX 256u /* each thread that launches has one; pages that aren't written take no memory */
+#define VERSION_TAKES_NONE 27u /* CUPTI_API_VERSION of CUDA 12.9: older ones crash where they are given no buffer */
 
 struct spare {
 	struct spare *next;
@@ -15,9 +16,9 @@ struct spare {
 
 static struct cuda_lock lock; /* guards the list and the number */
 static struct spare *spares;
-static uint32_t n_buffers;
+static uint32_t n_buffers, n_spares;
 
-/* What is asked for beyond the limit, from all threads: no version of CUPTI survives that it is given none. */
+/* What is asked for beyond the limit, from all threads, by a CUPTI that does not survive that it is given none. */
 static uint8_t *discarded;
 
 static uint8_t *take_buffer(void)
@@ -27,15 +28,22 @@ static uint8_t *take_buffer(void)
 
 	torsh_cuda_lock(&lock);
 	buffer = (uint8_t *)spares;
-	if (spares)
+	if (spares) {
 		spares = spares->next;
+		n_spares--;
+	}
 	may_make = !buffer && n_buffers < BUFFERS_MAX;
 	n_buffers += may_make;
-	if (!buffer && !may_make && !discarded)
+	if (!buffer && !may_make && !discarded && torsh_cuda_version < VERSION_TAKES_NONE)
 		discarded = torsh_sys_pages(BUFFER_BYTES);
 	torsh_cuda_unlock(&lock);
 	if (may_make)
 		buffer = torsh_sys_pages(BUFFER_BYTES);
+	if (may_make && !buffer) {
+		torsh_cuda_lock(&lock);
+		n_buffers--;
+		torsh_cuda_unlock(&lock);
+	}
 	return buffer ? buffer : discarded;
 }
 
@@ -46,7 +54,28 @@ static void give_buffer(uint8_t *buffer)
 	torsh_cuda_lock(&lock);
 	spare->next = spares;
 	spares = spare;
+	n_spares++;
 	torsh_cuda_unlock(&lock);
+}
+
+uint32_t torsh_cuda_buffers_out(void)
+{
+	uint32_t n;
+
+	torsh_cuda_lock(&lock);
+	n = n_buffers - n_spares;
+	torsh_cuda_unlock(&lock);
+	return n;
+}
+
+void torsh_cuda_count_dropped(void *context, uint32_t stream)
+{
+	size_t n_dropped = 0;
+
+	if (torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped))
+		atomic_store_explicit(&torsh_cuda_losses.is_dropping_unknown, 1, memory_order_relaxed);
+	else if (n_dropped)
+		atomic_fetch_add_explicit(&torsh_cuda_losses.dropped, n_dropped, memory_order_relaxed);
 }
 
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records)
@@ -58,8 +87,6 @@ void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_reco
 
 void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid)
 {
-	size_t n_dropped = 0;
-
 	(void)n_bytes;
 	if (!torsh_cuda_is_live() || !buffer)
 		return;
@@ -70,6 +97,5 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 	torsh_cuda_take_records(buffer, n_valid);
 	torsh_cuda_tee_records(buffer, n_valid);
 	give_buffer(buffer);
-	if (!torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped) && n_dropped)
-		atomic_fetch_add_explicit(&torsh_cuda_losses.dropped, n_dropped, memory_order_relaxed);
+	torsh_cuda_count_dropped(context, stream);
 }

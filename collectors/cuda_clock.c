@@ -8,7 +8,6 @@
 #include "collectors/cuda.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "shim/cupti.h"
 
@@ -34,17 +33,9 @@ struct era {
 static struct cuda_lock lock; /* guards what follows */
 static struct era eras[N_ERAS] = {{.is_own = 1}};
 static uint32_t n_eras = 1; /* ever; the last is the present one */
-static uint64_t widest_ns, largest_step_ns;
+static _Atomic uint64_t widest_ns, largest_step_ns; /* read without it */
 
 static _Atomic uint64_t next_reading_ns;
-
-uint64_t torsh_cuda_monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static struct era *era_at(uint32_t i)
 {
@@ -113,6 +104,17 @@ void torsh_cuda_clock_read(int now)
 		best = (struct reading){.stamp = stamp, .monotonic_ns = before + took / 2};
 	}
 	keep(&best, best_ns);
+	torsh_cuda_ticks_anchor();
+}
+
+uint64_t torsh_cuda_clock_now(void)
+{
+	uint64_t now_ns = torsh_cuda_now_ns();
+
+	if (now_ns < atomic_load_explicit(&next_reading_ns, memory_order_relaxed))
+		return now_ns;
+	torsh_cuda_clock_read(0);
+	return torsh_cuda_now_ns();
 }
 
 void torsh_cuda_clock_change(cupti_clock *clock)
@@ -196,33 +198,21 @@ static const struct era *find_era(uint64_t stamp, uint64_t *moment)
 	return NULL;
 }
 
-uint64_t torsh_cuda_clock_moment(uint64_t stamp)
-{
-	uint64_t moment;
-
-	torsh_cuda_lock(&lock);
-	find_era(stamp, &moment);
-	torsh_cuda_unlock(&lock);
-	return moment;
-}
-
-uint64_t torsh_cuda_clock_duration(uint64_t start, uint64_t end)
+int torsh_cuda_clock_span(uint64_t start, uint64_t end, uint64_t *begin_ns, uint64_t *duration_ns)
 {
 	const struct era *era;
-	uint64_t moment;
 	double rate;
 
 	torsh_cuda_lock(&lock);
-	era = find_era(start, &moment);
+	era = find_era(start, begin_ns);
 	rate = era && !era->is_own ? rate_of(era) : 1;
 	torsh_cuda_unlock(&lock);
-	return rate == 1 ? end - start : (uint64_t)((double)(end - start) * rate + 0.5);
+	*duration_ns = rate == 1 ? end - start : (uint64_t)((double)(end - start) * rate + 0.5);
+	return era != NULL;
 }
 
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns)
 {
-	torsh_cuda_lock(&lock);
-	*width_ns = widest_ns;
-	*step_ns = largest_step_ns;
-	torsh_cuda_unlock(&lock);
+	*width_ns = atomic_load_explicit(&widest_ns, memory_order_relaxed);
+	*step_ns = atomic_load_explicit(&largest_step_ns, memory_order_relaxed);
 }

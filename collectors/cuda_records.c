@@ -6,6 +6,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "collectors/cuda.h"
+#include "collectors/cuda_counters.h"
 #include "shim/cupti.h"
 
 /* When something ran, on our clock. */
@@ -18,9 +19,7 @@ static int span_of(uint64_t start, uint64_t end, struct span *span)
 {
 	if (!start || end < start)
 		return 0;
-	*span = (struct span){.begin_ns = torsh_cuda_clock_moment(start),
-			      .duration_ns = torsh_cuda_clock_duration(start, end)};
-	return span->begin_ns != 0;
+	return torsh_cuda_clock_span(start, end, &span->begin_ns, &span->duration_ns);
 }
 
 static uint32_t name_of(const char *name)
@@ -28,15 +27,36 @@ static uint32_t name_of(const char *name)
 	return name ? torsh_label(name, strlen(name)) : 0;
 }
 
-static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
+/* Names of kernels that came lately; a name stays where it is as long as its buffer's records are gone over. */
+#define NAMES 64u
+
+struct names {
+	const char *names[NAMES];
+	uint32_t labels[NAMES];
+};
+
+static uint32_t kernel_label(struct names *names, const char *name)
+{
+	/* Names begin at any byte, mangled ones a few dozen apart. */
+	uint32_t i = (uint32_t)((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 58) % NAMES;
+
+	if (names->names[i] != name) {
+		names->labels[i] = name_of(name);
+		names->names[i] = name;
+	}
+	return names->labels[i];
+}
+
+static int take_kernel(const struct cupti_kernel *kernel, struct names *names, struct event *event)
 {
 	struct span span;
 
+	torsh_cuda_counters_kernel(kernel);
 	if (!span_of(kernel->start, kernel->end, &span))
 		return 0;
 	event->id = EVENT_KERNEL;
 	event->kernel = (struct event_kernel){
-		.name = name_of(kernel->name),
+		.name = kernel_label(names, kernel->name),
 		.begin = span.begin_ns,
 		.duration_ns = span.duration_ns,
 		.correlation = kernel->correlation,
@@ -59,6 +79,16 @@ static int take_kernel(const struct cupti_kernel *kernel, struct event *event)
 	return 1;
 }
 
+/* What the records of a copy and of one between devices have in common. */
+#define COPY_OF(record)                                                                                             \
+	{                                                                                                           \
+		.bytes = (record)->bytes, .begin = span.begin_ns, .duration_ns = span.duration_ns,                  \
+		.correlation = (record)->correlation, .device = (record)->device, .context = (record)->context,     \
+		.stream = (record)->stream, .graph = (record)->graph, .node = (record)->node,                       \
+		.kind = (record)->copy_kind, .from = (record)->from, .to = (record)->to,                            \
+		.is_async = (record)->flags & CUPTI_FLAG_ASYNC, .to_device = (record)->device,                      \
+	}
+
 static int take_copy(const struct cupti_copy *copy, struct event *event)
 {
 	struct span span;
@@ -66,22 +96,7 @@ static int take_copy(const struct cupti_copy *copy, struct event *event)
 	if (!span_of(copy->start, copy->end, &span))
 		return 0;
 	event->id = EVENT_COPY;
-	event->copy = (struct event_copy){
-		.bytes = copy->bytes,
-		.begin = span.begin_ns,
-		.duration_ns = span.duration_ns,
-		.correlation = copy->correlation,
-		.device = copy->device,
-		.context = copy->context,
-		.stream = copy->stream,
-		.graph = copy->graph,
-		.node = copy->node,
-		.kind = copy->copy_kind,
-		.from = copy->from,
-		.to = copy->to,
-		.is_async = copy->flags & CUPTI_FLAG_ASYNC,
-		.to_device = copy->device,
-	};
+	event->copy = (struct event_copy)COPY_OF(copy);
 	return 1;
 }
 
@@ -92,24 +107,12 @@ static int take_peer_copy(const struct cupti_peer_copy *copy, struct event *even
 	if (!span_of(copy->start, copy->end, &span))
 		return 0;
 	event->id = EVENT_COPY;
-	event->copy = (struct event_copy){
-		.bytes = copy->bytes,
-		.begin = span.begin_ns,
-		.duration_ns = span.duration_ns,
-		.correlation = copy->correlation,
-		.device = copy->device,
-		.context = copy->context,
-		.stream = copy->stream,
-		.graph = copy->graph,
-		.node = copy->node,
-		.kind = copy->copy_kind,
-		.from = copy->from,
-		.to = copy->to,
-		.is_async = copy->flags & CUPTI_FLAG_ASYNC,
-		.to_device = copy->to_device,
-	};
+	event->copy = (struct event_copy)COPY_OF(copy);
+	event->copy.to_device = copy->to_device;
 	return 1;
 }
+
+#undef COPY_OF
 
 static int take_memset(const struct cupti_memset *memset, struct event *event)
 {
@@ -135,18 +138,121 @@ static int take_memset(const struct cupti_memset *memset, struct event *event)
 	return 1;
 }
 
+static int take_wait(const struct cupti_wait *wait, struct event *event)
+{
+	struct span span;
+
+	if (!span_of(wait->start, wait->end, &span))
+		return 0;
+	event->id = EVENT_DEVICE_WAIT;
+	event->device_wait = (struct event_device_wait){
+		.kind = (uint32_t)wait->wait,
+		.begin = span.begin_ns,
+		.duration_ns = span.duration_ns,
+		.correlation = wait->correlation,
+		.context = wait->context,
+		.stream = wait->stream,
+		.event = wait->event,
+	};
+	return 1;
+}
+
+static int take_overhead(const struct cupti_overhead *overhead, struct event *event)
+{
+	struct span span;
+
+	if (!span_of(overhead->start, overhead->end, &span))
+		return 0;
+	event->id = EVENT_DEVICE_OVERHEAD;
+	event->device_overhead = (struct event_device_overhead){
+		.kind = (uint32_t)overhead->overhead, .begin = span.begin_ns, .duration_ns = span.duration_ns};
+	return 1;
+}
+
+/* As nvidia-smi writes it. */
+static uint32_t uuid_label(const uint8_t *uuid)
+{
+	static const char digits[] = "0123456789abcdef";
+	char buffer[48] = "GPU-";
+	size_t n = 4;
+
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			buffer[n++] = '-';
+		buffer[n++] = digits[uuid[i] >> 4];
+		buffer[n++] = digits[uuid[i] & 15];
+	}
+	return torsh_label(buffer, n);
+}
+
+static int take_device(const struct cupti_device *device, struct event *event)
+{
+	event->id = EVENT_DEVICE;
+	event->device = (struct event_device){
+		.device = device->device,
+		.name = name_of(device->name),
+		.uuid = uuid_label(device->uuid),
+		.capability_major = device->capability_major,
+		.capability_minor = device->capability_minor,
+		.memory_bytes = device->memory_bytes,
+		.memory_bandwidth = device->bandwidth_kb * 1000,
+		.l2_bytes = device->l2_bytes,
+		.clock_khz = device->clock_khz,
+		.multiprocessors = device->multiprocessors,
+		.warp_threads = device->warp_threads,
+		.multiprocessor_warps = device->multiprocessor_warps,
+		.multiprocessor_blocks = device->multiprocessor_blocks,
+		.multiprocessor_shared_bytes = device->multiprocessor_shared_bytes,
+		.multiprocessor_registers = device->multiprocessor_registers,
+		.block_threads = device->block_threads,
+		.block_shared_bytes = device->block_shared_bytes,
+		.block_registers = device->block_registers,
+	};
+	return 1;
+}
+
+static int take_context(const struct cupti_context *context, struct event *event)
+{
+	event->id = EVENT_DEVICE_CONTEXT;
+	event->device_context = (struct event_device_context){
+		.context = context->context, .device = context->device, .null_stream = context->null_stream};
+	return 1;
+}
+
+static int take_stream(const struct cupti_stream *stream, struct event *event)
+{
+	event->id = EVENT_DEVICE_STREAM;
+	event->device_stream = (struct event_device_stream){
+		.context = stream->context,
+		.stream = stream->stream,
+		.priority = (int32_t)stream->priority,
+		.flag = stream->flag,
+	};
+	return 1;
+}
+
 /* Returns 1, 0 where its times are none, or -1: it is of a kind that was not asked for here. */
-static int take_record(const struct cupti_record *record, struct event *event)
+static int take_record(const struct cupti_record *record, struct names *names, struct event *event)
 {
 	switch (record->kind) {
 	case CUPTI_KIND_KERNEL:
-		return take_kernel((const struct cupti_kernel *)record, event);
+		return take_kernel((const struct cupti_kernel *)record, names, event);
 	case CUPTI_KIND_COPY:
 		return take_copy((const struct cupti_copy *)record, event);
 	case CUPTI_KIND_PEER_COPY:
 		return take_peer_copy((const struct cupti_peer_copy *)record, event);
 	case CUPTI_KIND_MEMSET:
 		return take_memset((const struct cupti_memset *)record, event);
+	case CUPTI_KIND_WAIT:
+		return take_wait((const struct cupti_wait *)record, event);
+	case CUPTI_KIND_OVERHEAD:
+		return take_overhead((const struct cupti_overhead *)record, event);
+	case CUPTI_KIND_DEVICE:
+		return take_device((const struct cupti_device *)record, event);
+	case CUPTI_KIND_CONTEXT:
+		return take_context((const struct cupti_context *)record, event);
+	case CUPTI_KIND_STREAM:
+		return take_stream((const struct cupti_stream *)record, event);
 	default:
 		return -1;
 	}
@@ -156,14 +262,16 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 {
 	struct cupti_record *record = NULL;
 	uint64_t n_taken = 0, n_invalid = 0;
+	struct names names = {0};
+	int status = CUPTI_END_OF_BUFFER;
 	int saved = errno;
 	struct flow *flow = n_valid ? torsh_flow_enter() : NULL;
 
 	if (n_valid && !flow)
 		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
-	while (flow && !torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record)) {
+	while (flow && !(status = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record))) {
 		struct event event;
-		int result = take_record(record, &event);
+		int result = take_record(record, &names, &event);
 
 		if (result > 0)
 			torsh_flow_event(flow, &event, NULL);
@@ -172,6 +280,8 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	}
 	if (flow)
 		torsh_flow_leave(flow);
+	/* The rest of the buffer can't be read, however many records that is. */
+	n_invalid += status != CUPTI_END_OF_BUFFER;
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, n_taken, memory_order_relaxed);
 	atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, n_invalid, memory_order_relaxed);
 	errno = saved;

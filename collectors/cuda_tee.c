@@ -35,6 +35,7 @@ static _Atomic uint32_t is_due;
 
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete)
 {
+	torsh_cuda_before_client();
 	if (!torsh_cuda_is_live() || !request || !complete)
 		return -1;
 	atomic_store_explicit(&client.request, request, memory_order_relaxed);

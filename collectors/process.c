@@ -142,6 +142,7 @@ int torsh_process_executing(const char *program, char *const *argv)
 		told |= TOLD_PROGRAM;
 	if (torsh_agent_is_borrowed())
 		return told;
+	torsh_cuda_executing();
 	record_exec(0);
 	set_state(CHANNEL_EXECUTING);
 	return told | TOLD_EXEC;

@@ -8,6 +8,7 @@
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/schedule.h"
+#include "collectors/operator_marks.h"
 #include "collectors/torch_steps.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
@@ -31,6 +32,7 @@ struct operators {
 	uint64_t thread; /* torch's number of the thread, as it was told last */
 	struct torch_inputs inputs;
 	struct torch_steps steps;
+	struct operator_marks marks;
 };
 
 static struct operators *operators_of(struct flow *flow)
@@ -162,7 +164,19 @@ static void send_begin(struct flow *flow, const void *record, enum torch_scopes 
 	describe(flow->operators, record, scopes, &event.op_begin);
 	if (stack_of)
 		event.op_begin.flags |= OP_HAS_STACK;
+	torsh_operator_marks_begin(&flow->operators->marks, key_of(record));
 	if (torsh_flow_hold(flow, stack_of, &stamp))
+		torsh_flow_event_at(flow, &event, stamp);
+}
+
+static void send_end(struct flow *flow, const void *record)
+{
+	struct event event = {.id = EVENT_OP_END, .op_end = {.record = number_of(record)}};
+	uint64_t stamp;
+
+	if (flow->operators)
+		torsh_operator_marks_end(&flow->operators->marks, flow, key_of(record));
+	if (torsh_flow_hold(flow, NULL, &stamp))
 		torsh_flow_event_at(flow, &event, stamp);
 }
 
@@ -191,18 +205,16 @@ static void begin(const void *record, enum torch_scopes scopes, const void *fram
 
 static void end(const void *record)
 {
-	struct event event = {.id = EVENT_OP_END, .op_end = {.record = number_of(record)}};
 	int saved = errno;
 	struct flow *flow;
-	uint64_t stamp;
 
 	if (__builtin_expect(torsh_torch_is_calibrating, 0))
 		return;
 	flow = torsh_flow_enter();
 	if (!flow)
 		return;
-	if (torsh_schedule_end(flow, OPEN_OPERATORS, key_of(record)) && torsh_flow_hold(flow, NULL, &stamp))
-		torsh_flow_event_at(flow, &event, stamp);
+	if (torsh_schedule_end(flow, OPEN_OPERATORS, key_of(record)))
+		send_end(flow, record);
 	if (torsh_schedule_is_kept() && flow->operators)
 		torsh_torch_steps_end(&flow->operators->steps, flow, key_of(record));
 	torsh_flow_leave(flow);

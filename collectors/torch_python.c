@@ -225,6 +225,21 @@ static void *call_tell_group(void *self, void *lines)
 	return boolean(1);
 }
 
+/* "name, value", a line each. */
+static void *call_tell_fact(void *self, void *lines)
+{
+	struct event event = {.id = EVENT_FACT};
+	const char *text = text_of(lines);
+
+	(void)self;
+	if (!is_on())
+		return boolean(0);
+	event.fact.name = take_line(&text);
+	event.fact.value = take_line(&text);
+	send(&event, NULL);
+	return boolean(1);
+}
+
 static void *call_wants_modules(void *self, void *unused)
 {
 	(void)self;
@@ -247,6 +262,7 @@ static struct cpython_method methods[] = {
 	{"finish_groups", call_finish_groups, CPYTHON_NO_ARGUMENT, NULL},
 	{"add_group", call_add_group, CPYTHON_ONE_ARGUMENT, NULL},
 	{"tell_group", call_tell_group, CPYTHON_ONE_ARGUMENT, NULL},
+	{"tell_fact", call_tell_fact, CPYTHON_ONE_ARGUMENT, NULL},
 	{"wants_modules", call_wants_modules, CPYTHON_NO_ARGUMENT, NULL},
 	{0},
 };

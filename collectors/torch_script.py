@@ -3,7 +3,7 @@
 # Run by collectors/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
 # extension module is about to be loaded. It may not import anything, print, or raise into the program. What it calls
 # without defining it is the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
-# finish_groups, add_group, tell_group, label, push, pop, note, wants_modules.
+# finish_groups, add_group, tell_group, tell_fact, label, push, pop, note, wants_modules.
 
 import sys
 
@@ -34,12 +34,42 @@ def look_at_torch():
     if torch is None or not observe():
         return
     try:
+        tell_facts(torch)
+    except Exception as error:
+        note("torch: its version is not known: " + repr(error)[:200])
+    try:
         calibrate(torch)
         watch_groups(sys.modules.get("torch.distributed.distributed_c10d"))
         if wants_modules():
             name_modules(torch)
     except Exception as error:
         note("torch: modules and inputs of operators are not known: " + repr(error)[:200])
+
+
+def tell_facts(torch):
+    cuda = getattr(torch.version, "cuda", None)
+    for name, value in (("torch_version", torch.__version__), ("torch_cuda_version", cuda), ("inductor_cache", inductor_cache())):
+        if value:
+            tell_fact(name + "\n" + str(value))
+
+
+def inductor_cache():
+    """Where torch.compile's code will lie, as Inductor finds it (torch/_inductor/runtime/cache_dir_utils.py); None: not known."""
+    os = sys.modules["os"]
+    environment = os.environ
+    said = environment.get("TORCHINDUCTOR_CACHE_DIR")
+    users = [environment.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME")]
+    user = next((user for user in users if user), None)
+    if user is None and "pwd" in sys.modules:
+        try:
+            user = sys.modules["pwd"].getpwuid(os.getuid())[0]
+        except KeyError:
+            pass
+    if said:
+        return os.path.abspath(said)
+    if user is None:
+        return None
+    return (environment.get("TMPDIR") or "/tmp") + "/torchinductor_" + "".join("_" if c in '\\/:*?"<>|' else c for c in user)
 
 
 # ---- where things lie: see shim/torch_calibration.def ----

@@ -9,8 +9,10 @@
 
 #include "shim/hooks.h"
 #include "shim/next.h"
+#include "shim/symbol.h"
 
 struct cupti_functions torsh_cupti;
+void *torsh_cupti_library;
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 
@@ -99,7 +101,8 @@ int torsh_cupti_open(void)
 		library = open_by_name();
 	if (!library)
 		return -ENOENT;
-#define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = dlsym(library, "cupti" #Name);
+	torsh_cupti_library = library;
+#define CUPTI_OPTIONAL(Name, parameters) *(void **)&torsh_cupti.Name = torsh_symbol(library, "cupti" #Name);
 #define CUPTI(Name, parameters)          \
 	CUPTI_OPTIONAL(Name, parameters) \
 	if (!torsh_cupti.Name)           \

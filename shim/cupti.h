@@ -15,18 +15,46 @@
 
 enum cupti_result {
 	CUPTI_DONE = 0,
+	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_END_OF_BUFFER = 12, /* CUPTI_ERROR_MAX_LIMIT_REACHED */
 	CUPTI_SUBSCRIBER_TAKEN = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+
+	/* Why there are no counters; CUPTI_ERROR_ and the same or what stands behind. */
+	CUPTI_OUT_OF_MEMORY = 8,
+	CUPTI_HARDWARE_BUSY = 26,
+	CUPTI_NOT_SUPPORTED = 27,
+	CUPTI_VIRTUALIZED = 33, /* VIRTUALIZED_DEVICE_NOT_SUPPORTED */
+	CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+	CUPTI_OLD_PROFILER = 36, /* OLD_PROFILER_API_INITIALIZED */
+	CUPTI_VIRTUALIZED_PRIVILEGES = 40, /* VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES */
+	CUPTI_CONFIDENTIAL = 41, /* CONFIDENTIAL_COMPUTING_NOT_SUPPORTED */
+	CUPTI_MIG = 43, /* MIG_DEVICE_NOT_SUPPORTED */
+	CUPTI_WSL = 45, /* WSL_DEVICE_NOT_SUPPORTED */
+	CUPTI_UNKNOWN_CHIP = 46, /* INVALID_CHIP_NAME */
 };
 
 enum cupti_kind {
 	CUPTI_KIND_COPY = 1, /* CUPTI_ACTIVITY_KIND_MEMCPY */
 	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_DEVICE = 8,
+	CUPTI_KIND_CONTEXT = 9,
 	CUPTI_KIND_KERNEL = 10, /* CONCURRENT_KERNEL; KERNEL lets no two run at once */
+	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_PEER_COPY = 22, /* MEMCPY2 */
+	CUPTI_KIND_STREAM = 37,
+	CUPTI_KIND_WAIT = 38, /* SYNCHRONIZATION */
 };
 
-enum cupti_domain { CUPTI_DOMAIN_DRIVER = 1, CUPTI_DOMAIN_RUNTIME = 2, CUPTI_N_DOMAINS = 3 };
+/* Of calls; of what is made and destroyed. */
+enum cupti_domain {
+	CUPTI_DOMAIN_DRIVER = 1,
+	CUPTI_DOMAIN_RUNTIME = 2,
+	CUPTI_N_API_DOMAINS = 3,
+	CUPTI_DOMAIN_RESOURCE = 3,
+};
+
+enum cupti_resource_id { CUPTI_CONTEXT_ENDS = 2, CUPTI_NODE_CREATED = 13, CUPTI_NODE_CLONED = 20 };
+
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
 #define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
@@ -99,6 +127,54 @@ struct __attribute__((packed, aligned(8))) cupti_memset {
 
 #define CUPTI_FLAG_ASYNC 1u /* of copies and memsets */
 
+/* CUpti_ActivityDevice4 to 6. The name is CUPTI's. */
+struct __attribute__((packed, aligned(8))) cupti_device {
+	int kind;
+	uint32_t flags;
+	uint64_t bandwidth_kb; /* thousands of bytes a second */
+	uint64_t memory_bytes;
+	uint32_t constant_bytes, l2_bytes, warp_threads, clock_khz, n_copy_engines, multiprocessors, ipc_most;
+	uint32_t multiprocessor_warps, multiprocessor_blocks, multiprocessor_shared_bytes, multiprocessor_registers;
+	uint32_t block_registers, block_shared_bytes, block_threads;
+	uint32_t block_most[3], grid_most[3];
+	uint32_t capability_major, capability_minor;
+	uint32_t device, has_ecc;
+	uint8_t uuid[16];
+	const char *name;
+};
+
+/* CUpti_ActivityContext to 4. */
+struct __attribute__((packed, aligned(8))) cupti_context {
+	int kind;
+	uint32_t context, device;
+	uint16_t api;
+	uint16_t null_stream;
+};
+
+/* CUpti_ActivityStream. */
+struct __attribute__((packed, aligned(8))) cupti_stream {
+	int kind;
+	uint32_t context, stream, priority, flag, correlation;
+};
+
+/* CUpti_ActivitySynchronization and 2. */
+struct __attribute__((packed, aligned(8))) cupti_wait {
+	int kind;
+	int wait; /* enum wait_kind */
+	uint64_t start, end;
+	uint32_t correlation, context, stream, event;
+};
+
+/* CUpti_ActivityOverhead to 3. */
+struct __attribute__((packed, aligned(8))) cupti_overhead {
+	int kind;
+	int overhead;
+	int object; /* what object_id is of */
+	uint32_t object_id[3];
+	uint64_t start, end;
+};
+
+
 /* CUpti_CallbackData: a call of the runtime or of the driver. */
 struct cupti_call {
 	int site; /* enum cupti_site */
@@ -110,6 +186,33 @@ struct cupti_call {
 	uint32_t context_id;
 	uint64_t *slot; /* one for the enter and the exit of a call */
 	uint32_t correlation;
+};
+
+/* CUpti_ResourceData: something came into being or is about to go. */
+struct cupti_resource {
+	void *context;
+	void *handle;
+	void *descriptor; /* of graphs: struct cupti_graph */
+};
+
+/* CUpti_GraphData. */
+struct cupti_graph {
+	void *graph, *original_graph;
+	void *node, *original_node; /* the latter where it was cloned */
+	int node_type; /* a CUgraphNodeType */
+};
+
+/* The parameters of cuLaunchKernel and cuLaunchCooperativeKernel begin so. */
+struct cupti_launch {
+	void *function;
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
+};
+
+/* CUlaunchConfig begins so; cuLaunchKernelEx takes a pointer to it. */
+struct cupti_launch_config {
+	uint32_t grid[3], block[3];
+	uint32_t shared_bytes;
 };
 
 /* CUpti_SubscriberParams of 13.0; later ones have more. */
@@ -137,6 +240,7 @@ struct cupti_functions {
 };
 
 extern struct cupti_functions torsh_cupti;
+extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
 /* Another client of CUPTI in this process called; defined by collectors/cuda_tee.c. -1: the call is to go on to CUPTI. */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
@@ -145,6 +249,21 @@ int torsh_cuda_tee_ActivityEnable(int kind);
 int torsh_cuda_tee_ActivityDisable(int kind);
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
 int torsh_cuda_tee_Finalize(void);
+
+/* The same, to collectors/cuda_shadow.c. */
+int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
+int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
+				struct cupti_subscriber_parameters *parameters);
+int torsh_cuda_tee_Unsubscribe(void *subscriber);
+int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
+int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
+int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
+int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
+
+/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent stands before in CUPTI. */
+int torsh_cupti_has(const char *name);
+int torsh_cupti_lacks(const char *name);
+void *torsh_cupti_instead(const char *name, void *found);
 
 /*
  * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.

@@ -65,9 +65,10 @@ void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 void torsh_torch_loading(const char *path); /* a library is about to be opened */
 void torsh_torch_found(void); /* libtorch is loaded, and its static objects are made */
 
-/* CUDA: collectors/cuda.c. The driver starts, before there is a context; the process is about to end. */
+/* CUDA: collectors/cuda.c. The driver starts, before there is a context; the process is about to end, or to exec. */
 void torsh_cuda_injected(void);
 void torsh_cuda_exiting(void);
+void torsh_cuda_executing(void);
 
 /* See agent/environment.h. */
 size_t torsh_process_environment_slots(char *const *envp);

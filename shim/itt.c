@@ -12,6 +12,7 @@
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/ranges.h"
+#include "shim/symbol.h"
 
 #define PREFIX "__itt_"
 
@@ -69,7 +70,7 @@ static void attach_consumer(struct client *client, int groups)
 {
 	const char *path = torsh_injection_consumer(RANGE_BY_ITT);
 	void *library = path ? torsh_next.dlopen(path, RTLD_LAZY) : NULL;
-	initialize *entry = library ? (initialize *)dlsym(library, "__itt_api_init") : NULL;
+	initialize *entry = library ? (initialize *)torsh_symbol(library, "__itt_api_init") : NULL;
 
 	if (!path)
 		return;

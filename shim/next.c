@@ -10,6 +10,7 @@
 
 #include "shim/boot.h"
 #include "shim/jemalloc.h"
+#include "shim/symbol.h"
 #include "shim/sys.h"
 
 enum { LOOK_UP_NOT_BEGUN, LOOK_UP_UNDER_WAY, LOOK_UP_DONE };
@@ -57,20 +58,20 @@ static int boot_munmap(void *at, size_t n)
 static int look_up(void);
 
 /* Stubs: look everything up, then call on; a call out of the look-up itself is served as next.def says. */
-#define NEXT(result, name, parameters, arguments, stub) \
-	static result stub_##name parameters             \
-	{                                                \
-		if (look_up())                           \
+#define NEXT(result, name, parameters, arguments, stub)   \
+	static result stub_##name parameters              \
+	{                                                 \
+		if (look_up())                            \
 			return torsh_next.name arguments; \
-		return stub;                             \
+		return stub;                              \
 	}
 #define NEXT_VOID(name, parameters, arguments, stub) \
-	static void stub_##name parameters            \
-	{                                             \
-		if (look_up())                        \
-			torsh_next.name arguments;    \
-		else                                  \
-			(void)(stub);                 \
+	static void stub_##name parameters           \
+	{                                            \
+		if (look_up())                       \
+			torsh_next.name arguments;   \
+		else                                 \
+			(void)(stub);                \
 	}
 #include "shim/next.def"
 #undef NEXT
@@ -87,7 +88,7 @@ struct torsh_next torsh_next = {
 /* Where a definition is missing its stub stays, and fails as next.def says. */
 static void find(const char *name, void *place)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *found = torsh_symbol(RTLD_NEXT, name);
 
 	if (found)
 		memcpy(place, &found, sizeof(found));
@@ -106,7 +107,7 @@ static const char *path_of(const void *code)
  */
 static const char *defined_before_us(const char *name)
 {
-	void *first = dlsym(RTLD_DEFAULT, name);
+	void *first = torsh_symbol(RTLD_DEFAULT, name);
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
 
@@ -136,7 +137,7 @@ static uint32_t find_elsewhere(const struct torsh_next *found)
 /* Who serves the program's heap, and can we see it? */
 static void inspect_allocator(const struct torsh_next *found)
 {
-	void *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+	void *usable = torsh_symbol(RTLD_NEXT, "malloc_usable_size");
 	const char *before_us = defined_before_us("malloc");
 
 	allocator_path = path_of((const void *)found->malloc);

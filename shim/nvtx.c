@@ -12,6 +12,7 @@
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/ranges.h"
+#include "shim/symbol.h"
 #include "shim/sys.h"
 
 #define N_MODULES 7 /* NVTX_CB_MODULE_SIZE */
@@ -94,7 +95,7 @@ static void *open_consumer(const char *name)
 	if (!path)
 		return NULL;
 	library = torsh_next.dlopen(path, RTLD_LAZY);
-	entry = library ? dlsym(library, name) : NULL;
+	entry = library ? torsh_symbol(library, name) : NULL;
 	if (!entry)
 		torsh_ranges_note("NVTX: what NVTX_INJECTION64_PATH names can't be opened, or is no tool for NVTX");
 	return entry;

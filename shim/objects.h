@@ -12,6 +12,13 @@
  */
 void *torsh_objects_find(const char *name);
 
+/* The same among objects whose path contains this text; and among those that were loaded after this library. */
+void *torsh_objects_find_in(const char *text, const char *name);
+void *torsh_objects_find_behind(const char *name);
+
+/* Does the address lie in an object whose path contains this text? As above. */
+int torsh_objects_lies_in(const char *text, const void *address);
+
 /* Does any loaded object's path contain this text? As above. */
 int torsh_objects_has(const char *text);
 

@@ -25,6 +25,7 @@ REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
 FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 
 SYNTHETIC := $(TEST)/synthetic
+COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
 # Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
@@ -34,13 +35,18 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
 
-# Compares with headers that are not needed to build: without them it is skipped.
-$(TEST)/unit/cupti_test: TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+# Compare with headers that are not needed to build: without them they are skipped.
+$(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test driver_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Writes recordings for tests of the readers.
 $(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
+
+# Asks a real libcupti what the agent would measure.
+$(COUNTER_NAMES): test/lib/counter_names.c $(TARGET_LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TARGET_LIB) -ldl
 
 $(TEST)/fuzz/%: test/fuzz/%.c test/fuzz/replay.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -63,7 +69,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'
@@ -116,6 +122,15 @@ demo: ## train a small PyTorch model under the agent with a planted leak, and sh
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/demo/run
 
+# PyTorch's CUDA build comes with the headers that the simulation is made from.
+demo-gpu-sim: ## record a program and a PyTorch training on simulated CUDA, and show kernels, device memory and profiles
+	.ci/deps build demo
+	@PYTHON=$(PYTHON) test/python/environment torch >/dev/null
+	@$(MAKE) --no-print-directory run-demo-gpu-sim
+
+run-demo-gpu-sim: all simcuda
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) CC='$(CC)' CUDA_INCLUDE=$(CUDA_INCLUDE) test/demo/device/run
+
 consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
 	@PYTHON=$(PYTHON) test/python/environment consumers
 
@@ -124,7 +139,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-gpu try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 
@@ -132,6 +147,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 
 BENCH := $(BUILD)/bench
 BENCH_PROGRAMS := $(BENCH)/pair $(BENCH)/containers $(BENCH)/regions $(BENCH)/libnoop_agent.so $(BENCH)/libempty_observer.so \
+	$(BENCH)/libempty_cupti.so $(BENCH)/launches \
 	$(patsubst test/bench/%.c,$(BENCH)/%,$(wildcard test/bench/*_bench.c))
 bench-programs: $(BENCH_PROGRAMS) $(SYNTHETIC)
 
@@ -157,6 +173,14 @@ $(BENCH)/libnoop_agent.so: test/bench/noop_agent.c $(BUILD)/flags
 $(BENCH)/libempty_observer.so: test/bench/empty_observer.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
+
+$(BENCH)/libempty_cupti.so: test/bench/empty_cupti.c shim/cupti.h shim/cupti.def $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -D_GNU_SOURCE -fPIC -shared -pthread -o $@ $< -ldl
+
+$(BENCH)/launches: test/bench/launches.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -o $@ $< -ldl
 
 $(BENCH)/%_bench: test/bench/%_bench.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -67,6 +67,22 @@ enum device_mode {
 	DEVICE_BY_CUPTI, /* CUPTI's records of everything */
 };
 
+/* submission.what */
+enum submission_what { SUBMISSION_KERNEL, SUBMISSION_COPY, SUBMISSION_MEMSET, SUBMISSION_GRAPH };
+
+/* How counters of devices are read: counter_mode.mode. */
+enum counter_mode {
+	COUNTERS_OFF,
+	COUNTERS_OF_OPERATORS, /* of single kernels, a few of each kind of launch */
+	COUNTERS_OF_TIMELINE, /* of the device at equal intervals */
+};
+
+/* What values of several kernels are together: counter_metric.aggregate. */
+enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
+
+#define COUNTER_VALUES 8u /* in one counter_range or counter_sample */
+#define COUNTER_ALL_DEVICES UINT32_MAX
+
 /* copy.kind; CUPTI's numbers. A is an array, D a device, H the host, P a peer. */
 enum copy_kind {
 	COPY_UNKNOWN,
@@ -94,6 +110,33 @@ enum device_memory {
 	MEMORY_DEVICE_STATIC,
 	MEMORY_MANAGED_STATIC,
 };
+
+/* What a program can get from CUDA: device_alloc.kind. */
+enum device_block_kind {
+	BLOCK_NONE,
+	BLOCK_DEVICE, /* cudaMalloc and the like, of pools too */
+	BLOCK_MANAGED,
+	BLOCK_PINNED, /* of the host, allocated by CUDA */
+	BLOCK_REGISTERED, /* the program's own, pinned where it lies */
+	BLOCK_ARRAY,
+	BLOCK_PHYSICAL, /* a handle of the virtual memory interface */
+	BLOCK_MAPPING, /* addresses that show a part of such */
+	BLOCK_CONTEXT, /* of a free: whatever the context had */
+	N_DEVICE_BLOCKS
+};
+
+enum device_block_flag {
+	BLOCK_IS_COMPUTED = 1, /* bytes follow from the description: what CUDA adds to lay it out is not known */
+	BLOCK_IS_IMPORTED = 2, /* of another process, or of another interface: only the address is new */
+	BLOCK_IS_RETAINED = 4, /* one more reference to a handle that is known */
+	BLOCK_IS_OF_HOST = 8, /* physical memory of the host */
+	BLOCK_IS_UNSIZED = 16, /* it has bytes, and how many is not known */
+};
+
+#define DEVICE_NOT_KNOWN UINT32_MAX
+
+/* device_wait.kind; CUPTI's numbers. */
+enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_STREAM, WAIT_FOR_CONTEXT, N_WAIT_KINDS };
 
 #define OP_NO_SEQUENCE UINT64_MAX
 

@@ -61,6 +61,75 @@ def open_library(how):
     expect_equal("libinner.so" in report and "RTLD_DEEPBIND" in report, SEEN[how] == 0, f"a note in the report:\n{report}\n")
 
 
+NEEDED = "int only_below(void) { return 1; }\n"
+
+ASKING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+void *ask_next(const char *name) { return dlsym(RTLD_NEXT, name); }
+void *ask_default(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+"""
+
+# Prints what is found of each name, by whom and how: which object the answer lies in, or the error.
+ASKED = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+static void say(const char *how, const char *name, void *found)
+{
+	const char *error = dlerror();
+	Dl_info info = {0};
+
+	if (found && dladdr(found, &info))
+		printf("%s %s: %s\n", how, name, strrchr(info.dli_fname, '/') + 1);
+	else
+		printf("%s %s: none, %s\n", how, name, error && strstr(error, "undefined symbol") ? "undefined" : "no error");
+}
+int main(void)
+{
+	const char *const names[] = {"only_below", "ask_next", "cuLaunchKernel", "cuGetProcAddress_v2", "cuptiSubscribe",
+				     "cuptiActivityEnable", "printf", "missing"};
+	void *library = dlopen("libasking.so", RTLD_NOW | RTLD_LOCAL), *(*next)(const char *), *(*by_default)(const char *);
+
+	if (!library)
+		return 1;
+	*(void **)&next = dlsym(library, "ask_next");
+	*(void **)&by_default = dlsym(library, "ask_default");
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		say("next of the library", names[i], next(names[i]));
+		say("default of the library", names[i], by_default(names[i]));
+		say("in the library", names[i], dlsym(library, names[i]));
+		say("next", names[i], dlsym(RTLD_NEXT, names[i]));
+		say("default", names[i], dlsym(RTLD_DEFAULT, names[i]));
+		say("in the program", names[i], dlsym(dlopen(NULL, RTLD_NOW), names[i]));
+	}
+	return 0;
+}
+"""
+
+
+def names_are_found_as_without_us():
+    gcc, folder = need_command("gcc"), scratch("program")
+    (folder / "inner").mkdir()
+    for name, text in (("needed", NEEDED), ("asking", ASKING), ("asked", ASKED)):
+        (folder / f"{name}.c").write_text(text)
+    for command in (["-shared", "-fPIC", "-o", "inner/libneeded.so", "needed.c"],
+                    ["-O0", "-shared", "-fPIC", "-o", "inner/libasking.so", "asking.c", "-Linner", "-Wl,--no-as-needed", "-lneeded",
+                     "-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+                    ["-o", "asked", "asked.c", "-ldl", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/inner"]):
+        result = run([gcc, "-g", *command], cwd=folder)
+        expect_equal(result.returncode, 0, f"status of gcc ({result.stderr.decode()})")
+    alone = run([folder / "asked"]).stdout.decode()
+    assert "next of the library only_below: libneeded.so" in alone, alone
+    assert "default cuLaunchKernel: none, undefined" in alone, alone
+    result, _ = record([folder / "asked"])
+    expect_equal(result.stdout.decode(), alone, "what dlsym finds")
+    inert = {**agent_environment(scratch()), "TORSH_PROFILER_ENABLED": "0"}
+    expect_equal(run([folder / "asked"], inert).stdout.decode(), alone, "what dlsym finds beside an inert agent")
+
+
+add_case("names_are_found_as_without_us", names_are_found_as_without_us)
 for how in SEEN:
     add_case(f"opened_{how}", open_library, how)
 

@@ -189,33 +189,59 @@ def sorts_and_limits():
     expect_equal(names, sorted(entry["name"] for entry in everything), "by name")
 
 
-@case
-def holders_of_tensors_are_those_of_a_replay():
-    output = record_groups()
+def replay(recording):
+    """Tensors that are live at the peak, each as bytes, operator, module and stack; and what is held at the peak and the end."""
     live, now, most = {}, {"held": 0}, {"held": 0}
 
     def see_tensor(event, call):
         if event["is_free"]:
             now["held"] -= live.pop(event["address"])[0]
             return
-        live[event["address"]] = event["bytes"], *((call.operator.name, call.module) if call else (NONE, NONE))
+        live[event["address"]] = event["bytes"], *((call.operator.name, call.module) if call else (NONE, NONE)), event["stack"]
         now["held"] += event["bytes"]
         if now["held"] > most["held"]:
             most.update(held=now["held"], live=dict(live))
 
-    calls_of(events(output), see_tensor)
+    calls_of(events(recording), see_tensor)
+    return most, now
+
+
+@case
+def holders_of_tensors_are_those_of_a_replay():
+    output = record_groups()
+    most, now = replay(output)
     report = read_report("tensors", output, "--limit", "0")
     [device] = report["devices"]
     expect_equal((device["device"], device["peak_bytes"], device["peak_blocks"], device["held_bytes"]),
                  ("cpu", most["held"], len(most["live"]), now["held"]), "peak and what is held at the end")
     theirs = collections.Counter()
-    for n_bytes, operator, module in most["live"].values():
+    for n_bytes, operator, module, _ in most["live"].values():
         theirs[operator, module] += n_bytes
     ours = collections.Counter()
     for holder in device["holders"]:
         ours[holder["operator"], holder["module"]] += holder["bytes"]
     expect_equal(ours, theirs, "holders at the peak")
     assert len(theirs) > 3, theirs
+
+
+@case
+def stacks_of_tensors_are_those_of_a_replay():
+    output = record_groups()
+    most, _ = replay(output)
+    theirs = collections.defaultdict(lambda: [0, 0])
+    for n_bytes, _, _, stack in most["live"].values():
+        theirs[stack][0] += n_bytes
+        theirs[stack][1] += 1
+    [device] = read_report("tensors", output, "--group", "stack", "--limit", "0")["devices"]
+    expect_equal(sorted([holder["bytes"], holder["blocks"]] for holder in device["holders"]), sorted(theirs.values()),
+                 "bytes and blocks of each stack")
+    assert len(theirs) > 3, theirs
+    # Lines of the program that allocate; a tensor without a stack would be in none.
+    lines = {(frame["function"], frame["line"]) for holder in device["holders"] for frame in holder["stack"]
+             if (frame["file"] or "").endswith("groups.py")}
+    source = (ROOT / "test/torch_stand_in/groups.py").read_text().splitlines()
+    assert all("(" in source[line - 1] for _, line in lines), lines
+    assert {"work", "inner", "<module>"} <= {function.rsplit(".", 1)[-1] for function, _ in lines}, lines
 
 
 main()

@@ -66,6 +66,7 @@ def phases_are_what_the_program_says(way):
     expect_equal((steps["rule"], len(steps["steps"])), ("optimizer", N_STEPS), "rule and number of steps")
     for step in steps["steps"]:
         begin, end = step["start_ns"], step["start_ns"] + step["duration_ns"]
+        expect_equal(sum(step["phases"].values()), step["duration_ns"], f"sum of the phases of step {step['index']}")
         for phase in PHASES:
             of_program = sum(min(span[2], end) - max(span[1], begin) for span in spans
                              if span[0] == phase and span[1] < end and span[2] > begin)
@@ -86,7 +87,7 @@ def main_pid(output):
     return ["--pid", str(read_report("report", output)["processes"][0]["pid"])]
 
 
-for name in ("plain", "workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
+for name in ("plain", "functional", "workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
     add_case(f"phases_of_{name}", phases_are_what_the_program_says, name)
 
 main()

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import committed  # noqa: E402
@@ -16,6 +17,7 @@ from harness import *  # noqa: E402,F403
 # Three events a block, of two bytes at least.
 RING_FULL_BLOCKS = (1 << 20) // 6
 WRITER = BUILD / "torsh-writer"
+STUCK_AFTER_S = 2  # agent/patience.c
 
 
 def holds_file_below(pid, folder):
@@ -83,6 +85,47 @@ def a_stopped_writer_goes_on_where_it_was():
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
     # What is missing is counted: each lost block is a dropped event.
     assert counts.kept() - blocks <= events["dropped"], f"{counts.kept() - blocks} blocks lost, {events} said"
+
+
+def states(pid):
+    """One letter for each thread of a process, as ps has them."""
+    return {(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+
+
+def waits_for_room(pid):
+    """A thread that has nothing else to wait for while it allocates."""
+    return states(pid) == {"S"}
+
+
+def run_until_it_waits(act, n_blocks=400_000):
+    """With the writer stopped, calls act(target) when the target's ring is full; nothing is lost."""
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    with started(committed.command(counts, n_blocks, 1), agent_environment(output)) as process:
+        writer = wait_until(lambda: writer_of(output), "a writer")
+        wait_until(lambda: counts.kept() > RING_FULL_BLOCKS, "more blocks than a ring holds: the writer is at work")
+        os.kill(writer, signal.SIGSTOP)
+        try:
+            wait_until(lambda: waits_for_room(process.pid), "a full ring")
+            act(process.pid)
+        finally:
+            os.kill(writer, signal.SIGCONT)
+        process.wait(timeout=TIMEOUT_S)
+    events = leaks(output)["events"]
+    expect_equal(events["dropped"], 0, f"dropped, of {events}")
+    committed.expect_all_reported(output, counts)
+
+
+@case
+def what_was_frozen_together_goes_on_without_loss():
+    def freeze(target):
+        # As `docker pause` does, and a batch system that suspends jobs.
+        os.kill(target, signal.SIGSTOP)
+        wait_until(lambda: states(target) == {"T"}, "the target to stop")
+        thaw_at = time.monotonic() + 2 * STUCK_AFTER_S
+        wait_until(lambda: time.monotonic() > thaw_at, "the time after which a writer counts as stuck")
+        os.kill(target, signal.SIGCONT)
+
+    run_until_it_waits(freeze)
 
 
 @case

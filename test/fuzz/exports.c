@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Exports of a timeline that anybody may have written: chunks past the checksums of a recording, as in profile.c, are put
- * into a recording of their own, which every exporter that writes a stream then goes over.
+ * into a recording of their own, which every exporter that writes a stream, and every report on devices, then goes over.
+ * Behind an empty chunk bytes are made into operators, modules, launches and what devices did, of the first process.
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tools/die.h"
 #include "tools/export/trace.h"
+#include "tools/profile/module_totals.h"
+#include "tools/profile/step_totals.h"
 #include "tools/store/recording_write.h"
 #include "tools/store/steps.h"
 
@@ -28,6 +32,99 @@ static void append_timeline(struct recording_file *file, const Torsh__Chunk *chu
 		torsh_recording_append(file, &timeline, RECORDING_LAST);
 }
 
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+/* An event as the input says it: numbers are small, so that launches and what they caused meet. */
+struct said {
+	uint8_t kind, correlation, thread, place, label, far;
+	uint8_t later, early, duration[2], node, spare;
+};
+
+static uint32_t correlation_of(const struct said *said)
+{
+	return said->correlation * (said->far & 1 ? 1000003u : 1u);
+}
+
+static uint64_t begin_of(const struct said *said, uint64_t at_ns)
+{
+	return said->far & 2 ? UINT64_MAX - said->early : at_ns - said->early;
+}
+
+static uint64_t duration_of(const struct said *said)
+{
+	return said->far & 4 ? UINT64_MAX : said->duration[0] | (uint64_t)said->duration[1] << 8;
+}
+
+/* What the three have in common. */
+#define COMMON(said, at_ns)                                                                                    \
+	.correlation = correlation_of(said), .begin = begin_of(said, at_ns), .duration_ns = duration_of(said), \
+	.device = (said)->place & 3, .context = (said)->place >> 2 & 3, .stream = (said)->place >> 4,          \
+	.graph = (said)->node, .node = (said)->node
+
+static struct event make_event(const struct said *said, uint64_t at_ns)
+{
+	switch (said->kind % 8) {
+	case 0:
+		return (struct event){.id = EVENT_OP_BEGIN,
+				      .op_begin = {.name = said->label, .record = said->node, .scope = said->far >> 4}};
+	case 1:
+		return (struct event){.id = EVENT_OP_END, .op_end.record = said->node};
+	case 2:
+		return (struct event){.id = EVENT_LAUNCH,
+				      .launch = {.api = said->label,
+						 .correlation = correlation_of(said),
+						 .begin = begin_of(said, at_ns),
+						 .duration_ns = duration_of(said)}};
+	case 3:
+		return (struct event){
+			.id = EVENT_KERNEL,
+			.kernel = {
+				.name = said->label, .grid_x = said->node, .block_y = said->far, COMMON(said, at_ns)}};
+	case 4:
+		return (struct event){.id = EVENT_COPY,
+				      .copy = {.kind = said->label, .from = said->far, COMMON(said, at_ns)}};
+	case 5:
+		return (struct event){.id = EVENT_MEMSET, .memset = {.to = said->label, COMMON(said, at_ns)}};
+	case 6:
+		return (struct event){.id = EVENT_RANGE_PUSH,
+				      .range_push = {.name = said->label, .source = RANGE_BY_MODULE}};
+	default:
+		return (struct event){.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
+	}
+}
+
+#undef COMMON
+
+static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct profile *profile,
+			   struct recording_file *file)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Timeline message = TORSH__TIMELINE__INIT, *one = &message;
+	struct timeline_writer *writer = torsh_need(torsh_timeline_create());
+	struct timeline_event added = {.at_ns = STEP_NS};
+	struct said said;
+
+	for (; n_bytes >= sizeof(said); bytes += sizeof(said), n_bytes -= sizeof(said)) {
+		memcpy(&said, bytes, sizeof(said));
+		added.at_ns += said.later;
+		added.thread = said.thread & 3;
+		added.event = make_event(&said, added.at_ns);
+		if (torsh_timeline_add(writer, &added))
+			abort();
+	}
+	message.has_process = message.has_n_events = message.has_columns = 1;
+	message.process = profile->n_processes ? profile->processes[0]->number : 1;
+	if (torsh_timeline_take(writer, &message.n_events, &message.columns.data, &message.columns.len))
+		abort();
+	chunk.n_timeline = 1;
+	chunk.timeline = &one;
+	torsh_recording_append(file, &chunk, RECORDING_LAST);
+	free(message.columns.data);
+	torsh_timeline_destroy(writer);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
 /* Each behind its length in two bytes. */
 static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *profile, struct recording_file *file)
 {
@@ -37,6 +134,10 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 
 		bytes += 2;
 		n_bytes -= 2;
+		if (!n) {
+			append_devices(bytes, n_bytes, profile, file);
+			return;
+		}
 		n = n < n_bytes ? n : n_bytes;
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
@@ -53,7 +154,8 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 static void export_all(struct trace *trace)
 {
 	static const struct trace_format *const formats[] = {
-		&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv, &torsh_trace_memory,
+		&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
+		&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
 	};
 	FILE *nowhere = torsh_need(fopen("/dev/null", "wbe"));
 
@@ -67,6 +169,23 @@ static void export_all(struct trace *trace)
 		torsh_sink_close(&sink);
 	}
 	fclose(nowhere);
+}
+
+static void report_all(const struct trace *trace)
+{
+	struct module_totals modules;
+	struct kernels kernels;
+
+	torsh_module_totals_collect(&modules, trace->profile, trace->processes, trace->n_processes, trace->survey);
+	torsh_module_totals_free(&modules);
+	torsh_kernels_collect(&kernels, trace->profile, trace->processes, trace->n_processes, trace->survey);
+	torsh_kernels_free(&kernels);
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		struct step_totals steps;
+
+		torsh_step_totals_collect(&steps, trace->profile, trace->processes[i], trace->survey);
+		torsh_step_totals_free(&steps);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
@@ -91,9 +210,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 			.symbols = symbols,
 			.from_ns = from_ns,
 			.to_ns = UINT64_MAX,
+			.is_of_steps = from_ns != 0,
 		};
 
 		export_all(&trace);
+		report_all(&trace);
 	}
 	torsh_survey_free(&survey);
 	torsh_symbols_destroy(symbols);

@@ -29,8 +29,10 @@ def check(schema, value, root, where):
             assert value == said, f"{where}: {value!r} is not {said!r}"
         elif keyword == "minimum":
             assert value is None or value >= said, f"{where}: {value!r} is below {said}"
+        elif keyword == "maximum":
+            assert value is None or value <= said, f"{where}: {value!r} is above {said}"
         elif keyword == "required":
-            assert not set(said) - set(value), f"{where}: without {set(said) - set(value)}"
+            assert not isinstance(value, dict) or not set(said) - set(value), f"{where}: without {set(said) - set(value)}"
         elif keyword == "pattern":
             assert re.search(said, value), f"{where}: {value!r} is not {said}"
         elif keyword == "enum":
@@ -39,7 +41,7 @@ def check(schema, value, root, where):
             for i, item in enumerate(value):
                 check(said, item, root, f"{where}[{i}]")
         elif keyword == "additionalProperties":
-            assert said or not set(value) - set(schema["properties"]), f"{where}: {set(value) - set(schema['properties'])}"
+            assert said or not isinstance(value, dict) or not set(value) - set(schema["properties"]), f"{where}: {set(value) - set(schema['properties'])}"
         else:
             raise AssertionError(f"{where}: the schema has a keyword that is not known here: {keyword}")
     for name, inner in schema.get("properties", {}).items():

@@ -4,7 +4,7 @@
 import json
 
 from environments import torch_python
-from harness import BUILD, ROOT, Skip, clean_environment, run
+from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, run, scratch
 
 RUN = ROOT / "test/simcuda/run"
 LIBRARIES = BUILD / "simcuda/lib"
@@ -54,3 +54,15 @@ def of_kind(truth, *kinds):
 
 def duration_ns(line):
     return line["end"] - line["start"]
+
+
+def record_simulated(command, env=None, expect=0, **settings):
+    """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
+    need_simcuda()
+    truth, output = scratch("truth") / "truth", scratch()
+    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
+    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **(env or {})})
+    result = run(command, variables)
+    expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
+    return output, read_truth(truth)

@@ -2,12 +2,13 @@
 /*
  * Writes a recording of a training that never was, of any length, for tests and benchmarks of the readers:
  *
- *	synthetic FILE OPERATORS [RANKS]
+ *	synthetic FILE OPERATORS [RANKS [KERNELS]]
  *
  * A step has 100 operators, forward in two modules on the main thread and backward on another one, with inputs,
  * sequence numbers and tensors; the optimizer ends it. With RANKS there are so many processes of as many operators, of
  * ranks 0, 1 and so on, which also say values and marks and have stacks: of addmm and of the tensors, which it
- * allocates. Prints how many there are of each kind in a process, as JSON.
+ * allocates; 0 RANKS are none. With KERNELS each operator launches so many, on two streams of a device that tells of them
+ * later. Prints how many there are of each kind in a process, as JSON.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,6 +49,9 @@ enum label {
 	LOSS,
 	LENGTH,
 	HERE,
+	LAUNCH,
+	GEMM,
+	REDUCE,
 	TRAIN, /* functions of Python */
 	FORWARD,
 	N_LABELS
@@ -59,6 +63,11 @@ enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 #define TRAIN_LINE 7
 #define FORWARD_LINE 3
 #define SAMPLES_OF_STEP 10
+#define LAUNCH_NS 100u /* of a launch: less than what lies between two events */
+#define KERNEL_NS 500u
+#define CORRELATION_STRIDE 3u /* other calls have numbers too */
+#define KERNELS_UNTOLD 256u /* that a device keeps before it tells of them */
+#define STREAMS 2u
 
 static char *const labels[N_LABELS] = {
 	[LINEAR] = "aten::linear",
@@ -81,6 +90,9 @@ static char *const labels[N_LABELS] = {
 	[LOSS] = "loss",
 	[LENGTH] = "length",
 	[HERE] = "end of a step",
+	[LAUNCH] = "cudaLaunchKernel",
+	[GEMM] = "_Z4gemmILi128EEvPKfS1_Pf",
+	[REDUCE] = "_Z6reducePKfPf",
 	[TRAIN] = "train",
 	[FORWARD] = "Net.forward",
 };
@@ -92,6 +104,10 @@ struct synthetic {
 	uint32_t record, process, n_ranks;
 	enum stack stack; /* of events that come */
 	uint64_t sequence, random;
+	uint32_t kernels_of_operator, correlation;
+	uint64_t n_kernels, idle_ns[STREAMS]; /* idle: when the stream's last kernel ends */
+	struct event untold[KERNELS_UNTOLD];
+	size_t n_untold;
 };
 
 static void append(struct synthetic *made, Torsh__Chunk *chunk)
@@ -128,6 +144,40 @@ static void put(struct synthetic *made, uint32_t thread, const struct event *eve
 		flush_events(made);
 }
 
+static void tell_kernels(struct synthetic *made)
+{
+	for (size_t i = 0; i < made->n_untold; i++)
+		put(made, 2, &made->untold[i]);
+	made->n_untold = 0;
+}
+
+static void launch_kernel(struct synthetic *made, uint32_t thread)
+{
+	uint32_t stream = (uint32_t)(made->n_kernels % STREAMS);
+	struct event launch = {.id = EVENT_LAUNCH}, *kernel = &made->untold[made->n_untold++];
+
+	launch.launch.api = LAUNCH;
+	launch.launch.correlation = made->correlation += CORRELATION_STRIDE;
+	launch.launch.begin = made->now_ns + LAUNCH_NS;
+	launch.launch.duration_ns = LAUNCH_NS;
+	put(made, thread, &launch);
+	*kernel = (struct event){.id = EVENT_KERNEL};
+	kernel->kernel.name = stream ? REDUCE : GEMM;
+	kernel->kernel.correlation = made->correlation;
+	kernel->kernel.context = 1;
+	kernel->kernel.stream = 7 + stream;
+	kernel->kernel.begin = made->idle_ns[stream] > made->now_ns ? made->idle_ns[stream] : made->now_ns;
+	kernel->kernel.duration_ns = KERNEL_NS;
+	kernel->kernel.grid_x = (uint32_t)(made->n_kernels % 100) + 1;
+	kernel->kernel.grid_y = kernel->kernel.grid_z = kernel->kernel.block_y = kernel->kernel.block_z = 1;
+	kernel->kernel.block_x = 256;
+	kernel->kernel.registers = 32;
+	made->idle_ns[stream] = kernel->kernel.begin + KERNEL_NS;
+	made->n_kernels++;
+	if (made->n_untold == KERNELS_UNTOLD)
+		tell_kernels(made);
+}
+
 static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, enum label inputs, uint32_t scope,
 		      uint64_t sequence)
 {
@@ -141,6 +191,8 @@ static uint32_t begin(struct synthetic *made, uint32_t thread, enum label name, 
 	event.op_begin.forward_thread = scope == OP_BACKWARD ? 1 : 0;
 	made->n_operators++;
 	put(made, thread, &event);
+	for (uint32_t i = 0; i < made->kernels_of_operator; i++)
+		launch_kernel(made, thread);
 	return made->record;
 }
 
@@ -390,10 +442,11 @@ static void put_process(struct synthetic *made, uint64_t n_operators)
 {
 	made->process++;
 	made->now_ns = START_DELAY_NS;
-	made->n_operators = made->n_modules = made->n_tensors = made->n_steps = 0;
+	made->n_operators = made->n_modules = made->n_tensors = made->n_steps = made->n_kernels = 0;
 	number_main_thread(made);
 	while (made->n_operators < n_operators)
 		put_step(made);
+	tell_kernels(made);
 	flush_events(made);
 	put_tables(made);
 	if (made->n_ranks)
@@ -407,10 +460,11 @@ int main(int argc, char **argv)
 	uint64_t n_operators;
 	int fd;
 
-	if (argc != 3 && argc != 4)
+	if (argc < 3 || argc > 5)
 		return 2;
 	n_operators = strtoull(argv[2], NULL, 10);
-	made.n_ranks = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+	made.n_ranks = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+	made.kernels_of_operator = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	made.file = torsh_recording_create(fd, &limits, START_NS);
 	made.writer = torsh_timeline_create();
@@ -425,7 +479,7 @@ int main(int argc, char **argv)
 	torsh_recording_finish(made.file);
 	close(fd);
 	printf("{\"operators\": %" PRIu64 ", \"modules\": %" PRIu64 ", \"tensors\": %" PRIu64 ", \"steps\": %" PRIu64
-	       "}\n",
-	       made.n_operators, made.n_modules, made.n_tensors, made.n_steps);
+	       ", \"kernels\": %" PRIu64 "}\n",
+	       made.n_operators, made.n_modules, made.n_tensors, made.n_steps, made.n_kernels);
 	return 0;
 }

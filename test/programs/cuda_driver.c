@@ -2,10 +2,12 @@
 /*
  * Work for a CUDA device by the driver alone, found at run time: copies to and fro, fills and kernels, some of it inside
  * of regions, from as many threads as are asked for. cuda_driver THREADS KERNELS [HOW], HOW is how it ends: "return",
- * "_exit", "fork" (a child that uses nothing, then return).
+ * "_exit", "exec" (of true), "quick_exit", "host_exit" and "host__exit" (by a function on a
+ * stream), "kill" (by SIGKILL, some time later), "fork" (a child that uses nothing, then return).
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@
 	DRIVER(cuModuleLoadData, (void **module, const void *image))                                                    \
 	DRIVER(cuModuleGetFunction, (void **function, void *module, const char *name))                                  \
 	DRIVER(cuStreamCreate, (void **stream, unsigned flags))                                                         \
+	DRIVER(cuLaunchHostFunc, (void *stream, void (*function)(void *), void *data))                                  \
 	DRIVER(cuStreamSynchronize, (void *stream))                                                                     \
 	DRIVER(cuCtxSynchronize, (void))                                                                                \
 	DRIVER(cuMemAlloc_v2, (uint64_t * address, size_t n_bytes))                                                     \
@@ -107,6 +110,21 @@ static void fork_child(void)
 		exit(1);
 }
 
+/* By a thread of the driver's, while this one waits for it. */
+static void end_here(void *how)
+{
+	if (!strcmp(how, "_exit"))
+		_exit(4);
+	exit(4);
+}
+
+static void end_on_stream(const char *how)
+{
+	NEED(cuLaunchHostFunc(NULL, end_here, (void *)how));
+	NEED(cuCtxSynchronize());
+	pause();
+}
+
 int main(int argc, char **argv)
 {
 	int n_threads = argc > 1 ? atoi(argv[1]) : 1, device;
@@ -132,5 +150,16 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!strcmp(how, "_exit"))
 		_exit(3);
+	if (!strcmp(how, "quick_exit"))
+		quick_exit(4);
+	if (!strncmp(how, "host_", 5))
+		end_on_stream(how + 5);
+	if (!strcmp(how, "kill")) {
+		/* CUPTI hands its records over once a second. */
+		sleep(3);
+		raise(SIGKILL);
+	}
+	if (!strcmp(how, "exec"))
+		execl("/bin/true", "true", (char *)NULL);
 	return 0;
 }

@@ -11,6 +11,7 @@ sys.path.insert(0, sys.argv[1])
 import torch  # noqa: E402
 import torsh  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 STEPS, ROWS = 4, 8
 
@@ -47,8 +48,8 @@ def update(*optimizers):
             optimizer.zero_grad()
 
 
-def plain(workers=0):
-    model, criterion, loader = network(), nn.CrossEntropyLoss(), batches(workers)
+def plain(workers=0, criterion=nn.CrossEntropyLoss()):
+    model, loader = network(), batches(workers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for _ in range(STEPS):
         learn(model, criterion, following(loader))
@@ -57,6 +58,11 @@ def plain(workers=0):
 
 def workers():
     plain(1)
+
+
+def functional():
+    """No module tells that it is a loss."""
+    plain(criterion=F.cross_entropy)
 
 
 def accumulation():

@@ -56,10 +56,11 @@ $(SIMCUDA)/%.map:
 	@mkdir -p $(@D)
 	@echo '$* { global: *; };' >$@
 
+# As the vendor's do, each finds its own functions, whatever stands before them.
 simcuda_versioned = $(filter libcudart.% libcupti.% libcublas%,$(1))
 define simcuda_link
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
 		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef
@@ -97,8 +98,14 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.cu
 	@mkdir -p $(@D)
 	$(call say,nvcc,$<)$(NVCC) -cudart shared -o $@ $<
 
+# What any compiler makes, with the headers: linked with the simulation, or with what is in its place.
+SIMCUDA_C_PROGRAMS := $(patsubst test/simcuda/programs/%.c,$(SIMCUDA)/programs/%,$(wildcard test/simcuda/programs/*.c))
+$(SIMCUDA)/programs/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.13 $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.13,$^) $(SIMCUDA_LIB)/libsimcuda.so -pthread
+
 ifneq ($(CUDA_INCLUDE),)
-simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) $(SIMCUDA_C_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
 else
 simcuda:
 	@echo "note: no CUDA headers here (PyPI's wheels below build/venv, or CUDA_HOME): no simulated CUDA" >&2

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/config.h"
+#include "agent/wire/event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,6 +105,44 @@ static void a_schedule_is_taken_in_any_order(void **state)
 	assert_int_equal(torsh_config.schedule.repeat, 4);
 }
 
+static void counters_are_off_until_they_are_asked_for(void **state)
+{
+	static const struct {
+		const char *variable;
+		uint32_t mode, n_passes;
+		uint64_t interval_ns;
+	} asked[] = {
+		{"TORSH_PROFILER_COUNTERS=operators", COUNTERS_OF_OPERATORS, 1, 1000000},
+		{"TORSH_PROFILER_COUNTERS=operators:2", COUNTERS_OF_OPERATORS, 2, 1000000},
+		{"TORSH_PROFILER_COUNTERS=timeline", COUNTERS_OF_TIMELINE, 1, 1000000},
+		{"TORSH_PROFILER_COUNTERS=timeline:50us", COUNTERS_OF_TIMELINE, 1, 50000},
+		{"TORSH_PROFILER_COUNTERS=timeline:20ms", COUNTERS_OF_TIMELINE, 1, 20000000},
+		{"TORSH_PROFILER_COUNTERS=timeline:1s", COUNTERS_OF_TIMELINE, 1, 1000000000},
+		{"TORSH_PROFILER_COUNTERS=off", COUNTERS_OFF, 1, 1000000},
+	};
+
+	(void)state;
+	assert_int_equal(torsh_config.counters.mode, COUNTERS_OFF);
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+		char *set[] = {(char *)(uintptr_t)asked[i].variable, NULL};
+
+		read_config(set);
+		assert_string_equal(said, "");
+		assert_int_equal(torsh_config.counters.mode, asked[i].mode);
+		assert_int_equal(torsh_config.counters.n_passes, asked[i].n_passes);
+		assert_int_equal(torsh_config.counters.interval_ns, asked[i].interval_ns);
+	}
+}
+
+static void counters_without_cuda_are_said_to_be_none(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_COUNTERS=operators", "TORSH_PROFILER_ACTIVITIES=heap", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_non_null(strstr(said, "TORSH_PROFILER_COUNTERS: nothing is measured without the activity cuda"));
+}
+
 /* ACTIVITIES=nvtx turned PyTorch on too, once. */
 static void each_activity_is_one_of_its_own(void **state)
 {
@@ -146,6 +185,14 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		{"TORSH_PROFILER_ALLOCATOR=tcmalloc", "system or jemalloc"},
 		{"TORSH_PROFILER_EXPORT_FORMAT=pdf", "chrome,perfetto"},
 		{"TORSH_PROFILER_CHECK_STACKS=-1", "a number"},
+		{"TORSH_PROFILER_COUNTERS=", "operators:2"},
+		{"TORSH_PROFILER_COUNTERS=on", "operators:2"},
+		{"TORSH_PROFILER_COUNTERS=operators:3", "operators:2"},
+		{"TORSH_PROFILER_COUNTERS=timeline:", "timeline:INTERVAL of 50us to 1s"},
+		{"TORSH_PROFILER_COUNTERS=timeline:1", "timeline:INTERVAL of 50us to 1s"},
+		{"TORSH_PROFILER_COUNTERS=timeline:49us", "timeline:INTERVAL of 50us to 1s"},
+		{"TORSH_PROFILER_COUNTERS=timeline:2s", "timeline:INTERVAL of 50us to 1s"},
+		{"TORSH_PROFILER_COUNTERS=timeline:99999999999999999999s", "timeline:INTERVAL of 50us to 1s"},
 		{"TORSH_PROFILER_SCHEDULE=", "skip:N,wait:N"},
 		{"TORSH_PROFILER_SCHEDULE=wait:1", "an active of at least 1"},
 		{"TORSH_PROFILER_SCHEDULE=active:0", "an active of at least 1"},
@@ -234,6 +281,8 @@ int main(void)
 		cmocka_unit_test_setup(nothing_set_is_the_documented_default, restore_defaults),
 		cmocka_unit_test_setup(values_are_taken, restore_defaults),
 		cmocka_unit_test_setup(a_schedule_is_taken_in_any_order, restore_defaults),
+		cmocka_unit_test_setup(counters_are_off_until_they_are_asked_for, restore_defaults),
+		cmocka_unit_test_setup(counters_without_cuda_are_said_to_be_none, restore_defaults),
 		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
 		cmocka_unit_test_setup(profile_memory_0_records_no_memory, restore_defaults),
 		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default, restore_defaults),

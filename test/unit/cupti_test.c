@@ -76,6 +76,66 @@ KERNEL(CUpti_ActivityKernel10);
 COPY(struct cupti_copy, CUpti_ActivityMemcpy6);
 #endif
 
+#define DEVICE(Theirs)                                                                              \
+	SAME(struct cupti_device, bandwidth_kb, Theirs, globalMemoryBandwidth);                     \
+	SAME(struct cupti_device, memory_bytes, Theirs, globalMemorySize);                          \
+	SAME(struct cupti_device, l2_bytes, Theirs, l2CacheSize);                                   \
+	SAME(struct cupti_device, warp_threads, Theirs, numThreadsPerWarp);                         \
+	SAME(struct cupti_device, clock_khz, Theirs, coreClockRate);                                \
+	SAME(struct cupti_device, multiprocessors, Theirs, numMultiprocessors);                     \
+	SAME(struct cupti_device, multiprocessor_warps, Theirs, maxWarpsPerMultiprocessor);         \
+	SAME(struct cupti_device, multiprocessor_blocks, Theirs, maxBlocksPerMultiprocessor);       \
+	SAME(struct cupti_device, multiprocessor_shared_bytes, Theirs, maxSharedMemoryPerMultiprocessor); \
+	SAME(struct cupti_device, multiprocessor_registers, Theirs, maxRegistersPerMultiprocessor); \
+	SAME(struct cupti_device, block_registers, Theirs, maxRegistersPerBlock);                   \
+	SAME(struct cupti_device, block_shared_bytes, Theirs, maxSharedMemoryPerBlock);             \
+	SAME(struct cupti_device, block_threads, Theirs, maxThreadsPerBlock);                       \
+	SAME(struct cupti_device, capability_major, Theirs, computeCapabilityMajor);                \
+	SAME(struct cupti_device, capability_minor, Theirs, computeCapabilityMinor);                \
+	SAME(struct cupti_device, device, Theirs, id);                                              \
+	SAME(struct cupti_device, uuid, Theirs, uuid);                                              \
+	SAME(struct cupti_device, name, Theirs, name)
+
+#define WAIT(Theirs)                                           \
+	SAME(struct cupti_wait, wait, Theirs, type);           \
+	SAME(struct cupti_wait, start, Theirs, start);         \
+	SAME(struct cupti_wait, end, Theirs, end);             \
+	SAME(struct cupti_wait, correlation, Theirs, correlationId); \
+	SAME(struct cupti_wait, context, Theirs, contextId);   \
+	SAME(struct cupti_wait, stream, Theirs, streamId);     \
+	SAME(struct cupti_wait, event, Theirs, cudaEventId)
+
+#define OVERHEAD(Theirs)                                              \
+	SAME(struct cupti_overhead, overhead, Theirs, overheadKind);  \
+	SAME(struct cupti_overhead, start, Theirs, start);            \
+	SAME(struct cupti_overhead, end, Theirs, end)
+
+#define CONTEXT(Theirs)                                        \
+	SAME(struct cupti_context, context, Theirs, contextId); \
+	SAME(struct cupti_context, device, Theirs, deviceId);   \
+	SAME(struct cupti_context, null_stream, Theirs, nullStreamId)
+
+DEVICE(CUpti_ActivityDevice4);
+DEVICE(CUpti_ActivityDevice5);
+WAIT(CUpti_ActivitySynchronization);
+OVERHEAD(CUpti_ActivityOverhead);
+CONTEXT(CUpti_ActivityContext);
+#if CUPTI_API_VERSION >= 130200
+DEVICE(CUpti_ActivityDevice6);
+WAIT(CUpti_ActivitySynchronization2);
+OVERHEAD(CUpti_ActivityOverhead3);
+CONTEXT(CUpti_ActivityContext4);
+#endif
+SAME(struct cupti_stream, context, CUpti_ActivityStream, contextId);
+SAME(struct cupti_stream, stream, CUpti_ActivityStream, streamId);
+SAME(struct cupti_stream, priority, CUpti_ActivityStream, priority);
+SAME(struct cupti_stream, flag, CUpti_ActivityStream, flag);
+
+SAME(struct cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME(struct cupti_graph, node, CUpti_GraphData, node);
+SAME(struct cupti_graph, original_node, CUpti_GraphData, originalNode);
+SAME(struct cupti_graph, node_type, CUpti_GraphData, nodeType);
+
 SAME(struct cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(struct cupti_call, function, CUpti_CallbackData, functionName);
 SAME(struct cupti_call, result, CUpti_CallbackData, functionReturnValue);
@@ -93,6 +153,17 @@ static void numbers_are_those_of_the_headers(void **state)
 	assert_int_equal(CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 	assert_int_equal(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	assert_int_equal(CUPTI_KIND_PEER_COPY, CUPTI_ACTIVITY_KIND_MEMCPY2);
+	assert_int_equal(CUPTI_KIND_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
+	assert_int_equal(CUPTI_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_CONTEXT);
+	assert_int_equal(CUPTI_KIND_STREAM, CUPTI_ACTIVITY_KIND_STREAM);
+	assert_int_equal(CUPTI_KIND_WAIT, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+	assert_int_equal(CUPTI_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
+	assert_int_equal(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+	assert_int_equal(CUPTI_NODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+	assert_int_equal(CUPTI_NODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+	assert_int_equal(WAIT_FOR_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
+	assert_int_equal(WAIT_STREAM_FOR_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
+	assert_int_equal(WAIT_FOR_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
 	assert_int_equal(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 	assert_int_equal(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 	assert_int_equal(CUPTI_ENTER, CUPTI_API_ENTER);

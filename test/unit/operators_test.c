@@ -192,6 +192,66 @@ static void flops_count_once(void **state)
 	assert_int_equal(operators.calls_without_inputs, 1);
 }
 
+static void what_has_no_data_computes_nothing(void **state)
+{
+	(void)state;
+	/* What torch.compile looks at is around operators on tensors of which only sizes are there. */
+	fixture_op(&fixture, 100, 0, 1, "mine::looks", NULL, 0, NONE);
+	fixture_op(&fixture, 101, 0, 2, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);
+	fixture_op_end(&fixture, 102, 0, 2);
+	fixture_op_end(&fixture, 103, 0, 1);
+	/* One that has data, around one that has none: it only asks for a shape. */
+	fixture_op(&fixture, 110, 0, 3, "aten::mm", "float32[2,3];float32[3,5]", 0, NONE);
+	fixture_op(&fixture, 111, 0, 4, "aten::mm", "float32[2,3]@meta;float32[3,5]@meta", 0, NONE);
+	fixture_op_end(&fixture, 112, 0, 4);
+	fixture_op_end(&fixture, 113, 0, 3);
+	fixture_op(&fixture, 120, 0, 5, "aten::mm", "float32[2,3];float32[3,5]", 0, NONE);
+	fixture_op_end(&fixture, 121, 0, 5);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(operators.flops, 60);
+	assert_int_equal(operators.flops_all, 60);
+	assert_int_equal(operators.n_unknown, 0);
+}
+
+static void only_the_innermost_is_unknown(void **state)
+{
+	(void)state;
+	fixture_op(&fixture, 100, 0, 1, "mine::outer", NULL, 0, NONE);
+	fixture_op(&fixture, 101, 0, 2, "mine::leaf", NULL, 0, NONE);
+	fixture_op_end(&fixture, 102, 0, 2);
+	fixture_op_end(&fixture, 103, 0, 1);
+	/* What something inside is worth, it is worth. */
+	fixture_op(&fixture, 110, 0, 3, "mine::counted", NULL, 0, NONE);
+	fixture_op(&fixture, 111, 0, 4, "aten::mm", "float32[2,3];float32[3,5]", 0, NONE);
+	fixture_op_end(&fixture, 112, 0, 4);
+	fixture_op_end(&fixture, 113, 0, 3);
+	/* A library's computes itself, whatever memory it takes inside; a function of the program is made of others. */
+	fixture_op(&fixture, 120, 0, 5, "mine::kernel", NULL, 0, NONE);
+	fixture_op(&fixture, 121, 0, 6, "aten::empty", "{2}", 0, NONE);
+	fixture_op_end(&fixture, 122, 0, 6);
+	fixture_op_end(&fixture, 123, 0, 5);
+	fixture_op(&fixture, 130, 0, 7, "function", NULL, 0, NONE);
+	fixture_op(&fixture, 131, 0, 8, "aten::empty", "{2}", 0, NONE);
+	fixture_op_end(&fixture, 132, 0, 8);
+	fixture_op_end(&fixture, 133, 0, 7);
+	fixture_op(&fixture, 140, 0, 9, "function", NULL, 0, NONE);
+	fixture_op_end(&fixture, 141, 0, 9);
+	/* Scopes of the program and of autograd compute nothing themselves. */
+	fixture_op(&fixture, 150, 0, 10, "mine::scope", NULL, 7, NONE);
+	fixture_op_end(&fixture, 151, 0, 10);
+	fixture_op(&fixture, 160, 0, 11, "MineBackward0", NULL, 1, NONE);
+	fixture_op_end(&fixture, 161, 0, 11);
+	collect(OPERATORS_BY_NAME, 0);
+	assert_int_equal(operators.n_unknown, 3);
+	for (size_t i = 0; i < operators.n_unknown; i++) {
+		const char *name = operators.unknown[i].name;
+
+		assert_true(!strcmp(name, "mine::leaf") || !strcmp(name, "mine::kernel") || !strcmp(name, "function"));
+		assert_int_equal(operators.unknown[i].calls, 1);
+	}
+	assert_int_equal(operators.flops, 60);
+}
+
 /* Two steps: forward in a module, a loss, backward on another thread, the optimizer. */
 static void put_step(uint64_t at, uint32_t record, uint64_t sequence)
 {
@@ -310,6 +370,36 @@ static void phases_are_known_by_what_is_around(void **state)
 	assert_int_equal(find("optimizer")->calls, 2);
 	assert_int_equal(find("optimizer")->cpu_ns, 10);
 	assert_int_equal(find("optimizer")->flops_all, 2048);
+}
+
+static void losses_are_known_by_their_operators(void **state)
+{
+	static const char *const losses[] = {"aten::cross_entropy_loss", "aten::mse_loss", "aten::kl_div",
+					     "aten::binary_cross_entropy_with_logits", "mine::FocalLoss"};
+	static const char *const others[] = {"aten::softmax", "aten::cross", "aten::mse_loss_backward",
+					     "aten::lossless"};
+	const size_t n_losses = sizeof(losses) / sizeof(*losses), n_others = sizeof(others) / sizeof(*others);
+	uint64_t at = 100;
+
+	(void)state;
+	for (size_t i = 0; i < n_losses + n_others; i++, at += 10) {
+		fixture_op(&fixture, at, 0, (uint32_t)i, i < n_losses ? losses[i] : others[i - n_losses], NULL, 0,
+			   NONE);
+		fixture_op(&fixture, at + 1, 0, 100 + (uint32_t)i, "aten::log", NULL, 0, NONE);
+		fixture_op_end(&fixture, at + 2, 0, 100 + (uint32_t)i);
+		fixture_op_end(&fixture, at + 3, 0, (uint32_t)i);
+	}
+	/* A scope of the program may be called so; in backward and in an optimizer a loss is part of these. */
+	fixture_op(&fixture, at, 0, 50, "findLoss", NULL, 7, NONE);
+	fixture_op_end(&fixture, at + 1, 0, 50);
+	fixture_op(&fixture, at + 2, 0, 51, "MineBackward0", NULL, 1, NONE);
+	fixture_op(&fixture, at + 3, 0, 52, "aten::mse_loss", NULL, 0, NONE);
+	fixture_op_end(&fixture, at + 4, 0, 52);
+	fixture_op_end(&fixture, at + 5, 0, 51);
+	collect(OPERATORS_BY_PHASE, 0);
+	assert_int_equal(find("loss")->calls, 2 * n_losses);
+	assert_int_equal(find("forward")->calls, 2 * n_others + 1);
+	assert_int_equal(find("backward")->calls, 2);
 }
 
 static void steps_end_with_the_optimizer(void **state)
@@ -497,10 +587,13 @@ int main(void)
 		ON_A_TIMELINE(open_calls_end_with_the_recording),
 		ON_A_TIMELINE(tensors_belong_to_the_innermost_operator_of_their_thread),
 		ON_A_TIMELINE(flops_count_once),
+		ON_A_TIMELINE(what_has_no_data_computes_nothing),
+		ON_A_TIMELINE(only_the_innermost_is_unknown),
 		ON_A_TIMELINE(backward_belongs_to_the_module_of_its_forward),
 		ON_A_TIMELINE(backward_belongs_to_the_thread_that_ran_forward),
 		ON_A_TIMELINE(overloads_are_told_apart),
 		ON_A_TIMELINE(phases_are_known_by_what_is_around),
+		ON_A_TIMELINE(losses_are_known_by_their_operators),
 		ON_A_TIMELINE(steps_end_with_the_optimizer),
 		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),
 		ON_A_TIMELINE(profiler_steps_have_their_numbers),

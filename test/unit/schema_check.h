@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Checks a value against a JSON schema: the keywords that tools/schema/ uses (type, required, properties,
- * additionalProperties, items, enum, const, minimum, pattern of hexadecimal numbers, anyOf, $ref to #/$defs). A schema
+ * additionalProperties, items, enum, const, minimum, maximum, pattern of hexadecimal numbers, anyOf, $ref to #/$defs). A schema
  * with another keyword is an error, so that nothing passes unchecked.
  */
 #ifndef TORSH_TEST_SCHEMA_CHECK_H
@@ -172,6 +172,9 @@ static inline bool schema_check_keyword(struct schema_check *check, const cJSON 
 	if (strcmp(name, "minimum") == 0)
 		return !cJSON_IsNumber(value) || value->valuedouble >= keyword->valuedouble ||
 		       schema_refuse(check, at, "is below", "minimum");
+	if (strcmp(name, "maximum") == 0)
+		return !cJSON_IsNumber(value) || value->valuedouble <= keyword->valuedouble ||
+		       schema_refuse(check, at, "is above", "maximum");
 	if (strcmp(name, "pattern") == 0 && strcmp(keyword->valuestring, "^0x[0-9a-f]+$") == 0)
 		return schema_is_hex(value) || schema_refuse(check, at, "is no", "hexadecimal number");
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {

@@ -236,6 +236,59 @@ static void a_deep_stack_keeps_enough_inner_frames(void **state)
 	assert_int_equal(addresses[main_flow->ids[0]].flags == ADDRESS_CUT_TOO_DEEP, is_cut(main_flow));
 }
 
+/* Two ways to the hook, of two frames each: the second time each is known by its tail. */
+FRAMELESS static int one_way(void)
+{
+	hook();
+	return zero;
+}
+
+FRAMELESS static int other_way(void)
+{
+	hook();
+	return zero + 1;
+}
+
+FRAMELESS static int take_turns(int n)
+{
+	int sum = zero;
+
+	for (int i = 0; i < n; i++)
+		sum += i % 2 ? one_way() : other_way();
+	return sum;
+}
+
+FRAMELESS static int take_turns_at(int depth, int n)
+{
+	volatile char room[24];
+
+	room[0] = (char)depth;
+	return (depth > 0 ? take_turns_at(depth - 1, n) : take_turns(n)) + room[0];
+}
+
+/* Where a tail's frames fit in no more, and with those before and behind. */
+static void tails_are_right_where_the_cache_is_full(void **state)
+{
+	enum { MARGIN = 40, TURNS = 6 };
+
+	(void)state;
+	for (int depth = STACK_MAX_FRAMES - MARGIN; depth < STACK_MAX_FRAMES + MARGIN; depth++) {
+		hook();
+		assert_false(is_cut(main_flow));
+		begin_comparing();
+		take_turns_at(depth, TURNS);
+		expect_no_mismatch(TURNS);
+		assert_true(outcome.n_deepest <= STACK_MAX_FRAMES);
+	}
+	/* The whole of a stack that is nearly as deep as can be, by tails alone. */
+	hook();
+	begin_comparing();
+	for (int i = 0; i < 100; i++)
+		take_turns_at(STACK_MAX_FRAMES - MARGIN - i % 2, 2);
+	expect_no_mismatch(200);
+	assert_int_equal(outcome.n_cut, 0);
+}
+
 static void a_reset_stack_sends_every_frame_again(void **state)
 {
 	uint32_t depth;
@@ -375,6 +428,7 @@ int main(void)
 		cmocka_unit_test(stacks_deeper_than_the_cache_keep_their_inner_frames),
 		cmocka_unit_test(a_deep_stack_that_shrinks_shows_its_outer_frames_again),
 		cmocka_unit_test(a_deep_stack_keeps_enough_inner_frames),
+		cmocka_unit_test(tails_are_right_where_the_cache_is_full),
 		cmocka_unit_test(a_reset_stack_sends_every_frame_again),
 		cmocka_unit_test(one_address_has_one_id),
 		cmocka_unit_test(coroutines_whose_stacks_are_unmapped_do_no_harm),

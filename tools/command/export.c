@@ -18,20 +18,21 @@
 static const char doc[] =
 	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "
 	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard's plugin (chrome), https://ui.perfetto.dev "
-	"(perfetto), programs of one's own (json, csv), a database (sqlite), a directory of TensorBoard (tensorboard), or its "
-	"tensors for https://pytorch.org/memory_viz (memory).\v"
+	"(perfetto), programs of one's own (json, csv), a database (sqlite), a directory of TensorBoard (tensorboard), its "
+	"tensors for https://pytorch.org/memory_viz (memory), its operators with their kernels (profile), or which layers of the "
+	"model launch the same (part).\v"
 	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
 	"Of a timeline --from, --to and --steps choose what begins in a window of time; it is there as a whole, and what "
-	"began before isn't. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
+	"began before isn't. With --steps there is of devices what the steps launched, whenever it ran. A file whose name ends in .gz is compressed. Stacks of operators are there where they were "
 	"recorded (TORSH_PROFILER_OPERATOR_STACKS=1). Readers of chrome take a file for one rank's: see -o and --by-rank.";
 
 enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };
 
 static const struct argp_option own_options[] = {
 	{"format", KEY_FORMAT, "FORMAT", 0,
-	 "folded, speedscope, pprof; chrome, perfetto, json, csv, sqlite, tensorboard or memory", 0},
+	 "folded, speedscope, pprof; chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part", 0},
 	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
 	{"output", 'o', "FILE", 0,
 	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
@@ -60,7 +61,8 @@ struct export_options {
 	struct trace_window window;
 };
 
-static const char formats[] = "folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard or memory";
+static const char formats[] =
+	"folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part";
 
 static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
 {

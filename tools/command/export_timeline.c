@@ -11,8 +11,8 @@
 #include "tools/die.h"
 
 static const struct trace_format *const formats[] = {
-	&torsh_trace_chrome, &torsh_trace_perfetto,    &torsh_trace_json,   &torsh_trace_csv,
-	&torsh_trace_sqlite, &torsh_trace_tensorboard, &torsh_trace_memory,
+	&torsh_trace_chrome,	  &torsh_trace_perfetto, &torsh_trace_json,    &torsh_trace_csv,  &torsh_trace_sqlite,
+	&torsh_trace_tensorboard, &torsh_trace_memory,	 &torsh_trace_profile, &torsh_trace_part,
 };
 
 const struct trace_format *torsh_trace_format(const char *name)
@@ -43,6 +43,7 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 	}
 	if (from_ns >= to_ns)
 		torsh_die("no step in %s has such a number; torsh steps lists them", trace->profile->path);
+	trace->is_of_steps = true;
 	trace->from_ns = from_ns > trace->from_ns ? from_ns : trace->from_ns;
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
 }
@@ -127,12 +128,14 @@ static bool is_directory(const char *path)
 	return path[n - (n > 0)] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* Where a name's ending begins: "trace|.json.gz". */
-static size_t find_ending(const char *path)
+/* Where a name's ending begins: "trace|.json.gz"; the format's own may have several dots. */
+static size_t find_ending(const char *path, const struct trace_format *format)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot;
-	size_t n = strlen(path);
+	size_t n = strlen(path), n_ending = strlen(format->ending);
 
+	if (n > n_ending && strcmp(path + n - n_ending, format->ending) == 0)
+		return n - n_ending;
 	if (n > 3 && strcmp(path + n - 3, ".gz") == 0)
 		n -= 3;
 	dot = memrchr(name, '.', n - (size_t)(name - path));
@@ -148,7 +151,7 @@ static char *path_of_rank(const char *path, const struct trace_format *format, u
 	if (place)
 		return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank, place + 2);
 	if (!is_directory(path)) {
-		n = find_ending(path);
+		n = find_ending(path, format);
 		return torsh_need_text("%.*s.rank-%" PRIu32 "%s", (int)n, path, rank, path + n);
 	}
 	if (mkdir(path, 0777) < 0 && errno != EEXIST)

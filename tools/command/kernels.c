@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/command/command.h"
+#include "tools/command/kernel_counters.h"
+#include "tools/command/kernels_calls.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
 #include "tools/report/parts.h"
+#include "tools/report/selection.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 #include "tools/symbols/symbols.h"
@@ -19,14 +23,41 @@
 
 static const char doc[] =
 	"Show the kernels, copies and memsets of CUDA devices, with the operators that launched them.\v"
-	"Something belongs to the operator that was innermost on the thread which launched it; what has none is listed with the "
-	"reason. A kernel of a CUDA graph belongs to what launched the graph. Times are the device's own.";
+	"Something belongs to the operator that was innermost on the thread which launched it (confidence high); where there was "
+	"none, to a range of NVTX, ITT or torsh.h around the launch whose text is an operator's name, or to the operators of "
+	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
+	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
+	"and where there was none, to what launched the graph. Times are the device's own; without CUPTI "
+	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran.";
+
+/* SORT(NAME, name, field) */
+#define SORTS                                     \
+	SORT(TOTAL, total, group->total_ns)       \
+	SORT(CALLS, calls, group->calls)          \
+	SORT(AVERAGE, average, average_ns(group)) \
+	SORT(MAX, max, group->max_ns)             \
+	SORT(BYTES, bytes, group->bytes)
+
+enum sort {
+#define SORT(NAME, name, field) SORT_##NAME,
+	SORTS
+#undef SORT
+		SORT_NAME
+};
+
+enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
+
+static const struct argp_option own_options[] = {
+	{"sort", OPTION_SORT, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
+	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
+	{0},
+};
 
 /* Rows of one name: what was launched by different operators, and by none. */
 struct group {
 	const struct kernel_row *rows;
 	size_t n;
-	uint64_t calls, bytes, total_ns, min_ns, max_ns;
+	uint64_t calls, bytes, timed, total_ns, min_ns, max_ns;
 };
 
 struct view {
@@ -34,8 +65,10 @@ struct view {
 	const struct read_options *options;
 	struct survey survey;
 	struct kernels kernels;
-	struct group *groups; /* the longest first */
+	struct group *groups; /* in the order that was asked for */
 	size_t n_groups;
+	bool shows_counters;
+	enum sort sort;
 };
 
 static void add_row(struct group *group, const struct kernel_row *row)
@@ -43,16 +76,39 @@ static void add_row(struct group *group, const struct kernel_row *row)
 	group->n++;
 	group->calls += row->calls;
 	group->bytes += row->bytes;
+	group->timed += row->timed;
 	group->total_ns += row->total_ns;
 	group->min_ns = row->min_ns < group->min_ns ? row->min_ns : group->min_ns;
 	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
 }
 
-static int compare_groups(const void *a, const void *b)
+static uint64_t average_ns(const struct group *group)
+{
+	return group->timed ? group->total_ns / group->timed : 0;
+}
+
+static uint64_t weight_of(const struct group *group, enum sort sort)
+{
+	switch (sort) {
+#define SORT(NAME, name, field) \
+	case SORT_##NAME:       \
+		return field;
+		SORTS
+#undef SORT
+	default:
+		return 0;
+	}
+}
+
+static int compare_groups(const void *a, const void *b, void *sort_by)
 {
 	const struct group *x = a, *y = b;
-	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+	enum sort sort = *(enum sort *)sort_by;
+	uint64_t weight_x = weight_of(x, sort), weight_y = weight_of(y, sort);
+	int rc = (weight_x < weight_y) - (weight_x > weight_y);
 
+	if (rc == 0 && sort != SORT_NAME)
+		rc = (x->calls < y->calls) - (x->calls > y->calls);
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
@@ -69,7 +125,7 @@ static void make_groups(struct view *view)
 			view->groups[view->n_groups++] = (struct group){.rows = row, .min_ns = UINT64_MAX};
 		add_row(&view->groups[view->n_groups - 1], row);
 	}
-	qsort(view->groups, view->n_groups, sizeof(*view->groups), compare_groups);
+	qsort_r(view->groups, view->n_groups, sizeof(*view->groups), compare_groups, &view->sort);
 }
 
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
@@ -85,7 +141,20 @@ static const char *mode_name(uint32_t mode)
 	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
+/* By what evidence it is where it is. */
+static void set_method(cJSON *object, enum attribution_method method)
+{
+	torsh_json_set(object, "method", torsh_json_text(torsh_attribution_words[method].detail));
+	torsh_json_set(object, "confidence", torsh_json_text(torsh_attribution_words[method].confidence));
+}
+
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
+
+/* null: none of them has times. */
+static cJSON *make_time(uint64_t n_timed, uint64_t ns)
+{
+	return n_timed ? torsh_json_u64(ns) : torsh_json_text(NULL);
+}
 
 static cJSON *make_operators(const struct group *group)
 {
@@ -100,7 +169,8 @@ static cJSON *make_operators(const struct group *group)
 		object = torsh_json_object();
 		torsh_json_set(object, "name", torsh_json_text(row->operator_name));
 		torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-		torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+		torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
+		set_method(object, row->method);
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -113,25 +183,32 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 	if (group->rows->what == DEVICE_KERNEL) {
 		torsh_json_set(object, "name", torsh_json_text(shown_name(view, group->rows)));
 		torsh_json_set(object, "symbol", torsh_json_text(group->rows->name));
-	} else {
+		torsh_json_set(object, "counters",
+			       torsh_kernel_counters_json(&view->kernels.counters, group->rows->name));
+	} else if (group->rows->what != DEVICE_GRAPH) {
 		torsh_json_set(object, "kind", torsh_json_text(group->rows->name));
 		torsh_json_set(object, "bytes", torsh_json_u64(group->bytes));
 	}
 	torsh_json_set(object, "calls", torsh_json_u64(group->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(group->total_ns));
-	torsh_json_set(object, "min_ns", torsh_json_u64(group->min_ns));
-	torsh_json_set(object, "max_ns", torsh_json_u64(group->max_ns));
+	torsh_json_set(object, "timed_calls", torsh_json_u64(group->timed));
+	torsh_json_set(object, "total_ns", make_time(group->timed, group->total_ns));
+	torsh_json_set(object, "min_ns", make_time(group->timed, group->min_ns));
+	torsh_json_set(object, "max_ns", make_time(group->timed, group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
+	if (group->rows->what == DEVICE_KERNEL)
+		torsh_json_set(object, "launches", torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
 	return object;
 }
 
+#define WHAT(what) (1u << DEVICE_##what)
+
 /* Prints up to limit of them; returns how many are left out. */
-static size_t print_groups(struct json *json, const struct view *view, bool are_kernels, size_t limit)
+static size_t print_groups(struct json *json, const struct view *view, uint32_t whats, size_t limit)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < view->n_groups; i++) {
-		if ((view->groups[i].rows->what == DEVICE_KERNEL) != are_kernels)
+		if (!(whats >> view->groups[i].rows->what & 1))
 			continue;
 		if (n++ < limit)
 			torsh_json_item(json, make_group(view, &view->groups[i]));
@@ -146,8 +223,10 @@ static cJSON *make_unattributed(const struct view *view, const struct kernel_row
 	torsh_json_set(object, "what", torsh_json_text(torsh_device_what_names[row->what]));
 	torsh_json_set(object, "name", torsh_json_text(shown_name(view, row)));
 	torsh_json_set(object, "calls", torsh_json_u64(row->calls));
-	torsh_json_set(object, "total_ns", torsh_json_u64(row->total_ns));
+	torsh_json_set(object, "total_ns", make_time(row->timed, row->total_ns));
 	torsh_json_set(object, "reason", torsh_json_text(torsh_kernel_reasons[row->reason]));
+	set_method(object, row->method);
+	torsh_json_set(object, "family", torsh_json_text(row->family));
 	return object;
 }
 
@@ -162,12 +241,22 @@ static cJSON *make_process(const struct kernel_process *process)
 #define LOSS(field) \
 	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
 	LOSS(records)
-	LOSS(dropped)
+	torsh_json_set(object, "dropped",
+		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
+									    : torsh_json_text(NULL));
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
 	LOSS(clock_step_ns)
+	LOSS(flushes_cut)
+	LOSS(buffers_kept)
 #undef LOSS
+#define PAIR(field)                    \
+	torsh_json_set(object, #field, \
+		       process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
+	PAIR(resolution_ns)
+	PAIR(floor_ns)
+#undef PAIR
 	return object;
 }
 
@@ -183,11 +272,14 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "total_ns", torsh_json_u64(kernels->total_ns));
 	torsh_json_member(&json, "attributed_ns", torsh_json_u64(kernels->attributed_ns));
 	torsh_json_array(&json, "kernels");
-	omitted = print_groups(&json, view, true, limit);
+	omitted = print_groups(&json, view, WHAT(KERNEL), limit);
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(omitted));
 	torsh_json_array(&json, "copies");
-	print_groups(&json, view, false, view->n_groups);
+	print_groups(&json, view, WHAT(COPY) | WHAT(MEMSET), view->n_groups);
+	torsh_json_array_end(&json);
+	torsh_json_array(&json, "graphs");
+	print_groups(&json, view, WHAT(GRAPH), view->n_groups);
 	torsh_json_array_end(&json);
 	torsh_json_array(&json, "unattributed");
 	for (size_t i = 0; i < kernels->n; i++) {
@@ -195,15 +287,17 @@ static void print_json(const struct view *view)
 			torsh_json_item(&json, make_unattributed(view, &kernels->rows[i]));
 	}
 	torsh_json_array_end(&json);
+	torsh_kernels_print_calls(&json, &kernels->calls);
 	torsh_json_array(&json, "processes");
 	for (size_t i = 0; i < kernels->n_processes; i++) {
 		if (kernels->processes[i].has_mode)
 			torsh_json_item(&json, make_process(&kernels->processes[i]));
 	}
 	torsh_json_array_end(&json);
+	torsh_kernel_counters_modes_json(&json, &kernels->counters);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
 	torsh_json_end(&json);
 }
 
@@ -222,7 +316,16 @@ static void print_process(const struct kernel_process *process)
 		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
 		       " without room; clocks within %" PRIu64 " ns",
 		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
-	else if (process->mode.mode == DEVICE_BY_CUPTI)
+	if (process->has_losses && losses->flushes_cut)
+		printf("; CUPTI's last flush took too long or failed");
+	if (process->has_losses && losses->buffers_kept)
+		printf("; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
+	if (process->has_pairs)
+		printf("; times are upper bounds, by pairs of events that tell %" PRIu64
+		       " ns apart: of an idle stream they "
+		       "include the launch, of a call that waits all of it",
+		       process->pairs.resolution_ns);
+	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
 		printf("; it did not end by itself: the last second of its devices is missing");
 	putchar('\n');
 }
@@ -234,8 +337,10 @@ static void print_operators(const struct group *group)
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %s\n", torsh_size_duration(row->total_ns, text),
-		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		printf("    %10s  %-12s  %s%s\n", row->timed ? torsh_size_duration(row->total_ns, text) : "-",
+		       torsh_attribution_words[row->method].confidence,
+		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
+		       row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)
 		printf("    ... and %zu more\n", group->n - OPS_SHOWN);
@@ -247,12 +352,16 @@ static void print_group(const struct view *view, const struct group *group)
 	char text[SIZE_TEXT_BYTES];
 
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
-	torsh_text_cell(stdout, torsh_size_duration(group->total_ns, text));
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, torsh_size_duration(group->total_ns / group->calls, text));
-	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL ? "-" : torsh_size_human(group->bytes, text));
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(average_ns(group), text) : "-");
+	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
+					? "-"
+					: torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
+	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)
+		torsh_kernel_counters_print(&view->kernels.counters, group->rows->name);
 }
 
 static void print_text(const struct view *view)
@@ -264,8 +373,10 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->survey);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		print_process(&view->kernels.processes[i]);
+	torsh_kernel_counters_modes_print(&view->kernels.counters);
 	if (!view->n_groups) {
 		puts("No device was seen at work.");
 		return;
@@ -275,11 +386,50 @@ static void print_text(const struct view *view)
 			   view->kernels.total_ns
 				   ? 100.0 * (double)view->kernels.attributed_ns / (double)view->kernels.total_ns
 				   : 0.0);
-	printf("%10s %10s %6s %10s %10s  name, operators\n", "calls", "total", "", "average", "bytes");
+	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "", "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);
 	if (n < view->n_groups)
 		printf("... and %zu more; --limit 0 shows all\n", view->n_groups - n);
+	torsh_kernels_show_calls(&view->kernels.calls);
+}
+
+/* ---- the command -------------------------------------------------------------------------------------------------- */
+
+static bool find_sort(const char *text, enum sort *sort)
+{
+	static const char *const names[] = {
+#define SORT(NAME, name, field) #name,
+		SORTS
+#undef SORT
+		"name",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], text) == 0) {
+			*sort = (enum sort)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static error_t parse_own(int key, char *argument, struct argp_state *state)
+{
+	struct view *view = state->input;
+
+	switch (key) {
+	case OPTION_COUNTERS:
+		view->shows_counters = true;
+		return 0;
+	case OPTION_SORT:
+		if (find_sort(argument, &view->sort))
+			return 0;
+		argp_error(state, "--sort takes total, calls, average, max, bytes or name, not \"%s\"", argument);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 int torsh_command_kernels(int argc, char **argv)
@@ -288,9 +438,9 @@ int torsh_command_kernels(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading, .options = &options};
 
-	torsh_options_parse_timeline(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
+	torsh_reading_survey(&view.survey, &reading, &options);
 	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
 	make_groups(&view);
 	if (options.is_json)

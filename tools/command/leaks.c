@@ -7,6 +7,7 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/report/device.h"
 #include "tools/report/growth.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
@@ -15,23 +16,28 @@
 #define TEXT_LIMIT 20
 #define PROCESSES_SHOWN 10
 
-static const char doc[] = "Show the blocks that a recorded program had not freed when it ended, by stack.\v"
-			  "DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
-			  "program asked for. Blocks that the C library and the loader keep for themselves are left "
-			  "out and counted apart, and so is what was alive when a process became another program "
-			  "(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
-			  "step of a training, whether or not the process has ended.";
+static const char doc[] =
+	"Show the blocks that a recorded program had not freed when it ended, by stack.\v"
+	"DIR holds recordings (NAME.torsh): its newest session is shown. Sizes are those that the "
+	"program asked for. Blocks that the C library and the loader keep for themselves are left "
+	"out and counted apart, and so is what was alive when a process became another program "
+	"(exec): --at-exec shows that. With --growth: stacks that leave blocks behind in step after "
+	"step of a training, whether or not the process has ended. With --device: memory that was got "
+	"from CUDA, of a device (cuda:0), managed, pinned, registered or imported; what was not freed "
+	"before its context was destroyed is among the leaks.";
 
-enum { KEY_AT_EXEC = 1, KEY_GROWTH };
+enum { KEY_AT_EXEC = 1, KEY_GROWTH, KEY_DEVICE };
 
 struct own_choice {
 	bool is_at_exec, is_growth;
+	const char *device;
 };
 
 static const struct argp_option own_options[] = {
 	{"at-exec", KEY_AT_EXEC, NULL, 0, "show in place of leaks what was alive when a process became another program",
 	 0},
 	{"growth", KEY_GROWTH, NULL, 0, "show what grows from step to step, in bytes a step", 0},
+	{"device", KEY_DEVICE, "NAME", 0, "memory of this device: cuda:0, managed, pinned, registered, imported", 0},
 	{0},
 };
 
@@ -39,13 +45,19 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
 	struct own_choice *choice = state->input;
 
-	(void)argument;
 	switch (key) {
+	case KEY_DEVICE:
+		choice->device = argument;
+		return 0;
 	case KEY_AT_EXEC:
 		choice->is_at_exec = true;
 		return 0;
 	case KEY_GROWTH:
 		choice->is_growth = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (choice->device && choice->is_growth)
+			argp_error(state, "--growth is about the heap: --device can't be used with it");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -141,6 +153,30 @@ static const struct profile_process *last_image(const struct reading *reading)
 	return image;
 }
 
+/* Beside what the heap's report has. */
+static void print_device(struct json *json, const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	cJSON *with_context, *list;
+
+	if (!leaks->devices)
+		return;
+	with_context = torsh_json_object();
+	list = torsh_json_list();
+	torsh_json_set(with_context, "bytes", torsh_json_u64(leaks->with_context.bytes));
+	torsh_json_set(with_context, "blocks", torsh_json_u64(leaks->with_context.blocks));
+	torsh_json_member(json, "device", torsh_json_text(leaks->device));
+	torsh_json_member(json, "with_context", with_context);
+	for (size_t i = 0; i < leaks->devices->n; i++) {
+		const struct device_process *process = &leaks->devices->items[i];
+		size_t place = torsh_device_place(process, leaks->device);
+
+		if (place != DEVICE_NO_PLACE)
+			torsh_json_add(list, torsh_device_end_json(process, place));
+	}
+	torsh_json_member(json, "devices", list);
+}
+
 static void print_json(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -157,6 +193,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "program", torsh_json_text(first->program));
 	torsh_json_member(&json, "end", torsh_json_text(end));
 	torsh_json_member(&json, "alive_at", torsh_json_text(leaks->at_exec ? "exec" : "end"));
+	print_device(&json, view);
 	torsh_json_member(&json, "leaked_bytes", torsh_json_u64(leaks->bytes));
 	torsh_json_member(&json, "leaked_blocks", torsh_json_u64(leaks->blocks));
 	torsh_json_member(&json, "usable_bytes",
@@ -214,6 +251,27 @@ static void print_left_out(const struct view *view)
 	}
 }
 
+static void print_device_text(const struct view *view)
+{
+	const struct leaks *leaks = &view->leaks;
+	char bytes[SIZE_TEXT_BYTES], blocks[64];
+
+	if (!leaks->devices)
+		return;
+	if (leaks->with_context.blocks)
+		printf("of that %s in %s ended with the context in which they were allocated\n",
+		       torsh_size_exact(leaks->with_context.bytes, bytes),
+		       torsh_text_blocks(leaks->with_context.blocks, blocks));
+	for (size_t i = 0; i < leaks->devices->n; i++) {
+		const struct device_process *process = &leaks->devices->items[i];
+		size_t place = torsh_device_place(process, leaks->device);
+
+		if (place != DEVICE_NO_PLACE)
+			torsh_device_text(stdout, process, place, &process->places[place].at_end,
+					  process->blocks.scopes[place].bytes);
+	}
+}
+
 static void print_text(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
@@ -227,10 +285,13 @@ static void print_text(const struct view *view)
 		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
 				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
 	else if (!leaks->blocks)
-		torsh_text_heading(stdout, "No leaks.");
+		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
+				   leaks->device ? leaks->device : "");
 	else
-		torsh_text_heading(stdout, "%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
+		torsh_text_heading(stdout, "%s%s%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
+				   leaks->device ? " of " : "", leaks->device ? leaks->device : "",
 				   torsh_text_blocks(leaks->blocks, blocks));
+	print_device_text(view);
 	if (leaks->blocks && leaks->usable_is_known)
 		printf("the allocator took %s for them\n", torsh_size_exact(leaks->usable_bytes, usable));
 	print_left_out(view);
@@ -262,10 +323,29 @@ static void show_growth(const struct read_options *options, const struct reading
 	torsh_growth_free(&growth);
 }
 
-static void show_leaks(struct read_options *options, const struct reading *reading, bool is_at_exec)
+static void open_devices(struct device_reading *devices, const struct reading *reading, const char *name)
 {
-	struct view view = {.options = options, .reading = reading, .leaks.at_exec = is_at_exec};
+	torsh_device_reading_open(devices, reading);
+	for (size_t i = 0; i < devices->memory.n; i++) {
+		if (torsh_device_place(&devices->memory.items[i], name) != DEVICE_NO_PLACE)
+			return;
+	}
+	torsh_device_refuse(&devices->memory, name);
+}
 
+static void show_leaks(struct read_options *options, const struct reading *reading, const struct own_choice *choice)
+{
+	struct view view = {
+		.options = options,
+		.reading = reading,
+		.leaks = {.at_exec = choice->is_at_exec, .device = choice->device},
+	};
+	struct device_reading devices;
+
+	if (choice->device) {
+		open_devices(&devices, reading, choice->device);
+		view.leaks.devices = &devices.memory;
+	}
 	view.leaks.found.depth = options->depth;
 	view.leaks.found.view = options->view;
 	torsh_leaks_find(&view.leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
@@ -274,6 +354,8 @@ static void show_leaks(struct read_options *options, const struct reading *readi
 		print_json(&view);
 	else
 		print_text(&view);
+	if (choice->device)
+		torsh_device_reading_close(&devices);
 	torsh_leaks_free(&view.leaks);
 }
 
@@ -288,7 +370,7 @@ int torsh_command_leaks(int argc, char **argv)
 	if (choice.is_growth)
 		show_growth(&options, &reading);
 	else
-		show_leaks(&options, &reading, choice.is_at_exec);
+		show_leaks(&options, &reading, &choice);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

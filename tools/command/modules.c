@@ -20,7 +20,8 @@
 static const char doc[] =
 	"Show the nn.Modules that were called: time in their forward, in operators of forward and of backward, FLOPs.\v"
 	"The operators of backward belong to the module whose forward made them, by their sequence numbers. Self is without "
-	"the modules inside. FLOPs are those of forward and backward; the last column has those of the modules inside too.";
+	"the modules inside, and so is what operators took in forward; forward, backward, FLOPs and device are with those that "
+	"were called inside. FLOPs and the times of devices are those of forward and backward.";
 
 static int compare_totals(const void *a, const void *b)
 {
@@ -43,6 +44,11 @@ static cJSON *make_flops(const struct view *view, uint64_t flops)
 	return view->reading->profile->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
 }
 
+static cJSON *make_device(const struct view *view, uint64_t ns)
+{
+	return view->totals.has_devices ? torsh_json_u64(ns) : torsh_json_text(NULL);
+}
+
 static cJSON *make_total(const struct view *view, const struct module_total *total)
 {
 	cJSON *object = torsh_json_object();
@@ -53,7 +59,10 @@ static cJSON *make_total(const struct view *view, const struct module_total *tot
 	torsh_json_set(object, "self_ns", torsh_json_u64(total->self_ns));
 	torsh_json_set(object, "operators", torsh_json_u64(total->operators));
 	torsh_json_set(object, "operators_ns", torsh_json_u64(total->operators_ns));
-	torsh_json_set(object, "backward_ns", torsh_json_u64(total->backward_ns));
+	torsh_json_set(object, "backward_ns", torsh_json_u64(total->whole_backward_ns));
+	torsh_json_set(object, "self_backward_ns", torsh_json_u64(total->backward_ns));
+	torsh_json_set(object, "device_ns", make_device(view, total->whole_device_ns));
+	torsh_json_set(object, "self_device_ns", make_device(view, total->device_ns));
 	torsh_json_set(object, "self_flops", make_flops(view, total->flops));
 	torsh_json_set(object, "self_flops_all", make_flops(view, total->flops_all));
 	torsh_json_set(object, "flops", make_flops(view, total->whole_flops));
@@ -91,7 +100,11 @@ static void print_total(const struct view *view, const struct module_total *tota
 	torsh_text_cell(stdout, torsh_size_duration(total->total_ns, text));
 	torsh_text_cell(stdout, torsh_size_duration(total->self_ns, text));
 	torsh_text_cell(stdout, torsh_size_duration(total->operators_ns, text));
-	torsh_text_cell(stdout, torsh_size_duration(total->backward_ns, text));
+	torsh_text_cell(stdout, torsh_size_duration(total->whole_backward_ns, text));
+	if (view->totals.has_devices) {
+		torsh_text_cell(stdout, torsh_size_duration(total->device_ns, text));
+		torsh_text_cell(stdout, torsh_size_duration(total->whole_device_ns, text));
+	}
 	torsh_text_cell(stdout, view->has_tensors ? torsh_size_human(total->allocated_bytes, text) : "-");
 	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->flops_all, text) : "-");
 	torsh_text_cell(stdout, has_flops ? torsh_size_si(total->whole_flops_all, text) : "-");
@@ -113,8 +126,11 @@ static void print_text(const struct view *view)
 		puts("No calls of modules were recorded.");
 		return;
 	}
-	printf("\n%-*s %10s %10s %10s %10s %10s %10s %10s %10s\n", NAME_COLUMNS, "module", "calls", "forward", "self",
-	       "operators", "backward", "self mem", "self FLOPs", "FLOPs");
+	printf("\n%-*s %10s %10s %10s %10s %10s", NAME_COLUMNS, "module", "calls", "forward", "self", "operators",
+	       "backward");
+	if (view->totals.has_devices)
+		printf(" %10s %10s", "self dev", "device");
+	printf(" %10s %10s %10s\n", "self mem", "self FLOPs", "FLOPs");
 	for (size_t i = 0; i < view->n; i++)
 		print_total(view, &view->totals.items[i]);
 	if (view->n < view->totals.n)

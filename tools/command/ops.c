@@ -204,11 +204,12 @@ static cJSON *make_total(const struct view *view, const struct operator_total *t
 	torsh_json_set(object, "calls", torsh_json_u64(total->calls));
 	torsh_json_set(object, "cpu_ns", torsh_json_u64(total->cpu_ns));
 	torsh_json_set(object, "self_cpu_ns", torsh_json_u64(total->self_cpu_ns));
-	torsh_json_set(object, "average_ns", torsh_json_u64(average_ns(total)));
-	torsh_json_set(object, "min_ns", torsh_json_u64(total->min_ns));
-	torsh_json_set(object, "p50_ns", torsh_json_u64(percentile(total, 0.5)));
-	torsh_json_set(object, "p99_ns", torsh_json_u64(percentile(total, 0.99)));
-	torsh_json_set(object, "max_ns", torsh_json_u64(total->max_ns));
+	/* What was captured in a graph elsewhere and ran in these steps has no call in them. */
+	torsh_json_set(object, "average_ns", known_or_null(total->calls, average_ns(total)));
+	torsh_json_set(object, "min_ns", known_or_null(total->calls, total->min_ns));
+	torsh_json_set(object, "p50_ns", known_or_null(total->calls, percentile(total, 0.5)));
+	torsh_json_set(object, "p99_ns", known_or_null(total->calls, percentile(total, 0.99)));
+	torsh_json_set(object, "max_ns", known_or_null(total->calls, total->max_ns));
 	torsh_json_set(object, "device_ns", known_or_null(view->operators.has_devices, total->device_ns));
 	torsh_json_set(object, "self_device_ns",
 		       known_or_null(view->operators.has_devices, total->self_device_ns));

@@ -387,3 +387,16 @@ size_t torsh_options_choose(const struct read_options *options, struct holders *
 	n_large = torsh_holders_put_large_first(holders, options->min_bytes);
 	return torsh_options_limit(options, n_large, text_limit);
 }
+
+void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading)
+{
+	torsh_survey_make(&devices->survey, reading->profile, reading->processes, reading->n_processes);
+	torsh_device_memory_collect(&devices->memory, reading->profile, reading->processes, reading->n_processes,
+				    &devices->survey);
+}
+
+void torsh_device_reading_close(struct device_reading *devices)
+{
+	torsh_device_memory_free(&devices->memory);
+	torsh_survey_free(&devices->survey);
+}

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/profile/device_memory.h"
 #include "tools/profile/holders.h"
 #include "tools/profile/suppress.h"
 #include "tools/profile/survey.h"
@@ -67,6 +68,15 @@ void torsh_reading_open(struct reading *reading, const struct read_options *opti
 /* Survey what was read, less the steps that were not asked for; dies where none are left. */
 void torsh_reading_survey(struct survey *survey, const struct reading *reading, const struct read_options *options);
 void torsh_reading_close(struct reading *reading, struct read_options *options);
+
+/* The memory of devices in what was read, and what it needs. */
+struct device_reading {
+	struct survey survey;
+	struct memory_of_devices memory;
+};
+
+void torsh_device_reading_open(struct device_reading *devices, const struct reading *reading);
+void torsh_device_reading_close(struct device_reading *devices);
 
 /*
  * Sort the holders, name and merge those that are printed, and put them first. Returns how many these are: what was

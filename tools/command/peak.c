@@ -8,6 +8,7 @@
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/peak.h"
+#include "tools/report/device.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
@@ -20,10 +21,40 @@ static const char doc[] =
 	"Show which stacks held memory at the moment when the heap was largest.\v"
 	"The moment is exact: the sizes that the program asked for, summed over all live blocks of all "
 	"processes, were never higher. With --pid it is the highest moment of that process alone; of the processes of one "
-	"--rank the one with the highest peak is shown.";
+	"--rank the one with the highest peak is shown. With --device: who held memory that was got from CUDA when most of it "
+	"was held, of a device (cuda:0), managed, pinned, registered or imported; all: when the heap and all devices "
+	"together were largest. Of several processes the one with the highest peak is shown.";
+
+enum { KEY_DEVICE = 0x2000 };
+
+static const struct argp_option own_options[] = {
+	{"device", KEY_DEVICE, "NAME", 0,
+	 "memory of this device: cuda:0, managed, pinned, registered, imported, or all", 0},
+	{0},
+};
+
+static error_t parse_peak(int key, char *argument, struct argp_state *state)
+{
+	const char **device = state->input;
+
+	if (key != KEY_DEVICE)
+		return ARGP_ERR_UNKNOWN;
+	*device = argument;
+	return 0;
+}
+
+/* What --device asks for. */
+struct device_view {
+	const char *name; /* NULL: the heap is asked for */
+	bool is_all;
+	struct device_reading reading;
+	const struct device_process *process; /* whose peak is shown */
+	size_t place; /* of it; DEVICE_NO_PLACE with is_all */
+};
 
 struct view {
 	const struct reading *reading;
+	struct device_view device;
 	struct peak peak;
 	const struct profile_process *mapper; /* whose address space is shown: the process of the peak, else who mapped most */
 	struct holders heap, mapped;
@@ -70,6 +101,48 @@ static cJSON *make_mappings(const struct view *view)
 	return object;
 }
 
+/* The peak of a process in a place, or in all. */
+static struct peak device_peak(const struct device_process *process, size_t place)
+{
+	const struct device_place *seen;
+
+	if (place == DEVICE_NO_PLACE)
+		return (struct peak){
+			.process = process->process,
+			.is_known = process->joint.is_known,
+			.bytes = process->joint.bytes,
+			.at_ns = process->joint.at.at_ns,
+		};
+	seen = &process->places[place];
+	return (struct peak){
+		.process = process->process,
+		.is_known = true,
+		.bytes = seen->peak_bytes,
+		.blocks = seen->peak_n,
+		.at_ns = seen->peak.at_ns,
+	};
+}
+
+static struct peak peak_of(const struct view *view, size_t i)
+{
+	const struct profile_process *process = view->reading->processes[i];
+	const struct device_process *of;
+	size_t place;
+
+	if (!view->device.name)
+		return (struct peak){
+			.is_known = process->heap.is_there,
+			.bytes = process->heap.peak_bytes,
+			.blocks = process->heap.peak_blocks,
+			.at_ns = process->heap.peak_ns,
+		};
+	of = &view->device.reading.memory.items[i];
+	place = view->device.is_all ? DEVICE_NO_PLACE : torsh_device_place(of, view->device.name);
+	if (!view->device.is_all && place == DEVICE_NO_PLACE)
+		return (struct peak){.is_known = false};
+	return device_peak(of, place);
+}
+
 static cJSON *make_processes(const struct view *view)
 {
 	static const char *const measured[] = {"peak_bytes", "peak_blocks", "at_ns", "rss_peak_bytes", NULL};
@@ -78,10 +151,12 @@ static cJSON *make_processes(const struct view *view)
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		const struct profile_process *process = view->reading->processes[i];
 		cJSON *object = torsh_parts_process(process);
+		struct peak peak = peak_of(view, i);
 
-		torsh_json_set(object, "peak_bytes", known_or_null(process->heap.is_there, process->heap.peak_bytes));
-		torsh_json_set(object, "peak_blocks", known_or_null(process->heap.is_there, process->heap.peak_blocks));
-		torsh_json_set(object, "at_ns", known_or_null(process->heap.is_there, process->heap.peak_ns));
+		torsh_json_set(object, "peak_bytes", known_or_null(peak.is_known, peak.bytes));
+		torsh_json_set(object, "peak_blocks",
+			       known_or_null(peak.is_known && !view->device.is_all, peak.blocks));
+		torsh_json_set(object, "at_ns", known_or_null(peak.is_known, peak.at_ns));
 		torsh_json_set(object, "rss_peak_bytes", known_or_null(process->has_rss_peak, process->rss_peak_bytes));
 		torsh_json_add(list, object);
 	}
@@ -106,6 +181,23 @@ static void print_rss(struct json *json, const struct profile_process *process)
 	torsh_json_member(json, "rss_peak_source", torsh_json_text(is_known ? process->rss_peak_source : NULL));
 }
 
+/* Beside what the heap's report has. */
+static void print_device(struct json *json, const struct view *view)
+{
+	const struct device_view *device = &view->device;
+	const struct device_place *seen;
+
+	if (!device->name)
+		return;
+	torsh_json_member(json, "device", torsh_json_text(device->name));
+	torsh_json_member(json, "joint", torsh_device_joint_json(device->process));
+	if (device->is_all)
+		return;
+	seen = &device->process->places[device->place];
+	torsh_json_member(json, "framework", torsh_device_framework_json(seen, &seen->at_peak, seen->peak_bytes));
+	torsh_json_member(json, "driver", torsh_device_room_json(device->process, device->place));
+}
+
 static void print_json(const struct view *view)
 {
 	const struct profile_process *process = view->peak.process;
@@ -122,8 +214,9 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "pid", process ? torsh_json_u64(process->pid) : torsh_json_text(NULL));
 	torsh_json_member(&json, "program", torsh_json_text(process ? process->program : NULL));
 	torsh_json_member(&json, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
-	torsh_json_member(&json, "peak_blocks", known_or_null(peak->is_known, peak->blocks));
+	torsh_json_member(&json, "peak_blocks", known_or_null(peak->is_known && !view->device.is_all, peak->blocks));
 	torsh_json_member(&json, "at_ns", known_or_null(peak->is_known, peak->at_ns));
+	print_device(&json, view);
 	print_rss(&json, process);
 	torsh_json_member(&json, "attributed_bytes", torsh_json_u64(bytes));
 	torsh_json_array(&json, "holders");
@@ -138,6 +231,26 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "notes", torsh_parts_notes(shown, n_shown));
 	torsh_json_member(&json, "counters", torsh_parts_counters(shown, n_shown));
 	torsh_json_end(&json);
+}
+
+static void print_device_heading(const struct view *view)
+{
+	const struct device_view *device = &view->device;
+	uint64_t start_ns = view->peak.process->start_ns;
+	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
+
+	if (device->is_all) {
+		torsh_text_heading(stdout, "peak of the heap and all devices: %s",
+				   torsh_size_exact(view->peak.bytes, bytes));
+		torsh_device_text(stdout, device->process, DEVICE_NO_PLACE, NULL, 0);
+		puts("what follows held memory of devices at that moment; who held the heap when it was largest: without --device");
+		return;
+	}
+	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", device->name,
+			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
+			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
+	torsh_device_text(stdout, device->process, device->place, &device->process->places[device->place].at_peak,
+			  view->peak.bytes);
 }
 
 static void print_heading(const struct view *view)
@@ -188,7 +301,10 @@ static void print_text(const struct view *view)
 	torsh_text_processes(stdout, shown, n_shown, PROCESSES_SHOWN);
 	if (view->peak.process && view->reading->n_processes > 1)
 		printf("of %zu processes this has the highest peak; --pid shows another\n", view->reading->n_processes);
-	print_heading(view);
+	if (view->device.name)
+		print_device_heading(view);
+	else
+		print_heading(view);
 	if (!view->peak.process)
 		print_parts(view);
 	torsh_text_events(stdout, shown, n_shown);
@@ -197,12 +313,44 @@ static void print_text(const struct view *view)
 		torsh_text_holder(stdout, i + 1, &view->heap.items[i], view->peak.bytes, !view->peak.process);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
-	if (!view->n_mapped)
+	if (!view->n_mapped || view->device.name)
 		return;
 	putchar('\n');
 	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped", view->mapper->pid);
 	for (size_t i = 0; i < view->n_mapped; i++)
 		torsh_text_holder(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes, false);
+}
+
+/* The process with the highest peak of the device that is asked for. */
+static void choose_device(struct view *view)
+{
+	struct device_view *device = &view->device;
+	const struct memory_of_devices *memory = &device->reading.memory;
+	struct peak highest = {0};
+
+	device->is_all = strcmp(device->name, "all") == 0;
+	torsh_device_reading_open(&device->reading, view->reading);
+	for (size_t i = 0; i < memory->n; i++) {
+		struct peak peak = peak_of(view, i);
+
+		if (!peak.is_known || (highest.is_known && peak.bytes <= highest.bytes))
+			continue;
+		highest = peak;
+		device->process = &memory->items[i];
+	}
+	if (!device->process)
+		torsh_device_refuse(memory, device->name);
+	device->place = device->is_all ? DEVICE_NO_PLACE : torsh_device_place(device->process, device->name);
+	view->peak = highest;
+}
+
+static void collect_device(struct view *view)
+{
+	const struct device_view *device = &view->device;
+	const struct device_moment *moment =
+		device->is_all ? &device->process->joint.at : &device->process->places[device->place].peak;
+
+	torsh_device_memory_at(&view->heap, &device->reading.memory, device->process, device->place, moment);
 }
 
 int torsh_command_peak(int argc, char **argv)
@@ -211,13 +359,19 @@ int torsh_command_peak(int argc, char **argv)
 	struct reading reading;
 	struct view view = {.reading = &reading};
 
-	torsh_options_parse(argc, argv, doc, NULL, NULL, NULL, &options);
+	torsh_options_parse(argc, argv, doc, own_options, parse_peak, &view.device.name, &options);
 	torsh_reading_open(&reading, &options);
-	view.peak = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
+	if (view.device.name)
+		choose_device(&view);
+	else
+		view.peak = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
 	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
 	view.heap.view = view.mapped.view = options.view;
-	torsh_peak_collect(&view.heap, &view.peak, reading.profile);
+	if (view.device.name)
+		collect_device(&view);
+	else
+		torsh_peak_collect(&view.heap, &view.peak, reading.profile);
 	torsh_holders_collect(&view.mapped, view.mapper, HOLDERS_MAPPED);
 	torsh_holders_mark_arenas(&view.mapped, reading.symbols);
 	torsh_holders_merge_stacks(&view.heap, reading.symbols);
@@ -230,6 +384,8 @@ int torsh_command_peak(int argc, char **argv)
 		print_text(&view);
 	torsh_holders_free(&view.heap);
 	torsh_holders_free(&view.mapped);
+	if (view.device.name)
+		torsh_device_reading_close(&view.device.reading);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

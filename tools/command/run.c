@@ -50,6 +50,8 @@ static const struct setting {
 	{"reserve", "SIZE", "RESERVE", NULL, "free disk space to leave", 0, VALUE_SIZE},
 	{"export-format", "LIST", "EXPORT_FORMAT", NULL, "exports to write at the end", 0, VALUE_TEXT},
 	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps", 0, VALUE_TEXT},
+	{"counters", "WHAT", "COUNTERS", NULL, "of devices: off, operators, operators:2, timeline or timeline:INTERVAL (off)", 0,
+	 VALUE_TEXT},
 	{"no-stack", NULL, "WITH_STACK", "0", "record no stacks", 0, VALUE_FIXED},
 	{"no-memory", NULL, "PROFILE_MEMORY", "0", "record no heap", 0, VALUE_FIXED},
 	{"no-shapes", NULL, "RECORD_SHAPES", "0", "record no operator shapes", 0, VALUE_FIXED},

@@ -22,14 +22,18 @@ static const char doc[] =
 	"Where steps begin is taken from the program's own marks, else from ProfilerStep# of torch.profiler, the "
 	"optimizer's steps, the DataLoader, backward passes, or operators that repeat themselves; the report says which. Of "
 	"several processes those are shown for which the best of these rules holds. Phases are times in operators and "
-	"modules, of all threads; what Python does between them is in none. A loss is known by its module's name. Where the "
+	"modules, and other is what Python does between them: together they are the step. Where threads are in several, that "
+	"counts which began last. A loss is known by the name of its module or operator. Device is the "
+	"time of kernels, copies and memsets that the step launched, whenever they ran; busy is the share of the step's time in "
+	"which a device did anything, of several devices the busiest. Where the "
 	"recording has a schedule, or --steps or --skip-warmup choose, the other steps are left out, and the report says so.";
 
 struct view {
 	const struct reading *reading;
 	struct survey survey;
 	enum step_rule rule;
-	struct step_total **totals; /* by process; NULL: it isn't shown */
+	struct step_totals *totals; /* by process; without items: it isn't shown */
+	bool has_devices; /* of some process that is shown devices were recorded */
 	size_t n_steps; /* of all that are shown */
 };
 
@@ -51,13 +55,14 @@ static void collect(struct view *view)
 	const struct reading *reading = view->reading;
 
 	view->rule = best_rule(&view->survey);
-	view->totals = torsh_need_items(NULL, 0, reading->n_processes, sizeof(struct step_total *));
+	view->totals = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*view->totals));
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct steps *steps = &view->survey.items[i].steps;
 
 		if (!steps->n || steps->rule != view->rule)
 			continue;
-		view->totals[i] = torsh_step_totals(reading->profile, reading->processes[i], &view->survey);
+		torsh_step_totals_collect(&view->totals[i], reading->profile, reading->processes[i], &view->survey);
+		view->has_devices = view->has_devices || view->totals[i].has_devices;
 		view->n_steps += steps->n;
 	}
 }
@@ -67,14 +72,60 @@ static cJSON *make_phases(const struct step_total *total)
 	cJSON *phases = torsh_json_object();
 
 	for (size_t i = 0; i < N_PHASES; i++)
-		torsh_json_set(phases, torsh_phase_names[i],
-			       torsh_json_u64(total->phase_ns[i] > 0 ? (uint64_t)total->phase_ns[i] : 0));
+		torsh_json_set(phases, torsh_phase_names[i], torsh_json_u64(total->spent.phase_ns[i]));
+	torsh_json_set(phases, "other", torsh_json_u64(total->spent.other_ns));
 	return phases;
 }
 
-static cJSON *make_step(const struct survey_process *of, const struct step *step, const struct step_total *total,
-			bool has_flops)
+/* A step that is shown. */
+struct shown {
+	const struct survey_process *of;
+	const struct step *step;
+	const struct step_total *total;
+	const struct step_totals *totals; /* of the process */
+	const struct step_device *devices; /* totals->n_devices of them */
+};
+
+static double busy_share(const struct shown *shown, size_t device)
 {
+	uint64_t duration_ns = shown->step->end_ns - shown->step->start_ns;
+
+	return duration_ns ? (double)shown->devices[device].busy_ns / (double)duration_ns : 0;
+}
+
+static cJSON *make_device_phases(const struct shown *shown)
+{
+	cJSON *phases;
+
+	if (!shown->totals->has_devices)
+		return torsh_json_text(NULL);
+	phases = torsh_json_object();
+	for (size_t i = 0; i < N_PHASES; i++)
+		torsh_json_set(phases, torsh_phase_names[i], torsh_json_u64(shown->total->phase_device_ns[i]));
+	return phases;
+}
+
+static cJSON *make_devices(const struct shown *shown)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < shown->totals->n_devices; i++) {
+		cJSON *object = torsh_json_object();
+
+		torsh_json_set(object, "device", torsh_json_u64(shown->totals->devices[i]));
+		torsh_json_set(object, "device_ns", torsh_json_u64(shown->devices[i].device_ns));
+		torsh_json_set(object, "busy_ns", torsh_json_u64(shown->devices[i].busy_ns));
+		torsh_json_set(object, "busy_share", torsh_json_double(busy_share(shown, i)));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
+static cJSON *make_step(const struct shown *shown, bool has_flops)
+{
+	const struct survey_process *of = shown->of;
+	const struct step *step = shown->step;
+	const struct step_total *total = shown->total;
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "index", torsh_json_u64(step->number));
@@ -87,21 +138,33 @@ static cJSON *make_step(const struct survey_process *of, const struct step *step
 	torsh_json_set(object, "flops_all", has_flops ? torsh_json_u64(total->flops_all) : torsh_json_text(NULL));
 	torsh_json_set(object, "peak_bytes", of->n_tensors ? torsh_json_u64(total->peak_bytes) : torsh_json_text(NULL));
 	torsh_json_set(object, "phases", make_phases(total));
+	torsh_json_set(object, "device_ns",
+		       shown->totals->has_devices ? torsh_json_u64(total->device_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "device_phases", make_device_phases(shown));
+	torsh_json_set(object, "devices", make_devices(shown));
 	return object;
 }
 
 /* Calls print for the first n_limit steps. Returns how many there were beside them. */
 static size_t for_each_step(const struct view *view, size_t n_limit, void *context,
-			    void (*print)(void *context, const struct view *view, const struct survey_process *of,
-					  const struct step *step, const struct step_total *total))
+			    void (*print)(void *context, const struct view *view, const struct shown *shown))
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < view->survey.n; i++) {
 		const struct survey_process *of = &view->survey.items[i];
 
-		for (size_t k = 0; view->totals[i] && k < of->steps.n && n < n_limit; k++, n++)
-			print(context, view, of, &of->steps.items[k], &view->totals[i][k]);
+		const struct step_totals *totals = &view->totals[i];
+
+		for (size_t k = 0; totals->items && k < of->steps.n && n < n_limit; k++, n++) {
+			const struct shown shown = {.of = of,
+						    .step = &of->steps.items[k],
+						    .total = &totals->items[k],
+						    .totals = totals,
+						    .devices = torsh_step_devices(totals, k)};
+
+			print(context, view, &shown);
+		}
 	}
 	return view->n_steps - n;
 }
@@ -113,15 +176,12 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void add_duration(void *context, const struct view *view, const struct survey_process *of,
-			 const struct step *step, const struct step_total *total)
+static void add_duration(void *context, const struct view *view, const struct shown *shown)
 {
 	uint64_t **next = context;
 
 	(void)view;
-	(void)of;
-	(void)total;
-	*(*next)++ = step->end_ns - step->start_ns;
+	*(*next)++ = shown->step->end_ns - shown->step->start_ns;
 }
 
 /* What all steps together say. */
@@ -152,17 +212,17 @@ static struct durations find_durations(const struct view *view)
 	}
 	free(all);
 	for (size_t i = 0; i < view->survey.n; i++) {
-		size_t n = view->totals[i] ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
+		size_t n =
+			view->totals[i].items ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
 
 		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
 	}
 	return durations;
 }
 
-static void print_item(void *context, const struct view *view, const struct survey_process *of, const struct step *step,
-		       const struct step_total *total)
+static void print_item(void *context, const struct view *view, const struct shown *shown)
 {
-	torsh_json_item(context, make_step(of, step, total, !view->reading->profile->without_flops));
+	torsh_json_item(context, make_step(shown, !view->reading->profile->without_flops));
 }
 
 static void print_json(const struct view *view, size_t n_limit)
@@ -203,9 +263,32 @@ static void print_flops(const struct view *view, const struct step_total *total,
 	torsh_text_cell(stdout, text);
 }
 
-static void print_line(void *context, const struct view *view, const struct survey_process *of, const struct step *step,
-		       const struct step_total *total)
+static void print_phase(uint64_t ns)
 {
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_text_cell(stdout, ns ? torsh_size_duration(ns, text) : "-");
+}
+
+/* Of several devices the busiest. */
+static void print_devices(const struct view *view, const struct shown *shown)
+{
+	char text[SIZE_TEXT_BYTES];
+	double most = 0;
+
+	if (!view->has_devices)
+		return;
+	for (size_t i = 0; i < shown->totals->n_devices; i++)
+		most = busy_share(shown, i) > most ? busy_share(shown, i) : most;
+	torsh_text_cell(stdout, shown->totals->has_devices ? torsh_size_duration(shown->total->device_ns, text) : "-");
+	snprintf(text, sizeof(text), "%.1f %%", 100 * most);
+	torsh_text_cell(stdout, shown->totals->n_devices ? text : "-");
+}
+
+static void print_line(void *context, const struct view *view, const struct shown *shown)
+{
+	const struct step *step = shown->step;
+	const struct step_total *total = shown->total;
 	static const enum call_phase order[] = {PHASE_DATA, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER};
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char text[SIZE_TEXT_BYTES];
@@ -213,14 +296,13 @@ static void print_line(void *context, const struct view *view, const struct surv
 	(void)context;
 	printf("%8" PRIu64, step->number);
 	torsh_text_cell(stdout, torsh_size_duration(duration_ns, text));
-	for (size_t i = 0; i < N_PHASES; i++) {
-		int64_t ns = total->phase_ns[order[i]];
-
-		torsh_text_cell(stdout, ns > 0 ? torsh_size_duration((uint64_t)ns, text) : "-");
-	}
+	for (size_t i = 0; i < N_PHASES; i++)
+		print_phase(total->spent.phase_ns[order[i]]);
+	print_phase(total->spent.other_ns);
 	print_flops(view, total, duration_ns);
-	torsh_text_cell(stdout, of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
-	printf(" %8" PRIu32 "\n", of->process->pid);
+	print_devices(view, shown);
+	torsh_text_cell(stdout, shown->of->n_tensors ? torsh_size_human(total->peak_bytes, text) : "-");
+	printf(" %8" PRIu32 "\n", shown->of->process->pid);
 }
 
 static void print_durations(const struct view *view)
@@ -250,8 +332,11 @@ static void print_text(const struct view *view, size_t n_limit)
 		return;
 	}
 	print_durations(view);
-	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %8s\n", "step", "time", "data", "forward", "loss",
-	       "backward", "optimizer", "FLOPs", "GFLOP/s", "peak", "pid");
+	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "data", "forward", "loss",
+	       "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
+	if (view->has_devices)
+		printf(" %10s %10s", "device", "busy");
+	printf(" %10s %8s\n", "peak", "pid");
 	n_left = for_each_step(view, n_limit, NULL, print_line);
 	if (n_left)
 		printf("... and %zu more; --limit 0 shows all\n", n_left);
@@ -274,7 +359,7 @@ int torsh_command_steps(int argc, char **argv)
 	else
 		print_text(&view, n_limit);
 	for (size_t i = 0; i < reading.n_processes; i++)
-		free(view.totals[i]);
+		torsh_step_totals_free(&view.totals[i]);
 	free(view.totals);
 	torsh_survey_free(&view.survey);
 	torsh_reading_close(&reading, &options);

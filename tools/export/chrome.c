@@ -11,35 +11,6 @@
 
 #include "tools/die.h"
 #include "tools/export/chrome_collective.h"
-#include "tools/export/chrome_inputs.h"
-
-struct chrome_process {
-	struct texts texts;
-	int64_t *held_bytes; /* by device, of its tensors */
-	size_t n_devices;
-};
-
-struct chrome {
-	struct trace *trace;
-	struct sink *sink;
-	struct chrome_process *processes, *last;
-	struct forward_calls *forward;
-	struct inputs inputs;
-	struct process_groups groups;
-	uint64_t n_memory;
-	uint64_t n_flows;
-};
-
-static struct chrome_process *find_process(struct chrome *chrome, const struct profile_process *process)
-{
-	struct chrome_process *of = chrome->last;
-
-	if (of && of->texts.process == process)
-		return of;
-	for (of = chrome->processes; of->texts.process != process; of++)
-		;
-	return chrome->last = of;
-}
 
 static const char *inputs_of(struct chrome *chrome, struct texts *texts, uint32_t label)
 {
@@ -54,8 +25,7 @@ static const char *inputs_of(struct chrome *chrome, struct texts *texts, uint32_
 
 /* ---- pieces of an event ------------------------------------------------------------------------------------------ */
 
-/* Begin a line in the sink's room: kind is its ph and cat. prefix and name are its name. */
-static char *begin_event(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
 			 const char *thread, uint64_t at_ns)
 {
 	char *at = torsh_sink_room(chrome->sink, SINK_ROOM_MAX);
@@ -71,7 +41,7 @@ static char *begin_event(struct chrome *chrome, const char *kind, const char *pr
 	return torsh_digits_us(at, at_ns);
 }
 
-static void end_event(struct chrome *chrome, char *at)
+void torsh_chrome_end(struct chrome *chrome, char *at)
 {
 	at = PUT(at, "}");
 	chrome->sink->n = (size_t)(at - chrome->sink->buffer);
@@ -96,8 +66,7 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 	struct collective collective;
 	char *text;
 
-	torsh_inputs_parse(&chrome->inputs, torsh_timeline_label(call->process, call->inputs));
-	if (!torsh_collective_read(&collective, &chrome->groups, call, &chrome->inputs))
+	if (!torsh_collectives_read(&chrome->collectives, call, &collective))
 		return at;
 	text = torsh_chrome_collective(&collective);
 	if (strlen(text) <= LABEL_BYTES_MAX)
@@ -128,8 +97,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 		memcpy(at, inputs, n_inputs);
 		at += n_inputs;
 	}
-	if (chrome->groups.n && torsh_call_is_collective(call))
-		at = put_collective(at, chrome, call);
+	at = put_collective(at, chrome, call);
 	if (call->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
 		at = torsh_put_text(at, torsh_texts_name(texts, call->module));
@@ -190,25 +158,26 @@ static void put_nested(struct chrome *chrome, struct texts *texts, const struct 
 	const char *kind = call->is_module					? "\"X\",\"cat\":\"python_function\""
 			   : call->kind == CALL_RANGE || call->scope == OP_USER ? "\"X\",\"cat\":\"user_annotation\""
 										: "\"X\",\"cat\":\"cpu_op\"";
-	char *at = begin_event(chrome, kind, call->is_module ? "nn.Module: " : "", torsh_texts_name(texts, call->name),
-			       torsh_texts_thread(texts, call->thread), call->start_ns);
+	char *at = torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
+				      torsh_texts_name(texts, call->name), torsh_texts_thread(texts, call->thread),
+				      call->start_ns);
 
 	at = PUT(at, ",\"dur\":");
 	at = torsh_digits_us(at, call->end_ns - call->start_ns);
-	end_event(chrome, put_args(at, chrome, texts, call));
+	torsh_chrome_end(chrome, put_args(at, chrome, texts, call));
 }
 
 /* A pair of begin and end that viewers show on a track of its own. */
 static void put_async(struct chrome *chrome, struct texts *texts, const struct call *call)
 {
 	const char *name = torsh_texts_name(texts, call->name), *thread = torsh_texts_thread(texts, call->thread);
-	char *at = begin_event(chrome, "\"b\",\"cat\":\"async\"", "", name, thread, call->start_ns);
+	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread, call->start_ns);
 
 	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number, call->ordinal);
-	end_event(chrome, put_args(at, chrome, texts, call));
-	at = begin_event(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, call->end_ns);
+	torsh_chrome_end(chrome, put_args(at, chrome, texts, call));
+	at = torsh_chrome_begin(chrome, "\"e\",\"cat\":\"async\"", "", name, thread, call->end_ns);
 	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number, call->ordinal);
-	end_event(chrome, at);
+	torsh_chrome_end(chrome, at);
 }
 
 /* An arrow from a forward operator to its backward. Both slices are written: arrows bind to what came before. */
@@ -220,12 +189,12 @@ static void put_arrow(struct chrome *chrome, struct texts *texts, const struct c
 	if (!torsh_forward_take(chrome->forward, call, &forward) || !torsh_trace_has(chrome->trace, forward.start_ns))
 		return;
 	chrome->n_flows++;
-	at = begin_event(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd", torsh_texts_thread(texts, forward.thread),
-			 forward.start_ns);
-	end_event(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
-	at = begin_event(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-			 torsh_texts_thread(texts, call->thread), call->start_ns);
-	end_event(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
+				torsh_texts_thread(texts, forward.thread), forward.start_ns);
+	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
+				torsh_texts_thread(texts, call->thread), call->start_ns);
+	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
 static void see_begin(void *context, struct call *call)
@@ -238,7 +207,7 @@ static void see_begin(void *context, struct call *call)
 static void see_end(void *context, struct call *call)
 {
 	struct chrome *chrome = context;
-	struct chrome_process *of = find_process(chrome, call->process);
+	struct chrome_process *of = torsh_chrome_process(chrome, call->process);
 
 	if (!torsh_trace_has(chrome->trace, call->start_ns))
 		return;
@@ -277,8 +246,8 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
-	at = begin_event(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[memory]",
-			 torsh_texts_thread(&of->texts, event->thread), event->at_ns);
+	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[memory]",
+				torsh_texts_thread(&of->texts, event->thread), event->at_ns);
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", held);
 	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes) : NUMBER(at, ",\"Bytes\":", tensor->bytes);
@@ -287,30 +256,31 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 	/* PyTorch numbers no CPU. */
 	at = type ? NUMBER(at, ",\"Device Id\":", tensor->device & 0xff) : PUT(at, ",\"Device Id\":-1");
 	at = NUMBER(at, ",\"Ev Idx\":", chrome->n_memory++);
-	end_event(chrome, PUT(at, "}"));
+	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
 static void put_out_of_memory(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
-	char *at = begin_event(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-			       torsh_texts_thread(texts, event->thread), event->at_ns);
+	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
+				      torsh_texts_thread(texts, event->thread), event->at_ns);
 
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
 	at = NUMBER(at, ",\"Bytes\":", failed->bytes);
 	at = NUMBER(at, ",\"Device Type\":", failed->device >> 8);
 	at = NUMBER(at, ",\"Device Id\":", failed->device & 0xff);
-	end_event(chrome, PUT(at, "}"));
+	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
 static void put_mark(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
-	char *at = begin_event(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "", torsh_texts_name(texts, mark->name),
-			       torsh_texts_thread(texts, event->thread), event->at_ns);
+	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
+				      torsh_texts_name(texts, mark->name), torsh_texts_thread(texts, event->thread),
+				      event->at_ns);
 
-	end_event(chrome, at);
+	torsh_chrome_end(chrome, at);
 }
 
 static void put_value(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
@@ -322,23 +292,46 @@ static void put_value(struct chrome *chrome, struct texts *texts, const struct t
 	/* Viewers hang on counters that are infinite. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
-	at = begin_event(chrome, "\"C\",\"cat\":\"value\"", "", torsh_texts_name(texts, value->name),
-			 torsh_texts_thread(texts, event->thread), event->at_ns);
+	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "", torsh_texts_name(texts, value->name),
+				torsh_texts_thread(texts, event->thread), event->at_ns);
 	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
-	end_event(chrome, at);
+	torsh_chrome_end(chrome, at);
+}
+
+/* A device's counters: each value is that of the time until the next. */
+static void put_sample(struct chrome *chrome, const struct profile_process *process, struct texts *texts,
+		       const struct timeline_event *event)
+{
+	const struct event_counter_sample *sample = &event->event.counter_sample;
+	struct counter_point points[COUNTER_VALUES];
+	size_t n = torsh_counters_points(&chrome->counters, process, sample, points);
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "GPU %" PRIu32 " ", sample->device);
+	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
+		char *at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
+				       torsh_texts_name(texts, points[i].metric->field_label),
+				       torsh_texts_thread(texts, event->thread), sample->begin);
+
+		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
+		torsh_chrome_end(chrome, at);
+	}
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct chrome *chrome = context;
-	struct chrome_process *of = find_process(chrome, process);
+	struct chrome_process *of = torsh_chrome_process(chrome, process);
 
 	(void)innermost;
+	torsh_counters_see(&chrome->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(chrome, of, event);
+	else if (event->event.id == EVENT_COUNTER_SAMPLE)
+		put_sample(chrome, process, &of->texts, event);
 	else if (event->event.id == EVENT_PROCESS_GROUP)
-		torsh_groups_add(&chrome->groups, process, &event->event.process_group);
+		torsh_groups_add(&chrome->collectives.groups, process, &event->event.process_group);
 	else if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -356,12 +349,14 @@ static int write_chrome(struct trace *trace)
 	int rc;
 
 	chrome.processes = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*chrome.processes));
+	torsh_chrome_devices_create(&chrome);
 	torsh_chrome_put_header(trace);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		torsh_texts_create(&chrome.processes[i].texts, trace, trace->processes[i]);
 		torsh_chrome_put_process(trace, trace->processes[i]);
 	}
-	rc = torsh_trace_walk(trace, &visitor, &chrome);
+	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
+	torsh_chrome_devices_destroy(&chrome);
 	torsh_sink_text(trace->sink, "\n],\n\"traceName\":\"");
 	if (trace->path) {
 		char *name = torsh_trace_escape(trace->path);
@@ -375,7 +370,8 @@ static int write_chrome(struct trace *trace)
 		free(chrome.processes[i].held_bytes);
 	}
 	free(chrome.processes);
-	torsh_groups_free(&chrome.groups);
+	torsh_groups_free(&chrome.collectives.groups);
+	torsh_counters_destroy(&chrome.counters);
 	torsh_forward_destroy(chrome.forward);
 	return rc;
 }

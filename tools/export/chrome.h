@@ -3,12 +3,67 @@
 #ifndef TORSH_EXPORT_CHROME_H
 #define TORSH_EXPORT_CHROME_H
 
+#include "tools/export/chrome_inputs.h"
 #include "tools/export/texts.h"
+#include "tools/profile/counters.h"
+#include "tools/profile/process_groups.h"
+
+struct chrome_process {
+	struct texts texts;
+	int64_t *held_bytes; /* by device, of its tensors */
+	size_t n_devices;
+};
+
+struct chrome {
+	struct trace *trace;
+	struct sink *sink;
+	struct chrome_process *processes, *last;
+	struct forward_calls *forward;
+	struct inputs inputs;
+	struct collectives collectives;
+	struct chrome_devices *devices;
+	struct counters counters;
+	uint64_t n_memory;
+	uint64_t n_flows;
+};
+
+static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome, const struct profile_process *process)
+{
+	struct chrome_process *of = chrome->last;
+
+	if (of && of->texts.process == process)
+		return of;
+	for (of = chrome->processes; of->texts.process != process; of++)
+		;
+	return chrome->last = of;
+}
+
+/*
+ * Begin a line in the sink's room: kind is its ph and cat, prefix and name are its name, thread says whose it is (members
+ * pid and tid). Returns where it goes on.
+ */
+char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *prefix, const char *name,
+			 const char *thread, uint64_t at_ns);
+/* End it there. */
+void torsh_chrome_end(struct chrome *chrome, char *at);
 
 /* Everything before the first event. */
 void torsh_chrome_put_header(struct trace *trace);
 
 /* Names of a process and its threads, and its steps as slices. */
 void torsh_chrome_put_process(struct trace *trace, const struct profile_process *process);
+
+/* A line of metadata; argument is a member. */
+void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument);
+/* The same that gives a name, which is escaped. */
+void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name);
+
+/* ---- what devices did: chrome_device.c ---------------------------------------------------------------------------- */
+
+extern const struct device_visitor torsh_chrome_device_visitor; /* its context is the chrome */
+
+void torsh_chrome_devices_create(struct chrome *chrome);
+/* With the rows that were held back. */
+void torsh_chrome_devices_destroy(struct chrome *chrome);
 
 #endif

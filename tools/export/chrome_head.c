@@ -10,7 +10,7 @@
 #define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
 #define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */
 
-static void put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument)
+void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument)
 {
 	torsh_sink_print(sink,
 			 ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
@@ -18,11 +18,11 @@ static void put_metadata(struct sink *sink, const char *name, uint32_t pid, uint
 			 name, pid, tid, argument);
 }
 
-static void put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name)
+void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name)
 {
 	char *escaped = torsh_trace_escape(name), *argument = torsh_need_text("\"name\":\"%s\"", escaped);
 
-	put_metadata(sink, what, pid, tid, argument);
+	torsh_chrome_put_metadata(sink, what, pid, tid, argument);
 	free(argument);
 	free(escaped);
 }
@@ -33,7 +33,7 @@ static void put_thread(struct sink *sink, const struct profile_process *process,
 	const char *name = process->threads[row].name;
 	char *shown = torsh_need_text("thread %" PRIu32 " (%s)", tid, name ? name : "");
 
-	put_named(sink, "thread_name", process->pid, tid, shown);
+	torsh_chrome_put_named(sink, "thread_name", process->pid, tid, shown);
 	free(shown);
 }
 
@@ -41,10 +41,10 @@ static void put_names(struct sink *sink, const struct profile_process *process)
 {
 	char order[48];
 
-	put_named(sink, "process_name", process->pid, 0, torsh_profile_program_name(process));
-	put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
+	torsh_chrome_put_named(sink, "process_name", process->pid, 0, torsh_profile_program_name(process));
+	torsh_chrome_put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
 	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
-	put_metadata(sink, "process_sort_index", process->pid, 0, order);
+	torsh_chrome_put_metadata(sink, "process_sort_index", process->pid, 0, order);
 	for (size_t i = 0; i < process->n_threads; i++)
 		put_thread(sink, process, i);
 }
@@ -73,7 +73,7 @@ static void put_steps(const struct trace *trace, const struct profile_process *p
 	if (!steps->n || steps->rule == STEPS_BY_PROFILER)
 		return;
 	name = torsh_need_text("steps (%s)", torsh_step_rule_texts[steps->rule]);
-	put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, name);
+	torsh_chrome_put_named(trace->sink, "thread_name", pid, (uint64_t)STEP_TID_BASE + pid, name);
 	free(name);
 	for (size_t i = 0; i < steps->n; i++) {
 		struct step step = steps->items[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, with what is known of each. What is
- * not known is empty. Streams.
+ * Calls as lines of comma-separated values (RFC 4180): operators, modules and ranges, calls that launch, and what devices
+ * did, with what is known of each. What is not known is empty. Streams.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +9,15 @@
 #include "tools/die.h"
 #include "tools/export/trace.h"
 #include "tools/profile/operators.h"
+#include "tools/profile/process_groups.h"
+
+/* What launches and devices have in place of the columns from overload on. */
+#define NO_OPERATOR ",,,,,,,"
 
 struct csv {
 	struct trace *trace;
 	struct flops_book *book;
+	struct collectives collectives;
 };
 
 /* In quotes where it holds a comma, a quote or the end of a line. */
@@ -45,6 +50,14 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(csv->book, call);
 }
 
+static void put_label(struct sink *sink, const struct profile_process *process, uint32_t label)
+{
+	const char *text = torsh_timeline_label(process, label);
+
+	put_text(sink, text ? text : "");
+	torsh_sink_text(sink, ",");
+}
+
 static void put_number(struct sink *sink, uint64_t number)
 {
 	char digits[24], *end = torsh_digits(digits, number);
@@ -61,11 +74,36 @@ static void put_time(struct sink *sink, uint64_t ns)
 	torsh_sink_put(sink, digits, (size_t)(end - digits));
 }
 
+static void put_known(struct sink *sink, bool is_known, uint64_t number)
+{
+	if (is_known)
+		put_number(sink, number);
+	else
+		torsh_sink_text(sink, ",");
+}
+
+static void put_collective(struct csv *csv, const struct call *call)
+{
+	struct sink *sink = csv->trace->sink;
+	struct collective collective;
+
+	if (!torsh_collectives_read(&csv->collectives, call, &collective)) {
+		torsh_sink_text(sink, ",,,,");
+		return;
+	}
+	torsh_sink_print(sink, "%.*s,%.*s,", (int)collective.n_name, collective.name,
+			 collective.tensor ? (int)collective.tensor->n_type : 0,
+			 collective.tensor ? collective.tensor->text : "");
+	put_number(sink, collective.in_elements);
+	put_number(sink, collective.out_elements);
+	put_text(sink, collective.group->name ? collective.group->name : "");
+}
+
 static void see_end(void *context, struct call *call)
 {
 	struct csv *csv = context;
 	struct sink *sink = csv->trace->sink;
-	const char *inputs = torsh_timeline_label(call->process, call->inputs);
+	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
 	struct flops own = {.status = FLOPS_NO_FORMULA};
 
 	if (call->kind == CALL_OPERATOR)
@@ -78,38 +116,94 @@ static void see_end(void *context, struct call *call)
 	put_time(sink, call->end_ns - call->start_ns);
 	put_number(sink, call->process->pid);
 	put_number(sink, torsh_trace_tid(call->process, call->thread));
-	torsh_sink_text(sink, torsh_phase_names[call->phase]);
-	torsh_sink_text(sink, ",");
-	if (own.status == FLOPS_NO_FORMULA)
-		torsh_sink_text(sink, ",");
-	else
-		put_number(sink, own.all);
+	torsh_sink_print(sink, "%s,", torsh_phase_names[call->phase]);
+	put_known(sink, own.status != FLOPS_NO_FORMULA, own.all);
 	put_number(sink, call->self_allocated_bytes);
-	put_text(sink, call->module ? torsh_timeline_label(call->process, call->module) : "");
+	put_label(sink, call->process, call->module);
+	put_label(sink, call->process, call->inputs);
+	torsh_sink_text(sink, ",,,,"); /* of devices */
+	put_label(sink, call->process, call->overload);
+	put_known(sink, has_sequence, call->sequence);
+	put_known(sink, has_sequence && call->forward_thread, call->forward_thread);
+	put_collective(csv, call);
+	torsh_sink_text(sink, "\r\n");
+}
+
+static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+{
+	struct sink *sink = ((struct csv *)context)->trace->sink;
+
+	put_label(sink, process, launch->api);
+	torsh_sink_text(sink, "launch,");
+	put_time(sink, launch->begin_ns);
+	put_time(sink, launch->duration_ns);
+	put_number(sink, process->pid);
+	put_number(sink, torsh_trace_tid(process, launch->thread));
+	torsh_sink_text(sink, launch->cause.has_phase ? torsh_phase_names[launch->cause.phase] : "");
+	torsh_sink_text(sink, ",,,");
+	put_label(sink, process, launch->cause.module);
+	torsh_sink_print(sink, ",,,%" PRIu32 ",," NO_OPERATOR "\r\n", launch->correlation);
+}
+
+static void put_name(struct csv *csv, const struct device_row *row)
+{
+	const char *name = torsh_timeline_label(row->process, row->span.name);
+	struct symbols *symbols = csv->trace->symbols;
+	char title[DEVICE_TITLE_BYTES];
+
+	if (torsh_device_title(&row->event, title))
+		put_text(csv->trace->sink, title);
+	else
+		put_text(csv->trace->sink, !name ? "" : symbols ? torsh_symbols_demangle(symbols, name) : name);
+}
+
+static void put_row(void *context, const struct device_row *row)
+{
+	struct csv *csv = context;
+	struct sink *sink = csv->trace->sink;
+	const char *phase = torsh_device_row_phase(row);
+
+	put_name(csv, row);
+	torsh_sink_print(sink, ",%s,", torsh_device_what_names[row->span.what]);
+	put_time(sink, row->span.begin_ns);
+	put_time(sink, row->span.duration_ns);
+	put_number(sink, row->process->pid);
+	torsh_sink_print(sink, ",%s,,,", phase ? phase : "");
+	put_label(sink, row->process, row->cause.module);
 	torsh_sink_text(sink, ",");
-	put_text(sink, inputs ? inputs : "");
+	put_number(sink, row->span.device);
+	put_number(sink, row->span.stream);
+	put_number(sink, row->span.correlation);
+	if (row->span.what != DEVICE_KERNEL)
+		torsh_sink_print(sink, "%" PRIu64, row->span.bytes);
+	torsh_sink_text(sink, "," NO_OPERATOR);
 	torsh_sink_text(sink, "\r\n");
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	(void)context;
-	(void)process;
+	struct csv *csv = context;
+
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
+	else if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&csv->collectives.groups, process, &event->event.process_group);
 }
 
 static int write_csv(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
 	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
 	int rc;
 
 	torsh_sink_text(trace->sink,
 			"name,category,start_us,duration_us,process_id,thread_id,phase,flops,allocated_bytes,"
-			"module,inputs\r\n");
-	rc = torsh_trace_walk(trace, &visitor, &csv);
+			"module,inputs,device,stream,correlation,bytes,overload,sequence,forward_thread,collective,"
+			"collective_type,in_elements,out_elements,process_group\r\n");
+	rc = torsh_trace_walk(trace, &visitor, &devices, &csv);
+	torsh_groups_free(&csv.collectives.groups);
 	torsh_flops_book_destroy(csv.book);
 	return rc;
 }

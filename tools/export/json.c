@@ -10,6 +10,7 @@
 #include "tools/die.h"
 #include "tools/export/texts.h"
 #include "tools/profile/operators.h"
+#include "tools/profile/process_groups.h"
 #include "tools/profile/tensors.h"
 #include "tools/report/json.h"
 
@@ -24,6 +25,7 @@ struct events {
 	struct sink *sink;
 	struct texts *texts, *last;
 	struct flops_book *book;
+	struct collectives collectives;
 	bool has_events;
 };
 
@@ -40,7 +42,7 @@ static struct texts *find_texts(struct events *events, const struct profile_proc
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-static char *begin_event(struct events *events, const char *type, struct texts *texts, uint32_t thread)
+static char *begin_of_process(struct events *events, const char *type, struct texts *texts)
 {
 	char *at = torsh_sink_room(events->sink, SINK_ROOM_MAX);
 
@@ -48,8 +50,12 @@ static char *begin_event(struct events *events, const char *type, struct texts *
 	events->has_events = true;
 	at = torsh_put_text(at, type);
 	at = NUMBER(at, "\",\"process\":", texts->process->number);
-	at = PUT(at, ",");
-	return torsh_put_text(at, torsh_texts_thread(texts, thread));
+	return PUT(at, ",");
+}
+
+static char *begin_event(struct events *events, const char *type, struct texts *texts, uint32_t thread)
+{
+	return torsh_put_text(begin_of_process(events, type, texts), torsh_texts_thread(texts, thread));
 }
 
 static void end_event(struct events *events, char *at)
@@ -137,6 +143,40 @@ static char *put_call(char *at, struct texts *texts, const struct call *call)
 	return put_stack(at, texts, call->stack);
 }
 
+/* An object, or null; the caller's. */
+static char *make_collective(const struct collective *collective)
+{
+	const struct process_group *group = collective->group;
+	const struct input *tensor = collective->tensor;
+	char *name = torsh_trace_escape(group->name), *description = torsh_trace_escape(group->description);
+	char *ranks = torsh_trace_escape(group->ranks), *text;
+
+	text = torsh_need_text("{\"name\":\"%.*s\",\"dtype\":%s%.*s%s,\"in_elements\":%" PRIu64
+			       ",\"out_elements\":%" PRIu64 ",\"group\":\"%s\",\"group_description\":\"%s\","
+			       "\"group_size\":%" PRIu32 ",\"group_ranks\":\"%s\"}",
+			       (int)collective->n_name, collective->name, tensor ? "\"" : "",
+			       tensor ? (int)tensor->n_type : 4, tensor ? tensor->text : "null", tensor ? "\"" : "",
+			       collective->in_elements, collective->out_elements, name, description, group->n_ranks,
+			       ranks);
+	free(name);
+	free(description);
+	free(ranks);
+	return text;
+}
+
+static char *put_collective(char *at, struct events *events, const struct call *call)
+{
+	struct collective collective;
+	char *text = NULL;
+
+	if (torsh_collectives_read(&events->collectives, call, &collective))
+		text = make_collective(&collective);
+	at = PUT(at, ",\"collective\":");
+	at = torsh_put_text(at, text && strlen(text) <= LABEL_BYTES_MAX ? text : "null");
+	free(text);
+	return at;
+}
+
 static void put_operator(struct events *events, struct texts *texts, const struct call *call, const struct flops *own)
 {
 	const struct steps *steps = &torsh_survey_of(events->trace->survey, call->process)->steps;
@@ -148,10 +188,13 @@ static void put_operator(struct events *events, struct texts *texts, const struc
 
 	at = put_call(at, texts, call);
 	at = put_text_or_null(at, "\"inputs\"", inputs_of(texts, call->inputs));
+	at = put_label(at, "\"overload\"", texts, call->overload);
 	at = NUMBER(at, ",\"self_ns\":", duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
 	at = put_known(at, "\"outer\"", outer, outer ? outer->ordinal : 0);
 	at = NUMBER(at, ",\"scope\":", call->scope);
 	at = put_known(at, "\"sequence\"", has_sequence, call->sequence);
+	at = put_known(at, "\"forward_thread\"", has_sequence && call->forward_thread, call->forward_thread);
+	at = put_collective(at, events, call);
 	at = put_text_or_null(at, "\"phase\"", torsh_phase_names[call->phase]);
 	at = put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
 	at = put_known(at, "\"flops\"", has_formula, own->counter);
@@ -256,6 +299,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
+	if (event->event.id == EVENT_PROCESS_GROUP)
+		torsh_groups_add(&events->collectives.groups, process, &event->event.process_group);
 	if (!torsh_trace_has(events->trace, event->at_ns))
 		return;
 	if (event->event.id == EVENT_TENSOR)
@@ -266,6 +311,97 @@ static void see_event(void *context, const struct profile_process *process, cons
 		put_mark(events, texts, event);
 	else if (event->event.id == EVENT_VALUE)
 		put_value(events, texts, event);
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+{
+	struct events *events = context;
+	struct texts *texts = find_texts(events, process);
+	char *at = begin_event(events, "launch", texts, launch->thread);
+
+	at = put_label(at, "\"api\"", texts, launch->api);
+	at = NUMBER(at, ",\"start_ns\":", launch->begin_ns);
+	at = NUMBER(at, ",\"end_ns\":", launch->begin_ns + launch->duration_ns);
+	at = put_known(at, "\"correlation\"", launch->correlation, launch->correlation);
+	at += sprintf(at, ",\"result\":%" PRId32, launch->result);
+	at = put_known(at, "\"operator\"", launch->cause.has_operator, launch->cause.operator_call);
+	at = put_label(at, "\"module\"", texts, launch->cause.module);
+	end_event(events, NUMBER(at, ",\"caused\":", launch->n_caused));
+}
+
+/* What kernels, copies and memsets have in common. */
+static char *put_span(char *at, const struct events *events, struct texts *texts, const struct device_row *row)
+{
+	const struct steps *steps = &torsh_survey_of(events->trace->survey, row->process)->steps;
+	const struct device_span *span = &row->span;
+	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));
+
+	at = NUMBER(at, ",\"start_ns\":", span->begin_ns);
+	at = NUMBER(at, ",\"end_ns\":", span->begin_ns + span->duration_ns);
+	at = NUMBER(at, ",\"device\":", span->device);
+	at = NUMBER(at, ",\"context\":", span->context);
+	at = NUMBER(at, ",\"stream\":", span->stream);
+	at = put_known(at, "\"correlation\"", span->correlation, span->correlation);
+	at = put_known(at, "\"graph\"", span->graph || span->node, span->graph);
+	at = put_known(at, "\"node\"", span->node, span->node);
+	at = put_known(at, "\"operator\"", !row->reason, row->reason ? 0 : row->cause.operator_call);
+	at = put_text_or_null(at, "\"reason\"", torsh_kernel_reasons[row->reason]);
+	at = put_label(at, "\"module\"", texts, row->cause.module);
+	at = put_text_or_null(at, "\"phase\"", torsh_device_row_phase(row));
+	return put_known(at, "\"step\"", step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+}
+
+static char *put_three(char *at, const char *name, uint32_t x, uint32_t y, uint32_t z)
+{
+	return at + sprintf(at, ",%s:[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, x, y, z);
+}
+
+static char *put_kernel(char *at, struct texts *texts, const struct event_kernel *kernel)
+{
+	at = put_text_or_null(at, "\"name\"", torsh_texts_kernel(texts, kernel->name));
+	at = put_three(at, "\"grid\"", kernel->grid_x, kernel->grid_y, kernel->grid_z);
+	at = put_three(at, "\"block\"", kernel->block_x, kernel->block_y, kernel->block_z);
+	at = NUMBER(at, ",\"registers\":", kernel->registers);
+	at = NUMBER(at, ",\"static_shared_bytes\":", kernel->static_shared_bytes);
+	at = NUMBER(at, ",\"dynamic_shared_bytes\":", kernel->dynamic_shared_bytes);
+	return NUMBER(at, ",\"local_bytes\":", kernel->local_bytes);
+}
+
+static char *put_copy(char *at, const struct event_copy *copy)
+{
+	at = put_text_or_null(at, "\"kind\"", torsh_copy_name(copy->kind));
+	at = put_text_or_null(at, "\"from\"", torsh_memory_name(copy->from));
+	at = put_text_or_null(at, "\"to\"", torsh_memory_name(copy->to));
+	at = NUMBER(at, ",\"to_device\":", copy->to_device);
+	at = NUMBER(at, ",\"bytes\":", copy->bytes);
+	return put_bool(at, "\"is_async\"", copy->is_async);
+}
+
+static char *put_memset(char *at, const struct event_memset *memset)
+{
+	at = put_text_or_null(at, "\"to\"", torsh_memory_name(memset->to));
+	at = NUMBER(at, ",\"value\":", memset->value);
+	at = NUMBER(at, ",\"bytes\":", memset->bytes);
+	return put_bool(at, "\"is_async\"", memset->is_async);
+}
+
+static void put_row(void *context, const struct device_row *row)
+{
+	struct events *events = context;
+	struct texts *texts = find_texts(events, row->process);
+	char *at = begin_of_process(events, torsh_device_what_names[row->span.what], texts);
+
+	at = NUMBER(at, "\"pid\":", row->process->pid);
+	at = put_span(at, events, texts, row);
+	if (row->span.what == DEVICE_KERNEL)
+		at = put_kernel(at, texts, &row->event.kernel);
+	else if (row->span.what == DEVICE_COPY)
+		at = put_copy(at, &row->event.copy);
+	else
+		at = put_memset(at, &row->event.memset);
+	end_event(events, at);
 }
 
 /* ---- what is said once ------------------------------------------------------------------------------------------- */
@@ -327,6 +463,7 @@ static void put_steps(const struct trace *trace)
 static int write_json(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
 	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->profile)};
 	char *host = torsh_trace_escape(trace->profile->host);
 	int rc;
@@ -340,11 +477,12 @@ static int write_json(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_texts_create(&events.texts[i], trace, trace->processes[i]);
 	torsh_sink_text(trace->sink, "\"events\":[");
-	rc = torsh_trace_walk(trace, &visitor, &events);
+	rc = torsh_trace_walk(trace, &visitor, &devices, &events);
 	torsh_sink_text(trace->sink, "\n]}\n");
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_texts_free(&events.texts[i]);
 	free(events.texts);
+	torsh_groups_free(&events.collectives.groups);
 	torsh_flops_book_destroy(events.book);
 	return rc;
 }

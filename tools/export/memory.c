@@ -281,7 +281,7 @@ static int put_device(struct snapshot *snapshot, struct device *device)
 
 	snapshot->at = device;
 	torsh_pickle_list_begin(&snapshot->pickle, &snapshot->events);
-	rc = torsh_trace_walk(snapshot->trace, &visitor, snapshot);
+	rc = torsh_trace_walk(snapshot->trace, &visitor, NULL, snapshot);
 	torsh_pickle_list_end(&snapshot->pickle, &snapshot->events);
 	return rc;
 }
@@ -435,7 +435,7 @@ static int write_memory(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.event = see_device};
 	struct snapshot snapshot = {.trace = trace};
-	int rc = torsh_trace_walk(trace, &visitor, &snapshot);
+	int rc = torsh_trace_walk(trace, &visitor, NULL, &snapshot);
 
 	if (rc == 0)
 		rc = put_snapshot(&snapshot);

@@ -3,12 +3,13 @@
  * Perfetto's native trace format: calls as slices on a track for each thread, memory as counters, forward and backward
  * joined by flows. Streams: what is held is which labels have been named, and the open calls.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "tools/die.h"
 #include "tools/export/perfetto.h"
 
-static struct sequence *find_sequence(struct perfetto *perfetto, const struct profile_process *process)
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process)
 {
 	struct sequence *sequence = perfetto->last;
 
@@ -81,7 +82,7 @@ static void put_flow(struct perfetto *perfetto, const struct sequence *sequence,
 static void see_begin(void *context, struct call *call)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, call->process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
 	struct event_bytes event;
 	uint64_t track, name;
 
@@ -102,7 +103,7 @@ static void see_begin(void *context, struct call *call)
 static void see_end(void *context, struct call *call)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, call->process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, call->process);
 	uint64_t track = (uint64_t)(uintptr_t)call->own;
 	struct event_bytes event;
 
@@ -161,6 +162,29 @@ static void put_value(struct perfetto *perfetto, struct sequence *sequence, cons
 	torsh_perfetto_event(perfetto, sequence, &bytes, event->at_ns);
 }
 
+/* A device's counters: each value is that of the time until the next. */
+static void put_sample(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
+{
+	const struct event_counter_sample *sample = &event->event.counter_sample;
+	struct counter_point points[COUNTER_VALUES];
+	size_t n = torsh_counters_points(&perfetto->counters, sequence->process, sample, points);
+
+	for (size_t i = 0; i < n && torsh_trace_has(perfetto->trace, sample->begin); i++) {
+		struct event_bytes bytes;
+		struct counter *counter;
+		uint64_t bits;
+		char name[128];
+
+		snprintf(name, sizeof(name), "GPU %" PRIu32 " %s", sample->device, points[i].metric->field);
+		counter = torsh_perfetto_counter(perfetto, sequence, points[i].key | COUNTER_OF_DEVICE, name,
+						 PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNSPECIFIED);
+		memcpy(&bits, &points[i].value, sizeof(bits));
+		perfetto_start(&bytes, PERFETTO__TRACK_EVENT__TYPE__COUNTER, counter->track);
+		perfetto_eight(&bytes, EVENT_DOUBLE_COUNTER, bits);
+		torsh_perfetto_event(perfetto, sequence, &bytes, sample->begin);
+	}
+}
+
 static void put_mark(struct perfetto *perfetto, struct sequence *sequence, const struct timeline_event *event)
 {
 	uint64_t track = torsh_perfetto_thread_track(perfetto, sequence, event->thread);
@@ -177,11 +201,14 @@ static void see_event(void *context, const struct profile_process *process, cons
 		      struct call *innermost)
 {
 	struct perfetto *perfetto = context;
-	struct sequence *sequence = find_sequence(perfetto, process);
+	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
 
 	(void)innermost;
+	torsh_counters_see(&perfetto->counters, process, &event->event);
 	if (event->event.id == EVENT_TENSOR)
 		put_tensor(perfetto, sequence, event);
+	else if (event->event.id == EVENT_COUNTER_SAMPLE)
+		put_sample(perfetto, sequence, event);
 	else if (!torsh_trace_has(perfetto->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_VALUE)
@@ -199,10 +226,13 @@ static int write_perfetto(struct trace *trace)
 	perfetto.sequences = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*perfetto.sequences));
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_start(&perfetto, &perfetto.sequences[i], trace->processes[i], (uint32_t)i + 1);
-	rc = torsh_trace_walk(trace, &visitor, &perfetto);
+	torsh_perfetto_devices_create(&perfetto);
+	rc = torsh_trace_walk(trace, &visitor, &torsh_perfetto_device_visitor, &perfetto);
+	torsh_perfetto_devices_destroy(&perfetto);
 	for (size_t i = 0; i < trace->n_processes; i++)
 		torsh_perfetto_free(&perfetto.sequences[i]);
 	free(perfetto.sequences);
+	torsh_counters_destroy(&perfetto.counters);
 	torsh_forward_destroy(perfetto.forward);
 	return rc;
 }

@@ -11,6 +11,8 @@
 
 #include "perfetto.pb-c.h"
 #include "tools/export/trace.h"
+#include "tools/profile/counters.h"
+#include "tools/writer/key_index.h"
 
 enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };
@@ -46,19 +48,42 @@ enum tag {
 	CATEGORY(NVTX, "nvtx")            \
 	CATEGORY(ITT, "itt")              \
 	CATEGORY(MARK, "mark")            \
-	CATEGORY(STEP, "step")
+	CATEGORY(STEP, "step")            \
+	CATEGORY(RUNTIME, "cuda_runtime") \
+	CATEGORY(DRIVER, "cuda_driver")   \
+	CATEGORY(KERNEL, "kernel")        \
+	CATEGORY(COPY, "gpu_memcpy")      \
+	CATEGORY(MEMSET, "gpu_memset")
 
-#define ANNOTATIONS                       \
-	ANNOTATION(INPUTS, "inputs")      \
-	ANNOTATION(OVERLOAD, "overload")  \
-	ANNOTATION(SEQUENCE, "sequence")  \
-	ANNOTATION(FORWARD_THREAD, "forward_thread") \
-	ANNOTATION(MODULE, "module")      \
-	ANNOTATION(DOMAIN, "domain")      \
-	ANNOTATION(CATEGORY, "category")  \
-	ANNOTATION(PAYLOAD, "payload")    \
-	ANNOTATION(CUT, "cut_by_the_end") \
-	ANNOTATION(STACK, "stack")
+#define ANNOTATIONS                                   \
+	ANNOTATION(INPUTS, "inputs")                  \
+	ANNOTATION(OVERLOAD, "overload")              \
+	ANNOTATION(SEQUENCE, "sequence")              \
+	ANNOTATION(FORWARD_THREAD, "forward_thread")  \
+	ANNOTATION(MODULE, "module")                  \
+	ANNOTATION(DOMAIN, "domain")                  \
+	ANNOTATION(CATEGORY, "category")              \
+	ANNOTATION(PAYLOAD, "payload")                \
+	ANNOTATION(CUT, "cut_by_the_end")             \
+	ANNOTATION(STACK, "stack")                    \
+	ANNOTATION(CORRELATION, "correlation")        \
+	ANNOTATION(RESULT, "result")                  \
+	ANNOTATION(OPERATOR, "operator")              \
+	ANNOTATION(GRID, "grid")                      \
+	ANNOTATION(BLOCK, "block")                    \
+	ANNOTATION(REGISTERS, "registers_per_thread") \
+	ANNOTATION(SHARED, "shared_bytes")            \
+	ANNOTATION(BYTES, "bytes")                    \
+	ANNOTATION(GRAPH, "graph")                    \
+	ANNOTATION(NODE, "node")                      \
+	ANNOTATION(EARLY, "ns_before_its_launch")     \
+	ANNOTATION(LATE, "shown_late_by_ns")
+
+struct perfetto;
+struct sequence;
+
+/* The process's. */
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process);
 
 enum category {
 	NO_CATEGORY,
@@ -76,17 +101,20 @@ enum annotation {
 		ANNOTATIONS_END
 };
 
-#define EVENT_BYTES_MAX 256 /* of an event: numbers only */
+#define FLOW_BYTES 10 /* of an arrow that an event begins */
+#define FLOWS_MAX 4096u /* of an event: launches of graphs have many */
+#define EVENT_BYTES_MAX (512 + FLOWS_MAX * FLOW_BYTES) /* of an event: numbers only */
 #define LABEL_BYTES_MAX (1u << 15)
 
 /* A counter that began: by what it counts. */
 struct counter {
-	uint64_t key; /* device, or label with COUNTER_OF_LABEL */
+	uint64_t key; /* device, label with COUNTER_OF_LABEL, or a metric's with COUNTER_OF_DEVICE */
 	uint64_t track;
 	int64_t sum;
 };
 
 #define COUNTER_OF_LABEL (UINT64_C(1) << 32)
+#define COUNTER_OF_DEVICE (UINT64_C(1) << 63)
 
 /* A track for calls that don't nest, in use by one at a time. */
 struct async_track {
@@ -108,9 +136,12 @@ struct sequence {
 	struct async_track *async;
 	size_t n_async, async_room;
 	uint64_t flow_base; /* added to ordinals: flows of processes are different ones */
+	uint32_t first_context; /* whose streams are named without it */
+	bool has_context;
+	struct key_index texts; /* made-up ones, by a key: numbers from 0 */
 };
 
-enum named { NAMED_EVENT = 1, NAMED_TEXT = 2 };
+enum named { NAMED_EVENT = 1, NAMED_TEXT = 2, NAMED_KERNEL = 4 };
 
 struct perfetto {
 	struct trace *trace;
@@ -118,8 +149,11 @@ struct perfetto {
 	struct sequence *sequences;
 	struct sequence *last;
 	struct forward_calls *forward;
+	struct counters counters;
+	struct device_rows *rows;
 	uint64_t n_tracks;
 };
+
 /* An event under way: what is in its message so far. */
 struct event_bytes {
 	uint8_t bytes[EVENT_BYTES_MAX], *at;
@@ -163,6 +197,10 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
 			  uint64_t at_ns);
 
+/* The same with its time whole: of what was before the event that was written last. */
+void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
+			       const struct event_bytes *event, uint64_t at_ns);
+
 /* A packet of the sequence, to be filled and written. */
 Perfetto__TracePacket torsh_perfetto_make_packet(const struct sequence *sequence);
 void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet);
@@ -181,11 +219,30 @@ uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequenc
 /* The same of a stack, as torsh_trace_stack says it. 0: there is none. */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
+/* The number of a kernel's name, without its mangling, among the names of events. */
+uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
+
+/*
+ * The number of a text that no label has, by a key of the caller's, which is not 0. *is_new: it has not been used, and is to be told first by one
+ * of the two below.
+ */
+uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new);
+
+/* Among the names of events, and among those of annotations; the text is told where it is given. */
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text);
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text);
+
 /* ---- tracks: perfetto_tracks.c ------------------------------------------------------------------------------------ */
 
 /* Give the track a number and write it. */
 void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *sequence,
 			      Perfetto__TrackDescriptor *track);
+
+/* A track below another one that only holds slices. Returns its number. */
+uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence, uint64_t outer,
+				  const char *name);
 
 /* A track of the process that is no thread; counter NULL: of slices. Returns its number. */
 uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequence *sequence, const char *name,
@@ -201,6 +258,14 @@ void torsh_perfetto_free_async(struct sequence *sequence, uint64_t track);
 /* The counter of that key; made, with its name, when it is first needed. */
 struct counter *torsh_perfetto_counter(struct perfetto *perfetto, struct sequence *sequence, uint64_t key,
 				       const char *name, Perfetto__CounterDescriptor__Unit unit);
+
+/* ---- what devices did: perfetto_device.c -------------------------------------------------------------------------- */
+
+extern const struct device_visitor torsh_perfetto_device_visitor; /* its context is the perfetto */
+
+void torsh_perfetto_devices_create(struct perfetto *perfetto);
+/* With the rows that were held back. */
+void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
 
 /* ---- what a process begins with: perfetto_process.c --------------------------------------------------------------- */
 

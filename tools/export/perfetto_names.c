@@ -45,26 +45,47 @@ void torsh_perfetto_put_names(struct perfetto *perfetto, const struct sequence *
 	put_interned(perfetto->sink, sequence, &data);
 }
 
-uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+static void put_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *name)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	Perfetto__InternedString entry = PERFETTO__INTERNED_STRING__INIT, *entries = &entry;
-	const char *name;
 
-	if (label > sequence->process->n_functions)
-		label = 0;
-	if (sequence->named[label] & NAMED_EVENT)
-		return (uint64_t)label + 1;
-	sequence->named[label] |= NAMED_EVENT;
-	name = torsh_timeline_label(sequence->process, label);
 	entry.has_iid = 1;
-	entry.iid = (uint64_t)label + 1;
+	entry.iid = iid;
 	entry.name = torsh_need(strndup(name && *name ? name : "?", LABEL_BYTES_MAX));
 	data.n_event_names = 1;
 	data.event_names = &entries;
 	put_interned(perfetto->sink, sequence, &data);
 	free(entry.name);
-	return entry.iid;
+}
+
+uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+{
+	if (label > sequence->process->n_functions)
+		label = 0;
+	if (!(sequence->named[label] & NAMED_EVENT)) {
+		sequence->named[label] |= NAMED_EVENT;
+		put_name(perfetto, sequence, (uint64_t)label + 1, torsh_timeline_label(sequence->process, label));
+	}
+	return (uint64_t)label + 1;
+}
+
+/* Numbers of kernels come behind those of labels. */
+uint64_t torsh_perfetto_kernel(struct perfetto *perfetto, struct sequence *sequence, uint32_t label)
+{
+	struct symbols *symbols = perfetto->trace->symbols;
+	const char *name;
+	uint64_t iid;
+
+	if (label > sequence->process->n_functions)
+		label = 0;
+	iid = sequence->process->n_functions + 2 + (uint64_t)label;
+	if (!(sequence->named[label] & NAMED_KERNEL)) {
+		sequence->named[label] |= NAMED_KERNEL;
+		name = torsh_timeline_label(sequence->process, label);
+		put_name(perfetto, sequence, iid, name && symbols ? torsh_symbols_demangle(symbols, name) : name);
+	}
+	return iid;
 }
 
 static void put_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t iid, const char *text)
@@ -111,5 +132,38 @@ uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequen
 		put_text(perfetto, sequence, iid, text);
 		free(text);
 	}
+	return iid;
+}
+
+uint64_t torsh_perfetto_made(struct sequence *sequence, uint64_t key, bool *is_new)
+{
+	struct key_slot *slot = torsh_key_index_find(&sequence->texts, key);
+	uint32_t number = slot->key ? slot->number : sequence->texts.n_keys;
+
+	*is_new = !slot->key;
+	if (*is_new)
+		torsh_key_index_fill(&sequence->texts, slot, key, number);
+	return number;
+}
+
+/* Behind those of kernels. */
+uint64_t torsh_perfetto_made_name(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text)
+{
+	uint64_t iid = 2 * (sequence->process->n_functions + UINT64_C(2)) + number;
+
+	if (text)
+		put_name(perfetto, sequence, iid, text);
+	return iid;
+}
+
+/* Behind those of stacks. */
+uint64_t torsh_perfetto_made_text(struct perfetto *perfetto, const struct sequence *sequence, uint64_t number,
+				  const char *text)
+{
+	uint64_t iid = sequence->process->n_functions + 1 + sequence->n_stacks + 1 + number;
+
+	if (text)
+		put_text(perfetto, sequence, iid, text);
 	return iid;
 }

@@ -41,27 +41,40 @@ void torsh_perfetto_annotate(struct event_bytes *event, enum annotation name, en
 	*length = (uint8_t)(event->at - length - 1);
 }
 
-void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
-			  uint64_t at_ns)
+static void put_event(struct perfetto *perfetto, const struct sequence *sequence, const struct event_bytes *event,
+		      uint64_t at, bool is_whole)
 {
 	size_t n_event = (size_t)(event->at - event->bytes);
-	uint8_t packet[64], *at = packet, *out;
-	bool is_late = at_ns < sequence->last_ns;
+	uint8_t packet[64], *end = packet, *out;
 
-	at = perfetto_varint(perfetto_varint(at, PACKET_TIMESTAMP), is_late ? at_ns : at_ns - sequence->last_ns);
-	at = perfetto_varint(perfetto_varint(at, PACKET_SEQUENCE), sequence->id);
-	at = perfetto_varint(perfetto_varint(at, PACKET_FLAGS), STATE_NEEDED);
-	if (is_late)
-		at = perfetto_varint(perfetto_varint(at, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
-	else
-		sequence->last_ns = at_ns;
-	at = perfetto_varint(perfetto_varint(at, PACKET_EVENT), n_event);
+	end = perfetto_varint(perfetto_varint(end, PACKET_TIMESTAMP), at);
+	end = perfetto_varint(perfetto_varint(end, PACKET_SEQUENCE), sequence->id);
+	end = perfetto_varint(perfetto_varint(end, PACKET_FLAGS), STATE_NEEDED);
+	if (is_whole)
+		end = perfetto_varint(perfetto_varint(end, PACKET_CLOCK), CLOCK_ID_BOOTTIME);
+	end = perfetto_varint(perfetto_varint(end, PACKET_EVENT), n_event);
 	out = (uint8_t *)torsh_sink_room(perfetto->sink, sizeof(packet) + 16 + EVENT_BYTES_MAX);
 	*out++ = TRACE_PACKET;
-	out = perfetto_varint(out, (size_t)(at - packet) + n_event);
-	memcpy(out, packet, (size_t)(at - packet));
-	out += at - packet;
+	out = perfetto_varint(out, (size_t)(end - packet) + n_event);
+	memcpy(out, packet, (size_t)(end - packet));
+	out += end - packet;
 	memcpy(out, event->bytes, n_event);
 	out += n_event;
 	perfetto->sink->n = (size_t)((char *)out - perfetto->sink->buffer);
+}
+
+void torsh_perfetto_event(struct perfetto *perfetto, struct sequence *sequence, const struct event_bytes *event,
+			  uint64_t at_ns)
+{
+	bool is_late = at_ns < sequence->last_ns;
+
+	put_event(perfetto, sequence, event, is_late ? at_ns : at_ns - sequence->last_ns, is_late);
+	if (!is_late)
+		sequence->last_ns = at_ns;
+}
+
+void torsh_perfetto_past_event(struct perfetto *perfetto, const struct sequence *sequence,
+			       const struct event_bytes *event, uint64_t at_ns)
+{
+	put_event(perfetto, sequence, event, at_ns, true);
 }

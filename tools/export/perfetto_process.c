@@ -143,6 +143,7 @@ void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, 
 	sequence->n_stacks = process->n_stacks;
 	sequence->named_stacks = torsh_need_items(NULL, 0, sequence->n_stacks + 1, sizeof(*sequence->named_stacks));
 	sequence->named = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*sequence->named));
+	torsh_key_index_create(&sequence->texts);
 	put_clocks(perfetto, sequence);
 	torsh_perfetto_put_names(perfetto, sequence);
 	put_process(perfetto, sequence);
@@ -157,4 +158,5 @@ void torsh_perfetto_free(struct sequence *sequence)
 	free(sequence->named_stacks);
 	free(sequence->counters);
 	free(sequence->async);
+	torsh_key_index_destroy(&sequence->texts);
 }

@@ -29,6 +29,18 @@ uint64_t torsh_perfetto_add_track(struct perfetto *perfetto, const struct sequen
 	return track.uuid;
 }
 
+uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequence *sequence, uint64_t outer,
+				  const char *name)
+{
+	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+
+	track.has_parent_uuid = 1;
+	track.parent_uuid = outer;
+	track.name = (char *)(uintptr_t)name;
+	torsh_perfetto_put_track(perfetto, sequence, &track);
+	return track.uuid;
+}
+
 uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence, uint32_t row)
 {
 	const struct profile_process *process = sequence->process;

@@ -8,8 +8,7 @@
 #include "tools/device.h"
 #include "tools/die.h"
 #include "tools/export/exporter.h"
-#include "tools/export/sqlite_database.h"
-#include "tools/export/trace.h"
+#include "tools/export/sqlite.h"
 #include "tools/profile/operators.h"
 #include "tools/profile/peak.h"
 #include "tools/profile/stack_view.h"
@@ -17,28 +16,9 @@
 
 #define DATABASE_FORMAT 2 /* of the tables: one that is renamed or means something else makes it another */
 
-/* What of a process has its rows. */
-struct known {
-	struct profile_process *process;
-	bool *stacks, *addresses; /* by number */
-	size_t n_stacks; /* there is room for; views add stacks */
-};
-
-struct sqlite {
-	struct trace *trace;
-	struct flops_book *book;
-	struct database database;
-	struct known *known; /* in the order of the trace's processes */
-};
-
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static void put_label(struct database *database, uint32_t label)
-{
-	torsh_database_known(database, label, label);
-}
-
-static struct known *find_known(struct sqlite *sqlite, const struct profile_process *process)
+struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct profile_process *process)
 {
 	struct known *known = sqlite->known;
 
@@ -89,7 +69,7 @@ static void make_room(struct known *known)
  */
 static uint32_t meet_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack)
 {
-	struct known *known = find_known(sqlite, process);
+	struct known *known = torsh_sqlite_known(sqlite, process);
 	struct database *database = &sqlite->database;
 	uint32_t shown, at;
 
@@ -130,6 +110,29 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(sqlite->book, call);
 }
 
+static void insert_collective(struct sqlite *sqlite, const struct call *call)
+{
+	struct database *database = &sqlite->database;
+	struct collective collective;
+	char *name, *type;
+
+	if (!torsh_collectives_read(&sqlite->collectives, call, &collective))
+		return;
+	name = torsh_need(strndup(collective.name, collective.n_name));
+	type = collective.tensor ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type)) : NULL;
+	torsh_database_fill(database, INSERT_COLLECTIVE);
+	torsh_database_number(database, call->process->number);
+	torsh_database_number(database, call->ordinal);
+	torsh_database_text(database, name);
+	torsh_database_text(database, type);
+	torsh_database_number(database, collective.in_elements);
+	torsh_database_number(database, collective.out_elements);
+	torsh_database_number(database, collective.group->number);
+	torsh_database_insert(database);
+	free(name);
+	free(type);
+}
+
 static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
 {
 	struct database *database = &sqlite->database;
@@ -147,9 +150,9 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->start_ns);
 	torsh_database_number(database, call->end_ns);
 	torsh_database_number(database, duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
-	put_label(database, call->name);
-	put_label(database, call->inputs);
-	put_label(database, call->module);
+	torsh_sqlite_label(database, call->name);
+	torsh_sqlite_label(database, call->inputs);
+	torsh_sqlite_label(database, call->module);
 	torsh_database_known(database, outer, outer ? outer->ordinal : 0);
 	torsh_database_number(database, call->scope);
 	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE, call->sequence);
@@ -162,7 +165,10 @@ static void insert_operator(struct sqlite *sqlite, const struct call *call, cons
 	torsh_database_number(database, call->is_async);
 	torsh_database_number(database, call->is_cut);
 	torsh_database_known(database, stack, stack);
+	torsh_sqlite_label(database, call->overload);
+	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread, call->forward_thread);
 	torsh_database_insert(database);
+	insert_collective(sqlite, call);
 }
 
 static void insert_range(struct sqlite *sqlite, const struct call *call)
@@ -180,9 +186,9 @@ static void insert_range(struct sqlite *sqlite, const struct call *call)
 	torsh_database_number(database, call->thread);
 	torsh_database_number(database, call->start_ns);
 	torsh_database_number(database, call->end_ns);
-	put_label(database, call->name);
-	put_label(database, call->domain);
-	put_label(database, call->category);
+	torsh_sqlite_label(database, call->name);
+	torsh_sqlite_label(database, call->domain);
+	torsh_sqlite_label(database, call->category);
 	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : NULL);
 	torsh_database_real(database, has_payload, payload);
 	torsh_database_number(database, call->is_async);
@@ -245,7 +251,7 @@ static void insert_mark(struct database *database, const struct profile_process 
 			const struct timeline_event *event)
 {
 	begin_moment(database, INSERT_MARK, process, event);
-	put_label(database, event->event.mark.name);
+	torsh_sqlite_label(database, event->event.mark.name);
 	torsh_database_insert(database);
 }
 
@@ -258,9 +264,27 @@ static void insert_value(struct database *database, const struct profile_process
 	bool has_number = torsh_trace_payload(value->payload_type, value->payload, &number);
 
 	begin_moment(database, INSERT_VALUE, process, event);
-	put_label(database, value->name);
+	torsh_sqlite_label(database, value->name);
 	torsh_database_word(database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
 	torsh_database_real(database, has_number, number);
+	torsh_database_insert(database);
+}
+
+/* Also those from before the window: a collective in it may name them. */
+static void see_group(struct sqlite *sqlite, const struct profile_process *process,
+		      const struct event_process_group *group)
+{
+	struct database *database = &sqlite->database;
+
+	torsh_groups_add(&sqlite->collectives.groups, process, group);
+	torsh_database_fill(database, INSERT_PROCESS_GROUP);
+	torsh_database_number(database, process->number);
+	torsh_database_number(database, group->number);
+	torsh_database_text(database, torsh_timeline_label(process, group->name));
+	torsh_database_text(database, torsh_timeline_label(process, group->description));
+	torsh_database_text(database, torsh_timeline_label(process, group->backend));
+	torsh_database_text(database, torsh_timeline_label(process, group->ranks));
+	torsh_database_number(database, group->n_ranks);
 	torsh_database_insert(database);
 }
 
@@ -271,6 +295,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_TENSOR)
 		see_tensor(sqlite, process, event, innermost);
+	else if (event->event.id == EVENT_PROCESS_GROUP)
+		see_group(sqlite, process, &event->event.process_group);
 	else if (!torsh_trace_has(sqlite->trace, event->at_ns))
 		return;
 	else if (event->event.id == EVENT_OUT_OF_MEMORY)
@@ -444,7 +470,7 @@ static int insert_all(struct sqlite *sqlite)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &visitor, sqlite);
+	return torsh_trace_walk(trace, &visitor, &torsh_sqlite_device_visitor, sqlite);
 }
 
 static void know_processes(struct sqlite *sqlite)
@@ -458,6 +484,7 @@ static void know_processes(struct sqlite *sqlite)
 		known->process = trace->processes[i];
 		known->addresses =
 			torsh_need_items(NULL, 0, known->process->n_addresses + 1, sizeof(*known->addresses));
+		known->kernels = torsh_need_items(NULL, 0, known->process->n_functions + 1, sizeof(*known->kernels));
 		make_room(known);
 	}
 }
@@ -467,6 +494,7 @@ static void forget_processes(struct sqlite *sqlite)
 	for (size_t i = 0; i < sqlite->trace->n_processes; i++) {
 		free(sqlite->known[i].stacks);
 		free(sqlite->known[i].addresses);
+		free(sqlite->known[i].kernels);
 	}
 	free(sqlite->known);
 }
@@ -488,6 +516,7 @@ static int write_sqlite(struct trace *trace)
 	if (rc < 0)
 		unlink(temporary);
 	forget_processes(&sqlite);
+	torsh_groups_free(&sqlite.collectives.groups);
 	torsh_flops_book_destroy(sqlite.book);
 	free(temporary);
 	return rc;

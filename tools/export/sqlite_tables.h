@@ -40,7 +40,19 @@
 	"  allocated_bytes INTEGER, freed_bytes INTEGER, -- by tensors, of itself\n"                                        \
 	"  is_async INTEGER, -- it doesn't nest with the calls of its thread\n"                                             \
 	"  is_cut INTEGER, -- it was open when the recording ended\n"                                                       \
-	"  stack INTEGER, PRIMARY KEY (process, id));\n"                                                                    \
+	"  stack INTEGER,\n"                                                                                                \
+	"  overload INTEGER, -- label; NULL: none, or not known\n"                                                          \
+	"  forward_thread INTEGER, -- PyTorch's number of the thread whose sequence it is\n"                                \
+	"  PRIMARY KEY (process, id));\n"                                                                                   \
+	"CREATE TABLE process_groups ( -- of torch.distributed\n"                                                           \
+	"  process INTEGER, number INTEGER, name TEXT, description TEXT, backend TEXT,\n"                                   \
+	"  ranks TEXT, -- with commas between\n"                                                                            \
+	"  size INTEGER, PRIMARY KEY (process, number));\n"                                                                 \
+	"CREATE TABLE collectives ( -- what operators of torch.distributed moved\n"                                         \
+	"  process INTEGER, op INTEGER, -- id of the operator\n"                                                            \
+	"  name TEXT, dtype TEXT, -- of the first tensor\n"                                                                 \
+	"  in_elements INTEGER, out_elements INTEGER, process_group INTEGER, -- its number\n"                               \
+	"  PRIMARY KEY (process, op));\n"                                                                                   \
 	"CREATE TABLE ranges ( -- of the program and its libraries; calls of modules\n"                                     \
 	"  id INTEGER, process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                \
 	"  name INTEGER, domain INTEGER, category INTEGER, -- labels\n"                                                     \
@@ -66,40 +78,101 @@
 	"  operator TEXT, module TEXT); -- in which it was allocated; NULL: in none, or in several\n"                       \
 	"CREATE TABLE peak_tensors ( -- who held a device's tensors when they were most, as `torsh tensors` says\n"         \
 	"  process INTEGER, device TEXT, operator TEXT, module TEXT, phase TEXT, blocks INTEGER, bytes INTEGER);\n"         \
+	"CREATE TABLE launches ( -- calls that give devices work\n"                                                         \
+	"  process INTEGER, thread INTEGER, start_ns INTEGER, end_ns INTEGER,\n"                                            \
+	"  api INTEGER, -- label\n"                                                                                         \
+	"  correlation INTEGER, -- the same of what came of it\n"                                                           \
+	"  result INTEGER, -- 0: it succeeded\n"                                                                            \
+	"  op INTEGER, module INTEGER, -- as in kernels\n"                                                                  \
+	"  caused INTEGER); -- how many kernels, copies and memsets came of it\n"                                           \
+	"CREATE TABLE kernels ( -- what devices ran, by their own clock\n"                                                  \
+	"  process INTEGER, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER,\n"           \
+	"  correlation INTEGER, -- of the launch; NULL: not known\n"                                                        \
+	"  graph INTEGER, node INTEGER, -- of a CUDA graph\n"                                                               \
+	"  op INTEGER, -- id of the operator that was innermost where it was launched\n"                                    \
+	"  reason TEXT, -- why there is none\n"                                                                             \
+	"  module INTEGER, -- label, as in ops\n"                                                                           \
+	"  phase TEXT, step INTEGER, -- of the launch; where that was not seen, the step in which it began\n"               \
+	"  name INTEGER, -- id of kernel_names\n"                                                                           \
+	"  grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER,\n"            \
+	"  registers INTEGER, -- of a thread\n"                                                                             \
+	"  static_shared_bytes INTEGER, dynamic_shared_bytes INTEGER, -- of a block\n"                                      \
+	"  local_bytes INTEGER); -- of a thread\n"                                                                          \
+	"CREATE TABLE kernel_names (process INTEGER, id INTEGER, text TEXT, symbol TEXT, PRIMARY KEY (process, id));\n"     \
+	"CREATE TABLE copies ( -- the first columns are those of kernels\n"                                                 \
+	"  process INTEGER, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER,\n"           \
+	"  correlation INTEGER, -- of the launch; NULL: not known\n"                                                        \
+	"  graph INTEGER, node INTEGER, -- of a CUDA graph\n"                                                               \
+	"  op INTEGER, -- id of the operator that was innermost where it was launched\n"                                    \
+	"  reason TEXT, -- why there is none\n"                                                                             \
+	"  module INTEGER, -- label, as in ops\n"                                                                           \
+	"  phase TEXT, step INTEGER, -- of the launch; where that was not seen, the step in which it began\n"               \
+	"  kind TEXT, -- HtoD, DtoH, DtoD, PtoP...\n"                                                                       \
+	"  source TEXT, destination TEXT, -- kinds of memory: Pageable, Pinned, Device...\n"                                \
+	"  to_device INTEGER, bytes INTEGER, is_async INTEGER);\n"                                                          \
+	"CREATE TABLE memsets ( -- the first columns are those of kernels\n"                                                \
+	"  process INTEGER, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER,\n"           \
+	"  correlation INTEGER, -- of the launch; NULL: not known\n"                                                        \
+	"  graph INTEGER, node INTEGER, -- of a CUDA graph\n"                                                               \
+	"  op INTEGER, -- id of the operator that was innermost where it was launched\n"                                    \
+	"  reason TEXT, -- why there is none\n"                                                                             \
+	"  module INTEGER, -- label, as in ops\n"                                                                           \
+	"  phase TEXT, step INTEGER, -- of the launch; where that was not seen, the step in which it began\n"               \
+	"  destination TEXT, value INTEGER, bytes INTEGER, is_async INTEGER);\n"                                            \
 	"CREATE VIEW op_calls AS SELECT ops.*, n.text AS name_text, i.text AS inputs_text, m.text AS module_text\n"         \
 	"  FROM ops LEFT JOIN labels n ON n.process = ops.process AND n.id = ops.name\n"                                    \
 	"  LEFT JOIN labels i ON i.process = ops.process AND i.id = ops.inputs\n"                                           \
-	"  LEFT JOIN labels m ON m.process = ops.process AND m.id = ops.module;\n"
+	"  LEFT JOIN labels m ON m.process = ops.process AND m.id = ops.module;\n"                                          \
+	"CREATE VIEW kernel_calls AS SELECT kernels.*, n.text AS name_text, o.name_text AS op_text FROM kernels\n"          \
+	"  LEFT JOIN kernel_names n ON n.process = kernels.process AND n.id = kernels.name\n"                               \
+	"  LEFT JOIN op_calls o ON o.process = kernels.process AND o.id = kernels.op;\n"
 
-#define INDEXES                                                                   \
-	"CREATE INDEX ops_by_name ON ops (process, name);"                        \
-	"CREATE INDEX ops_by_start ON ops (process, thread, start_ns);"           \
-	"CREATE INDEX ops_by_outer ON ops (process, outer);"                      \
-	"CREATE INDEX ops_by_step ON ops (process, step);"                        \
-	"CREATE INDEX ranges_by_name ON ranges (process, name);"                  \
-	"CREATE INDEX ranges_by_start ON ranges (process, thread, start_ns);"     \
-	"CREATE INDEX tensors_by_time ON tensors (process, at_ns);"               \
-	"CREATE INDEX tensors_by_op ON tensors (process, op);"                    \
-	"CREATE INDEX user_values_by_name ON user_values (process, name, at_ns);" \
-	"CREATE INDEX steps_by_number ON steps (process, number);"
+#define INDEXES                                                                         \
+	"CREATE INDEX ops_by_name ON ops (process, name);"                              \
+	"CREATE INDEX ops_by_start ON ops (process, thread, start_ns);"                 \
+	"CREATE INDEX ops_by_outer ON ops (process, outer);"                            \
+	"CREATE INDEX ops_by_step ON ops (process, step);"                              \
+	"CREATE INDEX ranges_by_name ON ranges (process, name);"                        \
+	"CREATE INDEX ranges_by_start ON ranges (process, thread, start_ns);"           \
+	"CREATE INDEX tensors_by_time ON tensors (process, at_ns);"                     \
+	"CREATE INDEX tensors_by_op ON tensors (process, op);"                          \
+	"CREATE INDEX user_values_by_name ON user_values (process, name, at_ns);"       \
+	"CREATE INDEX steps_by_number ON steps (process, number);"                      \
+	"CREATE INDEX launches_by_correlation ON launches (process, correlation);"      \
+	"CREATE INDEX kernels_by_name ON kernels (process, name);"                      \
+	"CREATE INDEX kernels_by_start ON kernels (process, device, stream, start_ns);" \
+	"CREATE INDEX kernels_by_op ON kernels (process, op);"                          \
+	"CREATE INDEX kernels_by_step ON kernels (process, step);"                      \
+	"CREATE INDEX kernels_by_correlation ON kernels (process, correlation);"        \
+	"CREATE INDEX copies_by_start ON copies (process, device, stream, start_ns);"   \
+	"CREATE INDEX copies_by_op ON copies (process, op);"                            \
+	"CREATE INDEX memsets_by_start ON memsets (process, device, stream, start_ns);"
 
 /* STATEMENT(NAME, table and number of its values) */
-#define STATEMENTS                                                                                  \
-	STATEMENT(META, "meta VALUES (?, ?)")                                                       \
-	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                                \
-	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                            \
-	STATEMENT(LABEL, "labels VALUES (?, ?, ?)")                                                 \
-	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                              \
-	STATEMENT(FRAME, "frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                  \
-	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                             \
-	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                   \
-	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                \
-	STATEMENT(OUT_OF_MEMORY, "out_of_memory VALUES (?, ?, ?, ?, ?, ?, ?)")                      \
-	STATEMENT(MARK, "marks VALUES (?, ?, ?, ?)")                                                \
-	STATEMENT(VALUE, "user_values VALUES (?, ?, ?, ?, ?, ?)")                                   \
-	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                \
-	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                    \
+#define STATEMENTS                                                                                              \
+	STATEMENT(META, "meta VALUES (?, ?)")                                                                   \
+	STATEMENT(PROCESS, "processes VALUES (?, ?, ?, ?, ?, ?, ?)")                                            \
+	STATEMENT(THREAD, "threads VALUES (?, ?, ?, ?)")                                                        \
+	STATEMENT(LABEL, "labels VALUES (?, ?, ?)")                                                             \
+	STATEMENT(STACK, "stacks VALUES (?, ?, ?, ?)")                                                          \
+	STATEMENT(FRAME, "frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                              \
+	STATEMENT(STEP, "steps VALUES (?, ?, ?, ?, ?)")                                                         \
+	STATEMENT(OP, "ops VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")       \
+	STATEMENT(PROCESS_GROUP, "process_groups VALUES (?, ?, ?, ?, ?, ?, ?)")                                 \
+	STATEMENT(COLLECTIVE, "collectives VALUES (?, ?, ?, ?, ?, ?, ?)")                                       \
+	STATEMENT(RANGE, "ranges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                               \
+	STATEMENT(TENSOR, "tensors VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                                            \
+	STATEMENT(OUT_OF_MEMORY, "out_of_memory VALUES (?, ?, ?, ?, ?, ?, ?)")                                  \
+	STATEMENT(MARK, "marks VALUES (?, ?, ?, ?)")                                                            \
+	STATEMENT(VALUE, "user_values VALUES (?, ?, ?, ?, ?, ?)")                                               \
+	STATEMENT(LAUNCH, "launches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                     \
+	STATEMENT(KERNEL,                                                                                       \
+		  "kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	STATEMENT(KERNEL_NAME, "kernel_names VALUES (?, ?, ?, ?)")                                              \
+	STATEMENT(COPY, "copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")           \
+	STATEMENT(MEMSET, "memsets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")              \
+	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                            \
+	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                                \
 	STATEMENT(PEAK_TENSOR, "peak_tensors VALUES (?, ?, ?, ?, ?, ?, ?)")
 
 enum statement {

@@ -52,6 +52,7 @@ struct board {
 	struct board_file file;
 	struct board_graph *graph;
 	struct board_histogram histograms[N_HISTOGRAMS];
+	struct board_histogram kernels; /* durations, of the whole run: devices tell of a step when it is over */
 	struct samples *samples;
 	size_t n_samples, samples_room;
 	struct device_held devices[DEVICES_MAX];
@@ -143,6 +144,14 @@ static void see_end(void *context, struct call *call)
 		torsh_board_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
 }
 
+static void see_row(void *context, const struct device_row *row)
+{
+	struct board *board = context;
+
+	if (row->span.what == DEVICE_KERNEL)
+		torsh_board_histogram_add(&board->kernels, (double)row->span.duration_ns / 1e3);
+}
+
 static struct device_held *find_device(struct board *board, uint32_t device)
 {
 	for (size_t i = 0; i < board->n_devices; i++) {
@@ -232,7 +241,29 @@ static void put_step(struct board *board, const struct step *step, const struct 
 				   (double)total->peak_bytes / MEGABYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns, (double)total->phase_ns[i] / 1e6);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+				   (double)total->spent.phase_ns[i] / 1e6);
+	}
+	torsh_board_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
+			   (double)total->spent.other_ns / 1e6);
+}
+
+static void put_step_devices(struct board *board, const struct step *step, const struct step_totals *totals, size_t i)
+{
+	const struct step_device *devices = torsh_step_devices(totals, i);
+	uint64_t duration_ns = step->end_ns - step->start_ns;
+	char tag[TAG_BYTES_MAX];
+
+	torsh_board_scalar(&board->file, "step/device_ms", step->number, step->end_ns,
+			   (double)totals->items[i].device_ns / 1e6);
+	for (size_t k = 0; k < totals->n_devices; k++) {
+		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/launched_ms", totals->devices[k]);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns, (double)devices[k].device_ns / 1e6);
+		if (!duration_ns)
+			continue;
+		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/busy_percent", totals->devices[k]);
+		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+				   100.0 * (double)devices[k].busy_ns / (double)duration_ns);
 	}
 }
 
@@ -241,23 +272,25 @@ static void put_steps(struct board *board, struct profile_process *process)
 {
 	const struct steps *steps = &board->of->steps;
 	struct board_histogram durations = {0};
-	struct step_total *totals;
+	struct step_totals totals;
 	const struct step *last = NULL;
 
 	if (!steps->n)
 		return;
-	totals = torsh_step_totals(board->trace->profile, process, board->trace->survey);
+	torsh_step_totals_collect(&totals, board->trace->profile, process, board->trace->survey);
 	for (size_t i = 0; i < steps->n; i++) {
 		if (!torsh_trace_has(board->trace, steps->items[i].start_ns))
 			continue;
 		last = &steps->items[i];
-		put_step(board, last, &totals[i]);
+		put_step(board, last, &totals.items[i]);
+		if (totals.has_devices)
+			put_step_devices(board, last, &totals, i);
 		torsh_board_histogram_add(&durations, (double)(last->end_ns - last->start_ns) / 1e6);
 	}
 	if (last)
 		torsh_board_histogram_flush(&durations, &board->file, "durations/steps_ms", last->number, last->end_ns);
 	torsh_board_histogram_free(&durations);
-	free(totals);
+	torsh_step_totals_free(&totals);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -279,8 +312,19 @@ static struct board_graph *make_graph(const struct board *board)
 		      : torsh_board_graph_create(board->trace->from_ns, board->trace->to_ns);
 }
 
+/* At the last step, like the durations of steps. */
+static void put_kernels(struct board *board)
+{
+	const struct steps *steps = &board->of->steps;
+	const struct step *last = steps->n ? &steps->items[steps->n - 1] : NULL;
+
+	torsh_board_histogram_flush(&board->kernels, &board->file, "durations/kernels_us", last ? last->number : 0,
+				    last ? last->end_ns : board->of->last_ns);
+}
+
 static void free_board(struct board *board)
 {
+	torsh_board_histogram_free(&board->kernels);
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
 		torsh_board_histogram_free(&board->histograms[i]);
 	for (size_t i = 0; i < board->n_samples; i++)
@@ -297,6 +341,7 @@ static int make_directory(const char *path)
 static int write_run(struct trace *trace, struct profile_process *process, const char *directory, const char *host)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct device_visitor devices = {.row = see_row};
 	struct board board = {.trace = trace, .process = process, .of = torsh_survey_of(trace->survey, process)};
 	struct trace own = *trace;
 	int rc = make_directory(directory), closed;
@@ -309,12 +354,13 @@ static int write_run(struct trace *trace, struct profile_process *process, const
 	put_steps(&board, process);
 	own.processes = &process;
 	own.n_processes = 1;
-	rc = torsh_trace_walk(&own, &visitor, &board);
+	rc = torsh_trace_walk(&own, &visitor, &devices, &board);
 	enter_steps(&board, UINT64_MAX);
 	if (board.of->steps.n)
 		leave_step(&board);
 	else
 		put_histograms(&board, 0, board.of->last_ns);
+	put_kernels(&board);
 	torsh_board_graph_write(board.graph, &board.file);
 	free_board(&board);
 	closed = torsh_board_close(&board.file);

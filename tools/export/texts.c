@@ -20,6 +20,7 @@ void torsh_texts_create(struct texts *texts, const struct trace *trace, const st
 	};
 	texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
 	texts->inputs = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->inputs));
+	texts->kernels = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->kernels));
 	texts->threads = torsh_need_items(NULL, 0, texts->n_threads, sizeof(*texts->threads));
 	texts->stacks = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->stacks));
 }
@@ -35,22 +36,47 @@ void torsh_texts_free(struct texts *texts)
 {
 	free_all(texts->names, texts->process->n_functions + 1);
 	free_all(texts->inputs, texts->process->n_functions + 1);
+	free_all(texts->kernels, texts->process->n_functions + 1);
 	free_all(texts->threads, texts->n_threads);
 	free_all(texts->stacks, texts->n_stacks);
 }
 
+static char *escape_short(const char *name)
+{
+	char *shown = torsh_need(strndup(name, NAME_BYTES_MAX)), *escaped = torsh_trace_escape(shown);
+
+	free(shown);
+	return escaped;
+}
+
 const char *torsh_texts_name(struct texts *texts, uint32_t label)
 {
+	const char *name;
+
 	if (label > texts->process->n_functions)
 		label = 0;
-	if (!texts->names[label]) {
-		const char *name = torsh_timeline_label(texts->process, label);
-		char *shown = torsh_need(strndup(name && *name ? name : "?", NAME_BYTES_MAX));
-
-		texts->names[label] = torsh_trace_escape(shown);
-		free(shown);
-	}
+	name = torsh_timeline_label(texts->process, label);
+	if (!texts->names[label])
+		texts->names[label] = escape_short(name && *name ? name : "?");
 	return texts->names[label];
+}
+
+const char *torsh_texts_kernel(struct texts *texts, uint32_t label)
+{
+	const char *name = torsh_timeline_label(texts->process, label);
+	char *escaped;
+
+	if (!name || !*name)
+		return "?";
+	if (texts->kernels[label])
+		return texts->kernels[label];
+	name = texts->symbols ? torsh_symbols_demangle(texts->symbols, name) : name;
+	escaped = torsh_trace_escape(name);
+	if (strlen(escaped) > LABEL_BYTES_MAX) {
+		free(escaped);
+		escaped = escape_short(name);
+	}
+	return texts->kernels[label] = escaped;
 }
 
 const char *torsh_texts_thread(struct texts *texts, uint32_t thread)

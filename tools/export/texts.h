@@ -16,6 +16,7 @@ struct texts {
 	const struct profile_process *process;
 	struct symbols *symbols;
 	char **names, **inputs; /* by label; inputs are the exporter's own */
+	char **kernels; /* by label */
 	char **threads; /* by row: "pid": ..., "tid": ... */
 	char **stacks; /* by number */
 	size_t n_threads, n_stacks;
@@ -26,6 +27,9 @@ void torsh_texts_free(struct texts *texts);
 
 /* A label's name, "?" where it has none; cut at NAME_BYTES_MAX. */
 const char *torsh_texts_name(struct texts *texts, uint32_t label);
+
+/* A kernel's, without its mangling; cut only where it is longer than LABEL_BYTES_MAX: what differs last differs much. */
+const char *torsh_texts_kernel(struct texts *texts, uint32_t label);
 
 /* Members that say which thread. Rows that the recording doesn't have are all the process's first thread. */
 const char *torsh_texts_thread(struct texts *texts, uint32_t thread);

@@ -2,6 +2,7 @@
 /* See tools/export/trace.h. */
 #include "tools/export/trace.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,50 +26,119 @@ struct forward_calls {
 	size_t n, n_room;
 };
 
-/* A visitor that is not told of what lies in no step that counts. Memory and values are told all the while. */
-struct restricted {
-	const struct survey *survey;
+/*
+ * A visitor that is not told of what lies in no step that counts, nor of what devices did outside of the window. Memory
+ * and values are told all the while.
+ */
+struct watcher {
+	const struct trace *trace;
 	const struct calls_visitor *visitor;
+	const struct device_visitor *devices;
+	struct device_join *join; /* NULL: nobody wants to know, or there is nothing */
 	void *context;
 };
 
+static bool is_in_steps(const struct watcher *watcher, const struct profile_process *process, uint64_t at_ns)
+{
+	return torsh_survey_has(watcher->trace->survey, process, at_ns);
+}
+
 static void see_begin(void *context, struct call *call)
 {
-	const struct restricted *restricted = context;
+	const struct watcher *watcher = context;
 
-	if (restricted->visitor->begin && torsh_survey_has(restricted->survey, call->process, call->start_ns))
-		restricted->visitor->begin(restricted->context, call);
+	if (watcher->visitor->begin && is_in_steps(watcher, call->process, call->start_ns))
+		watcher->visitor->begin(watcher->context, call);
 }
 
 static void see_end(void *context, struct call *call)
 {
-	const struct restricted *restricted = context;
+	const struct watcher *watcher = context;
 
-	if (restricted->visitor->end && torsh_survey_has(restricted->survey, call->process, call->start_ns))
-		restricted->visitor->end(restricted->context, call);
+	if (watcher->visitor->end && is_in_steps(watcher, call->process, call->start_ns))
+		watcher->visitor->end(watcher->context, call);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	const struct restricted *restricted = context;
+	const struct watcher *watcher = context;
 
-	if (!restricted->visitor->event ||
-	    (event->event.id == EVENT_MARK && !torsh_survey_has(restricted->survey, process, event->at_ns)))
+	if (event->event.id >= EVENT_LAUNCH && watcher->join)
+		torsh_device_join_event(watcher->join, process, &event->event);
+	if (!watcher->visitor->event || (event->event.id == EVENT_MARK && !is_in_steps(watcher, process, event->at_ns)))
 		return;
-	restricted->visitor->event(restricted->context, process, event, innermost);
+	watcher->visitor->event(watcher->context, process, event, innermost);
 }
 
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context)
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
 {
-	static const struct calls_visitor own = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct restricted restricted = {.survey = trace->survey, .visitor = visitor, .context = context};
-	bool is_restricted = false;
+	const struct watcher *watcher = context;
 
-	for (size_t i = 0; i < trace->survey->n; i++)
+	torsh_device_join_launch(watcher->join, process, event, around);
+}
+
+static void tell_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+{
+	const struct watcher *watcher = context;
+
+	if (watcher->devices->launch && torsh_trace_has(watcher->trace, launch->begin_ns) &&
+	    is_in_steps(watcher, process, launch->begin_ns))
+		watcher->devices->launch(watcher->context, process, launch);
+}
+
+static void tell_row(void *context, const struct device_row *row)
+{
+	const struct watcher *watcher = context;
+	uint64_t asked_ns = torsh_device_row_asked_ns(row);
+
+	if (torsh_trace_has(watcher->trace, watcher->trace->is_of_steps ? asked_ns : row->span.begin_ns) &&
+	    is_in_steps(watcher, row->process, asked_ns))
+		watcher->devices->row(watcher->context, row);
+}
+
+bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row)
+{
+	return row->has_launch && torsh_trace_has(trace, row->launch.begin_ns) &&
+	       torsh_survey_has(trace->survey, row->process, row->launch.begin_ns) &&
+	       row->span.begin_ns >= row->launch.shown_ns;
+}
+
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
+		     void *context)
+{
+	static const struct calls_visitor watching = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor with_launches = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor telling = {.launch = tell_launch, .row = tell_row};
+	struct watcher watcher = {.trace = trace, .visitor = visitor, .devices = devices, .context = context};
+	bool is_restricted = false, has_devices = false;
+	int rc;
+
+	for (size_t i = 0; i < trace->survey->n; i++) {
 		is_restricted |= trace->survey->items[i].steps.is_restricted;
-	return torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
-				is_restricted ? &own : visitor, is_restricted ? &restricted : context, NULL);
+		has_devices |= trace->survey->items[i].work.n_spans || trace->survey->items[i].work.n_launches;
+	}
+	if (devices && has_devices)
+		watcher.join = torsh_device_join_create(trace->survey, &telling, &watcher);
+	if (watcher.join)
+		visitor = &with_launches;
+	else if (is_restricted)
+		visitor = &watching;
+	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
+			      visitor, visitor == watcher.visitor ? context : &watcher, NULL);
+	if (watcher.join)
+		torsh_device_join_destroy(watcher.join);
+	return rc;
+}
+
+void torsh_trace_warn_left_out(uint64_t n)
+{
+	if (n)
+		torsh_warn("%" PRIu64
+			   " kernels, copies and memsets are left out: each overlaps too many others of its stream",
+			   n);
 }
 
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format)
@@ -168,16 +238,18 @@ void torsh_forward_destroy(struct forward_calls *calls)
 
 static struct forward *find_slot(struct forward_calls *calls, const struct call *call)
 {
-	struct process_forward *of = calls->processes, *end = of + calls->n;
+	struct process_forward *of;
+	size_t i = 0;
 
-	while (of < end && of->process != call->process)
-		of++;
-	if (of == end) {
+	while (i < calls->n && calls->processes[i].process != call->process)
+		i++;
+	if (i == calls->n) {
 		calls->processes = torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
-		of = &calls->processes[calls->n++];
-		of->process = call->process;
-		of->items = torsh_need(calloc(FORWARD_CALLS, sizeof(*of->items)));
+		calls->n++;
+		calls->processes[i].process = call->process;
+		calls->processes[i].items = torsh_need(calloc(FORWARD_CALLS, sizeof(struct forward)));
 	}
+	of = &calls->processes[i];
 	return &of->items[torsh_call_slot(call, FORWARD_CALLS)];
 }
 

@@ -7,7 +7,7 @@
 #define TORSH_EXPORT_TRACE_H
 
 #include "tools/export/sink.h"
-#include "tools/profile/survey.h"
+#include "tools/profile/device_join.h"
 #include "tools/symbols/symbols.h"
 
 struct trace {
@@ -17,6 +17,7 @@ struct trace {
 	const struct survey *survey;
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
+	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
 	struct sink *sink; /* NULL where the format needs a path */
 	const char *path;
 };
@@ -37,12 +38,18 @@ struct trace_format {
 };
 
 extern const struct trace_format torsh_trace_chrome, torsh_trace_perfetto, torsh_trace_json, torsh_trace_csv,
-	torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory;
+	torsh_trace_sqlite, torsh_trace_tensorboard, torsh_trace_memory, torsh_trace_profile, torsh_trace_part;
 
 static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
 {
 	return at_ns >= trace->from_ns && at_ns < trace->to_ns;
 }
+
+/* Is the call that launched it in the trace, too, and before it? Only then is there something to draw an arrow from. */
+bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row);
+
+/* Say that so many rows of devices overlap too many others (tools/export/device_rows.h). */
+void torsh_trace_warn_left_out(uint64_t n);
 
 /*
  * Write to trace->path, or to standard output where it is NULL, compressed where its name ends in .gz. Dies where that
@@ -50,8 +57,12 @@ static inline bool torsh_trace_has(const struct trace *trace, uint64_t at_ns)
  */
 int torsh_trace_to_file(const struct trace *trace, const struct trace_format *format);
 
-/* Go over the calls in the trace's processes. Returns 0 or -errno. */
-int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, void *context);
+/*
+ * Go over the calls in the trace's processes; devices is told of launches, and of what devices did in the trace, and may
+ * be NULL. visitor's launch has to be NULL. Returns 0 or -errno.
+ */
+int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, const struct device_visitor *devices,
+		     void *context);
 
 /* Count a tensor for the operator in which it was allocated or freed; NULL: in none. */
 static inline void torsh_trace_add_tensor(struct call *innermost, const struct event_tensor *tensor)

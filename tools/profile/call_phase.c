@@ -22,6 +22,13 @@ static bool ends_with(const char *text, const char *end)
 	return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
+/* Of PyTorch's operators: what torch.nn.functional calls to compute one. */
+static bool is_loss_operator(const char *name)
+{
+	return begins_with(name, "aten::") && !strstr(name, "backward") &&
+	       (strstr(name, "_loss") || strstr(name, "cross_entropy") || ends_with(name, "::kl_div"));
+}
+
 uint8_t torsh_name_traits(const char *name)
 {
 	uint8_t traits = NAME_SEEN;
@@ -36,7 +43,7 @@ uint8_t torsh_name_traits(const char *name)
 		traits |= NAME_DATA;
 	if (begins_with(name, "ProfilerStep#"))
 		traits |= NAME_PROFILER_STEP;
-	if (ends_with(name, "Loss"))
+	if (ends_with(name, "Loss") || is_loss_operator(name))
 		traits |= NAME_LOSS;
 	return traits;
 }
@@ -52,5 +59,9 @@ enum call_phase torsh_call_phase(const struct call *call, const struct call *out
 	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as modules show. */
 	if (outer && outer->phase != PHASE_FORWARD && !(outer->phase == PHASE_OPTIMIZER && call->is_module))
 		return outer->phase;
-	return call->is_module && call->traits & NAME_LOSS ? PHASE_LOSS : PHASE_FORWARD;
+	/* A scope of the program's own may be called so for other reasons. */
+	if (!(call->traits & NAME_LOSS) ||
+	    (!call->is_module && (call->kind != CALL_OPERATOR || call->scope == OP_USER)))
+		return PHASE_FORWARD;
+	return PHASE_LOSS;
 }

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/call_phase.h"
 #include "tools/profile/crossings.h"
+#include "tools/profile/module_chains.h"
 #include "tools/profile/open_calls.h"
 
 #define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
@@ -28,8 +29,10 @@ struct process_state {
 	uint8_t *traits; /* by label */
 	struct {
 		uint64_t sequence;
-		uint32_t forward_thread, module;
-	} * modules; /* torsh_call_slot; made when there are modules */
+		const struct module_chain *modules;
+		uint32_t forward_thread;
+	} * forward; /* torsh_call_slot; made when there are modules */
+	struct module_chains chains;
 };
 
 struct walk {
@@ -154,18 +157,21 @@ static void find_module(struct process_state *state, struct call *call, const st
 	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
 
 	if (outer)
-		call->module = outer->is_module ? outer->name : outer->module;
-	if (call->module && has_sequence && call->phase != PHASE_BACKWARD) {
-		if (!state->modules)
-			state->modules = torsh_need(calloc(SEQUENCES, sizeof(*state->modules)));
-		state->modules[slot].sequence = call->sequence;
-		state->modules[slot].forward_thread = call->forward_thread;
-		state->modules[slot].module = call->module;
+		call->modules = outer->inside;
+	if (call->modules && has_sequence && call->phase != PHASE_BACKWARD) {
+		if (!state->forward)
+			state->forward = torsh_need(calloc(SEQUENCES, sizeof(*state->forward)));
+		state->forward[slot].sequence = call->sequence;
+		state->forward[slot].forward_thread = call->forward_thread;
+		state->forward[slot].modules = call->modules;
 	}
-	if (call->phase == PHASE_BACKWARD && has_sequence && state->modules &&
-	    state->modules[slot].sequence == call->sequence &&
-	    state->modules[slot].forward_thread == call->forward_thread)
-		call->module = state->modules[slot].module;
+	if (call->phase == PHASE_BACKWARD && has_sequence && state->forward &&
+	    state->forward[slot].sequence == call->sequence &&
+	    state->forward[slot].forward_thread == call->forward_thread)
+		call->modules = state->forward[slot].modules;
+	call->module = call->modules ? call->modules->module : 0;
+	call->inside =
+		call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name) : call->modules;
 }
 
 /* call has what the event said; it is put around what comes. */
@@ -421,9 +427,22 @@ static void end_started_range(struct walk *walk, struct process_state *state, co
 		!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 }
 
+static void tell_launch(struct walk *walk, struct process_state *state, const struct timeline_event *event)
+{
+	struct open_calls *thread = event->thread < state->n_threads ? &state->threads[event->thread] : NULL;
+	struct calls_around around = {.in_operator = innermost_on(state, event->thread)};
+
+	if (thread) {
+		around.innermost = torsh_open_calls_innermost(thread, thread->n);
+		around.last_ns = thread->last_ns;
+		thread->last_ns = event->at_ns;
+	}
+	walk->visitor->launch(walk->context, state->process, event, &around);
+}
+
 static int take_event(void *context, const struct profile_process *process, const struct timeline_event *event)
 {
-	typedef void taker(struct walk *walk, struct process_state *state, const struct timeline_event *event);
+	typedef void taker(struct walk * walk, struct process_state * state, const struct timeline_event *event);
 	static taker *const takers[EVENT_ID_END] = {
 		[EVENT_OP_BEGIN] = begin_operator, [EVENT_OP_END] = end_operator,
 		[EVENT_RANGE_PUSH] = begin_range,  [EVENT_RANGE_POP] = end_range,
@@ -438,10 +457,15 @@ static int take_event(void *context, const struct profile_process *process, cons
 	walk->counts.n_events++;
 	if (event->at_ns > state->last_ns)
 		state->last_ns = event->at_ns;
-	if (takers[event->event.id])
+	if (takers[event->event.id]) {
 		takers[event->event.id](walk, state, event);
-	else if (walk->visitor->event)
+		if (event->thread < state->n_threads)
+			state->threads[event->thread].last_ns = event->at_ns;
+	} else if ((event->event.id == EVENT_LAUNCH || event->event.id == EVENT_GRAPH_NODE) && walk->visitor->launch) {
+		tell_launch(walk, state, event);
+	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event, innermost_on(state, event->thread));
+	}
 	return 0;
 }
 
@@ -470,7 +494,8 @@ static void close_state(struct walk *walk, struct process_state *state)
 	}
 	free(state->threads);
 	free(state->traits);
-	free(state->modules);
+	free(state->forward);
+	torsh_module_chains_free(&state->chains);
 }
 
 int torsh_calls_walk(const struct profile *profile, struct profile_process *const *processes, size_t n_processes,

@@ -38,9 +38,15 @@ enum name_trait {
 	NAME_OPTIMIZER = 2,
 	NAME_OPTIMIZER_STEP = 4,
 	NAME_DATA = 8,
-	NAME_LOSS = 16, /* a module that computes a loss */
+	NAME_LOSS = 16, /* a module or operator that computes a loss */
 	NAME_PROFILER_STEP = 32,
 	NAME_SEEN = 128,
+};
+
+/* Modules around one another, as they were called; the same of all calls that are inside of the same ones. */
+struct module_chain {
+	const struct module_chain *outer; /* NULL: none */
+	uint32_t module; /* label */
 };
 
 struct call {
@@ -65,6 +71,9 @@ struct call {
 	uint32_t thread, end_thread; /* rows of the process's threads */
 	uint32_t stack;
 	uint32_t module; /* label of the innermost module around it; of backward: around the forward call. 0: none */
+	/* That module and those around it; as long as the walk. NULL: none. */
+	const struct module_chain *modules;
+	const struct module_chain *inside; /* the same of what it calls: of a module with itself */
 	uint64_t start_ns, end_ns; /* end_ns only at the end */
 	uint64_t ordinal; /* which of the process's calls this is, from 0 */
 	struct call *outer; /* directly around it; NULL: none, or it is asynchronous */
@@ -87,6 +96,21 @@ struct call {
 /* Calls whose begin and end don't nest, per process. */
 struct crossings;
 
+/* What is open on a thread. */
+struct calls_around {
+	struct call *in_operator; /* the innermost one, also one that doesn't nest; NULL: none */
+	const struct call *innermost; /* of any kind that nests; NULL: none */
+	uint64_t last_ns; /* when the thread last began or ended something */
+};
+
+/* The modules around what happens there; NULL: none. */
+static inline const struct module_chain *torsh_around_modules(const struct calls_around *around)
+{
+	if (around->innermost)
+		return around->innermost->inside;
+	return around->in_operator ? around->in_operator->inside : NULL;
+}
+
 struct calls_visitor {
 	void (*begin)(void *context, struct call *call);
 	/* With end_ns, sums and outer set. */
@@ -94,6 +118,12 @@ struct calls_visitor {
 	/* Every other event; innermost: the operator on its thread, or NULL. */
 	void (*event)(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost);
+	/*
+	 * A call that gives devices work, which has returned by then, or a node of a graph that comes into being; where this is
+	 * NULL, event is told of it.
+	 */
+	void (*launch)(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around);
 }; /* each may be NULL */
 
 struct calls_counts {
@@ -113,6 +143,9 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 
 struct crossings *torsh_crossings_create(void);
 void torsh_crossings_destroy(struct crossings *crossings);
+
+/* The operator that something was allocated for: not one that only makes memory, where another is around it. */
+const struct call *torsh_call_telling(const struct call *innermost);
 
 /* The nearest operator around the call, or NULL. */
 struct call *torsh_call_outer_operator(const struct call *call);

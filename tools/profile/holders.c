@@ -9,19 +9,23 @@
 #include "tools/die.h"
 #include "tools/profile/arena.h"
 
-void torsh_holders_add(struct holders *holders, const struct holder *holder)
+void torsh_holders_put(struct holders *holders, const struct holder *holder)
 {
-	const struct profile_total *total;
-	struct holder *added;
-
 	if (!holder->blocks && !holder->bytes)
 		return;
 	holders->items = torsh_need_room(holders->items, holders->n, &holders->n_room, sizeof(*holders->items));
-	added = &holders->items[holders->n++];
-	*added = *holder;
-	total = torsh_profile_row(&holder->process->totals, holder->stack, sizeof(*total));
-	added->operator = total ? total->operator : 0;
-	added->module = total ? total->module : 0;
+	holders->items[holders->n++] = *holder;
+}
+
+void torsh_holders_add(struct holders *holders, const struct holder *holder)
+{
+	const struct profile_total *total =
+		torsh_profile_row(&holder->process->totals, holder->stack, sizeof(*total));
+	struct holder scoped = *holder;
+
+	scoped.operator = total ? total->operator : 0;
+	scoped.module = total ? total->module : 0;
+	torsh_holders_put(holders, &scoped);
 }
 
 static const char *name_of(const struct profile_process *process, uint32_t label)
@@ -242,6 +246,8 @@ static int compare_kinds(const struct holder *a, const struct holder *b)
 {
 	if (a->process != b->process)
 		return a->process->number < b->process->number ? -1 : 1;
+	if (a->what != b->what)
+		return a->what < b->what ? -1 : 1;
 	return (int)a->is_arena - (int)b->is_arena;
 }
 

@@ -21,8 +21,16 @@ enum holders_of {
 
 enum holders_order { ORDER_BYTES, ORDER_BLOCKS, ORDER_USABLE, ORDER_FIRST, ORDER_LAST };
 
+/* What the blocks of a holder are, where that is to be told. */
+enum holder_what {
+	HOLDER_OF_BLOCKS,
+	HOLDER_OF_TENSORS, /* that a framework's allocator gave out */
+	HOLDER_OF_CACHE, /* what such an allocator has got, and has not given out */
+};
+
 struct holder {
 	const struct profile_process *process;
+	enum holder_what what;
 	uint32_t stack; /* one of them, where several were merged */
 	uint64_t blocks, bytes;
 	uint64_t usable_bytes; /* where usable_is_known */
@@ -46,6 +54,9 @@ struct holders {
 
 /* Add one, unless it holds nothing; what it was allocated in is found here. */
 void torsh_holders_add(struct holders *holders, const struct holder *holder);
+
+/* The same; what it was allocated in is said already. */
+void torsh_holders_put(struct holders *holders, const struct holder *holder);
 
 /* Add a process's. */
 void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what);

@@ -7,19 +7,20 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/launch_window.h"
 
-const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
-#define REASON(NAME, text) text,
-	KERNEL_REASONS
-#undef REASON
-};
+/* Beyond that the older half has waited for its launch long enough. */
+#define EARLY_MAX 65536u
 
-/* A launch that was seen, by its correlation; the operator is a label, 0: none was open. */
+/* Owners of launches: those in a step that doesn't count are told apart. */
+enum { OF_A_STEP, OF_NO_STEP };
+
 struct process_state {
 	struct kernel_process *seen;
-	struct key_index launches; /* by correlation: the operator's label */
+	const struct steps *steps;
+	struct launch_window labels; /* of the operators around launches and calls */
 	struct key_index rows; /* by numbers of this process: index of rows */
-	/* What was told before its launch was: by another thread, while the call still ran. */
+	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
 	struct device_span *early;
 	size_t n_early, early_room;
 };
@@ -32,6 +33,7 @@ struct known_row {
 struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
+	struct attributor *attributor;
 	void *known; /* tree of struct known_row */
 };
 
@@ -54,22 +56,23 @@ static const char *name_of(const struct profile_process *process, const struct d
 		return torsh_copy_name(span->kind);
 	if (span->what == DEVICE_MEMSET)
 		return "memset";
+	if (span->what == DEVICE_GRAPH)
+		return "CUDA graph";
 	name = torsh_timeline_label(process, span->name);
 	return name && *name ? name : "?";
 }
 
 /* A new row, or another process's of the same text. */
 static size_t find_row(struct collector *collector, const struct profile_process *process,
-		       const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+		       const struct device_span *span, const struct attribution *by)
 {
 	struct kernels *kernels = collector->kernels;
-	const char *name = name_of(process, span), *operator_name = torsh_timeline_label(process, operator_label);
+	const char *name = name_of(process, span);
 	struct known_row *key = torsh_need(malloc(sizeof(*key))), **found;
 
-	operator_name = operator_name ? operator_name : "?";
 	*key = (struct known_row){
-		.text = torsh_need_text("%d\n%d\n%s\n%s", (int)span->what, (int)reason, name,
-					reason ? "" : operator_name),
+		.text = torsh_need_text("%d\n%d\n%d\n%s\n%s", (int)span->what, (int)by->reason, (int)by->method, name,
+					by->operator_name ? by->operator_name : ""),
 		.row = kernels->n,
 	};
 	found = torsh_need(tsearch(key, &collector->known, compare_texts));
@@ -81,75 +84,99 @@ static size_t find_row(struct collector *collector, const struct profile_process
 	kernels->rows[kernels->n] = (struct kernel_row){
 		.what = span->what,
 		.name = torsh_need(strdup(name)),
-		.operator_name = reason ? NULL : torsh_need(strdup(operator_name)),
-		.reason = reason,
+		.operator_name = by->operator_name ? torsh_need(strdup(by->operator_name)) : NULL,
+		.reason = by->reason,
+		.method = by->method,
+		.family = by->family,
 		.min_ns = UINT64_MAX,
 	};
 	return kernels->n++;
 }
 
-/* Labels are below 2^30: an agent has 2^18 of them at most. */
-static uint64_t key_of(const struct device_span *span, enum kernel_reason reason, uint32_t operator_label)
+/* The row of what has this name and came from this place; made where it is the first. */
+static struct kernel_row *row_of(struct collector *collector, struct process_state *state,
+				 const struct device_span *span, const struct attribution *by)
 {
+	/* Labels are below 2^30: an agent has 2^18 of them at most. */
 	uint64_t name = span->what == DEVICE_KERNEL ? span->name : span->kind;
-
-	return ((name << 30 | operator_label) << 4 | (uint64_t)reason << 2 | (uint64_t)span->what) + 1;
-}
-
-static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
-		enum kernel_reason reason, uint32_t operator_label)
-{
-	uint64_t key = key_of(span, reason, operator_label);
+	uint64_t key = ((name << 30 | by->site) << 4 | (uint64_t)by->reason << 2 | (uint64_t)span->what) + 1;
 	struct key_slot *slot = torsh_key_index_find(&state->rows, key);
-	struct kernel_row *row;
 	size_t number = slot->number;
 
 	if (!slot->key) {
-		number = find_row(collector, state->seen->process, span, reason, operator_label);
+		number = find_row(collector, state->seen->process, span, by);
 		torsh_key_index_fill(&state->rows, slot, key, (uint32_t)number);
 	}
-	row = &collector->kernels->rows[number];
+	return &collector->kernels->rows[number];
+}
+
+/* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
+static bool is_of_a_step(const struct process_state *state, const struct device_span *span,
+			 const struct attribution *by)
+{
+	if (by->method == ATTRIBUTION_BY_CAPTURE || !by->site)
+		return torsh_steps_have(state->steps, span->begin_ns);
+	return by->owner == OF_A_STEP;
+}
+
+static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
+		const struct attribution *by)
+{
+	struct kernel_row *row;
+
+	if (!is_of_a_step(state, span, by))
+		return;
+	row = row_of(collector, state, span, by);
 	row->calls++;
 	row->bytes += span->bytes;
+	if (!span->is_timed)
+		return;
+	row->timed++;
 	row->total_ns += span->duration_ns;
 	row->min_ns = span->duration_ns < row->min_ns ? span->duration_ns : row->min_ns;
 	row->max_ns = span->duration_ns > row->max_ns ? span->duration_ns : row->max_ns;
 	collector->kernels->total_ns += span->duration_ns;
-	if (!reason)
+	if (!by->reason)
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
 /* Returns false where its launch is not there, or not yet. */
 static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
-	const struct key_slot *slot;
+	struct attribution by;
 
-	if (!span->correlation) {
-		add(collector, state, span, KERNEL_NO_LAUNCH, 0);
-		return true;
-	}
-	slot = torsh_key_index_find(&state->launches, span->correlation);
-	if (!slot->key)
+	if (!torsh_attribute(collector->attributor, state->seen->process, span, &by))
 		return false;
-	add(collector, state, span, slot->number ? KERNEL_NONE : KERNEL_NO_OPERATOR, slot->number);
+	add(collector, state, span, &by);
 	return true;
 }
 
-static void keep_early(struct process_state *state, const struct device_span *span)
+/* Give the early ones that have their launch now to it; of the others all but the latest n_kept wait no longer. */
+static void settle_early(struct collector *collector, struct process_state *state, size_t n_kept)
 {
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
-	state->early[state->n_early++] = *span;
+	size_t n = 0, n_given_up;
+
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (!attribute(collector, state, &state->early[i]))
+			state->early[n++] = state->early[i];
+	}
+	n_given_up = n > n_kept ? n - n_kept : 0;
+	for (size_t i = 0; i < n_given_up; i++) {
+		struct attribution by;
+
+		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
+		add(collector, state, &state->early[i], &by);
+	}
+	memmove(state->early, state->early + n_given_up, (n - n_given_up) * sizeof(*state->early));
+	state->n_early = n - n_given_up;
 }
 
-static void see_launch(struct process_state *state, const struct event_launch *launch, const struct call *innermost)
+static void keep_early(struct collector *collector, struct process_state *state, const struct device_span *span)
 {
-	struct key_slot *slot;
-
-	if (!launch->correlation)
-		return;
-	slot = torsh_key_index_find(&state->launches, launch->correlation);
-	if (!slot->key)
-		torsh_key_index_fill(&state->launches, slot, launch->correlation, innermost ? innermost->name : 0);
+	if (state->n_early == EARLY_MAX)
+		settle_early(collector, state, EARLY_MAX / 2);
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early++] = *span;
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -161,6 +188,37 @@ static struct process_state *find_state(struct collector *collector, const struc
 	return NULL;
 }
 
+/* A wait is told after the call that waited, whose number it has. */
+static void see_call(struct collector *collector, struct process_state *state, const struct event *event,
+		     const struct call *innermost)
+{
+	uint32_t operator_label = 0;
+
+	if (event->id == EVENT_DEVICE_WAIT &&
+	    !torsh_launch_window_find(&state->labels, event->device_wait.correlation, &operator_label))
+		operator_label = 0;
+	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
+	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
+		torsh_launch_window_add(&state->labels,
+					event->id == EVENT_LAUNCH ? event->launch.correlation
+								  : event->device_call.correlation,
+					innermost ? innermost->name : 0);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_begin(collector->attributor, call);
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct collector *collector = context;
+
+	torsh_attributor_end(collector->attributor, call);
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
@@ -170,9 +228,16 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
+	torsh_counters_see(&collector->kernels->counters, process, &event->event);
+	see_call(collector, state, &event->event, innermost);
 	switch (event->event.id) {
 	case EVENT_LAUNCH:
-		see_launch(state, &event->event.launch, innermost);
+		torsh_attributor_launch(collector->attributor, process, event, innermost,
+					torsh_steps_have(state->steps, event->event.launch.begin) ? OF_A_STEP
+												  : OF_NO_STEP);
+		return;
+	case EVENT_GRAPH_NODE:
+		torsh_attributor_launch(collector->attributor, process, event, innermost, OF_A_STEP);
 		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
@@ -182,20 +247,23 @@ static void see_event(void *context, const struct profile_process *process, cons
 		state->seen->losses = event->event.device_loss;
 		state->seen->has_losses = true;
 		return;
+	case EVENT_PAIR_TIMING:
+		state->seen->pairs = event->event.pair_timing;
+		state->seen->has_pairs = true;
+		return;
 	default:
-		if (torsh_device_span(&event->event, &span) && !attribute(collector, state, &span))
-			keep_early(state, &span);
+		if ((torsh_device_span(&event->event, &span) || torsh_device_untimed(&event->event, &span)) &&
+		    !attribute(collector, state, &span))
+			keep_early(collector, state, &span);
 	}
 }
 
 static void end_state(struct collector *collector, struct process_state *state)
 {
-	for (size_t i = 0; i < state->n_early; i++) {
-		if (!attribute(collector, state, &state->early[i]))
-			add(collector, state, &state->early[i], KERNEL_NOT_SEEN, 0);
-	}
+	if (state->n_early)
+		settle_early(collector, state, 0);
 	free(state->early);
-	torsh_key_index_destroy(&state->launches);
+	torsh_launch_window_destroy(&state->labels);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -216,26 +284,32 @@ static int compare_rows(const void *a, const void *b)
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.event = see_event};
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
 	*kernels = (struct kernels){.n_processes = n_processes};
+	torsh_counters_create(&kernels->counters);
+	torsh_device_calls_create(&kernels->calls);
 	kernels->processes = torsh_need_items(NULL, 0, n_processes, sizeof(*kernels->processes));
 	collector.states = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
-		torsh_key_index_create(&collector.states[i].launches);
+		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		torsh_launch_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
+	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)
 		end_state(&collector, &collector.states[i]);
+	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
 	tdestroy(collector.known, free_known);
+	torsh_device_calls_finish(&kernels->calls);
 	if (kernels->n)
 		qsort(kernels->rows, kernels->n, sizeof(*kernels->rows), compare_rows);
 }
@@ -246,6 +320,8 @@ void torsh_kernels_free(struct kernels *kernels)
 		free(kernels->rows[i].name);
 		free(kernels->rows[i].operator_name);
 	}
+	torsh_counters_destroy(&kernels->counters);
+	torsh_device_calls_free(&kernels->calls);
 	free(kernels->rows);
 	free(kernels->processes);
 }

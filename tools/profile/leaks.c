@@ -143,11 +143,44 @@ static void count_inherited(struct leaks *leaks, const struct profile_process *p
 	}
 }
 
+static void keep_cached(struct leaks *leaks, const struct device_sum *cached)
+{
+	const struct holder holder = {.blocks = cached->blocks, .bytes = cached->bytes};
+
+	if (cached->blocks)
+		keep_book(leaks, "cache of the framework's allocator", &holder);
+}
+
+static void collect_device(struct leaks *leaks, const struct profile_process *process)
+{
+	struct device_sum cached = {0};
+
+	for (size_t i = 0; i < leaks->devices->n; i++) {
+		const struct device_process *of = &leaks->devices->items[i];
+		size_t place = of->process == process ? torsh_device_place(of, leaks->device) : DEVICE_NO_PLACE;
+
+		if (place != DEVICE_NO_PLACE)
+			torsh_device_memory_alive(&leaks->found, of, place, &cached, &leaks->with_context);
+	}
+	keep_cached(leaks, &cached);
+}
+
+static void collect_alive(struct leaks *leaks, const struct profile_process *process)
+{
+	if (leaks->devices)
+		collect_device(leaks, process);
+	else
+		torsh_holders_collect(&leaks->found, process, HOLDERS_LIVE);
+}
+
 static void count_at_exec(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum)
 {
-	struct holders alive = {0};
+	struct leaks live = {.devices = leaks->devices, .device = leaks->device};
+	struct holders alive;
 
-	torsh_holders_collect(&alive, process, HOLDERS_LIVE);
+	collect_alive(&live, process);
+	alive = live.found;
+	free(live.bookkeeping);
 	torsh_holders_sum(&alive, &sum->exec_blocks, &sum->exec_bytes);
 	torsh_holders_free(&alive);
 	leaks->exec_blocks += sum->exec_blocks;
@@ -163,10 +196,10 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 
 	if (has_rules)
 		start_rules(&rules);
-	torsh_holders_collect(&leaks->found, process, HOLDERS_LIVE);
+	collect_alive(leaks, process);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
-		const char *what = torsh_bookkeeping_of(symbols, process, holder->stack);
+		const char *what = leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
 
 		if (what) {
 			keep_book(leaks, what, holder);
@@ -183,7 +216,8 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 	leaks->found.n = n;
 	free(rules.of[0]);
 	free(rules.of[1]);
-	count_inherited(leaks, process);
+	if (!leaks->devices)
+		count_inherited(leaks, process);
 }
 
 void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,

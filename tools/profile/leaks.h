@@ -5,10 +5,14 @@
  *
  * What was alive when a process became another program is no leak: exec gives all memory back, and a program that
  * is about to call it has no reason to free anything.
+ *
+ * Of a device likewise: what was not freed when the process ended. What nobody freed before its context was destroyed is a leak
+ * too, and also counted apart. Memory that a framework's allocator has got and not given out is bookkeeping.
  */
 #ifndef TORSH_PROFILE_LEAKS_H
 #define TORSH_PROFILE_LEAKS_H
 
+#include "tools/profile/device_memory.h"
 #include "tools/profile/holders.h"
 #include "tools/profile/suppress.h"
 
@@ -24,6 +28,9 @@ struct leaks_process {
 };
 
 struct leaks {
+	const struct memory_of_devices *devices; /* NULL: leaks of the heap are found; else those of this device */
+	const char *device;
+	struct device_sum with_context; /* of those found: that ended with their context */
 	bool at_exec; /* in place of leaks, what was alive when a process became another program is found */
 	struct holders found;
 	uint64_t blocks, bytes, usable_bytes;
@@ -39,7 +46,7 @@ struct leaks {
 };
 
 /*
- * suppress may be NULL. leaks->at_exec, ->found.depth and .view may be set before; the found are neither sorted nor
+ * suppress may be NULL. leaks->devices and ->device, ->at_exec, ->found.depth and .view may be set before; the found are neither sorted nor
  * named.
  */
 void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/device_join.h"
 
 struct adder {
 	struct module_totals *totals;
 	const struct survey *survey;
 	struct flops_book *book;
+	struct device_join *join;
 	struct {
 		const struct profile_process *process;
 		uint32_t *items; /* by label: index + 1 of its total */
@@ -52,23 +54,81 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(adder->book, call);
 }
 
+/* What belongs to one module, for those around it too. */
+struct share {
+	uint64_t backward_ns, flops, flops_all, device_ns;
+};
+
+/* Is the module also further inside? It is counted there. */
+static bool is_again(struct adder *adder, const struct profile_process *process, const struct module_chain *innermost,
+		     const struct module_chain *at)
+{
+	const struct module_total *total = total_of(adder, process, at->module);
+
+	for (; innermost != at; innermost = innermost->outer) {
+		if (total_of(adder, process, innermost->module) == total)
+			return true;
+	}
+	return false;
+}
+
+static void add_share(struct adder *adder, const struct profile_process *process, const struct module_chain *modules,
+		      const struct share *share)
+{
+	const struct module_chain *at = modules;
+
+	do {
+		struct module_total *total = total_of(adder, process, at ? at->module : 0);
+
+		if (at && is_again(adder, process, modules, at))
+			continue;
+		total->whole_backward_ns += share->backward_ns;
+		total->whole_flops += share->flops;
+		total->whole_flops_all += share->flops_all;
+		total->whole_device_ns += share->device_ns;
+	} while (at && (at = at->outer));
+}
+
 /* Scopes of the program are no operators: their time is that of Python too. */
 static void add_operator(struct adder *adder, const struct call *call, const struct flops *own)
 {
 	struct module_total *total = total_of(adder, call->process, call->module);
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 	uint64_t self_ns = duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0;
+	struct share share = {.flops = own->counter, .flops_all = own->all};
 
 	total->flops += own->counter;
 	total->flops_all += own->all;
 	total->allocated_bytes += call->self_allocated_bytes;
-	if (call->scope == OP_USER)
+	if (call->scope != OP_USER) {
+		total->operators++;
+		if (call->phase == PHASE_BACKWARD)
+			share.backward_ns = self_ns;
+		else
+			total->operators_ns += self_ns;
+	}
+	total->backward_ns += share.backward_ns;
+	add_share(adder, call->process, call->modules, &share);
+}
+
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
+{
+	const struct adder *adder = context;
+
+	torsh_device_join_launch(adder->join, process, event, around);
+}
+
+/* Also of what no operator launched: a module's own kernels. */
+static void add_row(void *context, const struct device_row *row)
+{
+	struct adder *adder = context;
+	struct share share = {.device_ns = row->span.duration_ns};
+
+	if (!torsh_survey_has(adder->survey, row->process, torsh_device_row_asked_ns(row)))
 		return;
-	total->operators++;
-	if (call->phase == PHASE_BACKWARD)
-		total->backward_ns += self_ns;
-	else
-		total->operators_ns += self_ns;
+	total_of(adder, row->process, row->cause.module)->device_ns += share.device_ns;
+	add_share(adder, row->process, row->cause.modules, &share);
 }
 
 static void see_end(void *context, struct call *call)
@@ -95,55 +155,37 @@ static void see_end(void *context, struct call *call)
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	(void)context;
-	(void)process;
+	const struct adder *adder = context;
+
+	if (event->event.id >= EVENT_LAUNCH)
+		torsh_device_join_event(adder->join, process, &event->event);
 	if (event->event.id == EVENT_TENSOR && innermost && !event->event.tensor.is_free)
 		innermost->self_allocated_bytes += event->event.tensor.bytes;
-}
-
-/* "net.0" is in "net" and in "", which is the outermost module; "net2" is not in "net". */
-static bool is_within(const char *name, const char *outer)
-{
-	size_t n = strcspn(outer, ":");
-
-	if (!*outer || !*name)
-		return false;
-	return n == 0 || (strncmp(name, outer, n) == 0 && (name[n] == '.' || name[n] == ':'));
-}
-
-static void add_inner(struct module_totals *totals)
-{
-	for (size_t i = 0; i < totals->n; i++) {
-		struct module_total *total = &totals->items[i];
-
-		for (size_t k = 0; k < totals->n; k++) {
-			if (k != i && !is_within(totals->items[k].name, total->name))
-				continue;
-			total->whole_flops += totals->items[k].flops;
-			total->whole_flops_all += totals->items[k].flops_all;
-		}
-	}
 }
 
 void torsh_module_totals_collect(struct module_totals *totals, const struct profile *profile,
 				 struct profile_process *const *processes, size_t n_processes,
 				 const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor devices = {.row = add_row};
 	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create(profile)};
 	int rc;
 
 	*totals = (struct module_totals){0};
 	adder.processes = torsh_need_items(NULL, 0, n_processes, sizeof(*adder.processes));
 	for (size_t i = 0; i < n_processes; i++) {
+		totals->has_devices = totals->has_devices || torsh_survey_of(survey, processes[i])->work.is_seen;
 		adder.processes[i].process = processes[i];
 		adder.processes[i].items =
 			torsh_need_items(NULL, 0, processes[i]->n_functions + 1, sizeof(*adder.processes[i].items));
 	}
+	adder.join = torsh_device_join_create(survey, &devices, &adder);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
-	add_inner(totals);
+	torsh_device_join_destroy(adder.join);
 	for (size_t i = 0; i < n_processes; i++)
 		free(adder.processes[i].items);
 	free(adder.processes);

@@ -13,13 +13,18 @@ struct module_total {
 	uint64_t operators, operators_ns, backward_ns;
 	uint64_t flops, flops_all;
 	uint64_t allocated_bytes;
-	/* With the modules whose path begins with its own: */
+	uint64_t
+		device_ns; /* of kernels, copies and memsets that were launched there, operators or not; backward too */
+	/* With the modules that were called inside of it: */
+	uint64_t whole_backward_ns;
 	uint64_t whole_flops, whole_flops_all;
+	uint64_t whole_device_ns;
 };
 
 struct module_totals {
 	struct module_total *items;
 	size_t n, n_room;
+	bool has_devices; /* of some process devices were recorded */
 };
 
 void torsh_module_totals_collect(struct module_totals *totals, const struct profile *profile,

@@ -10,6 +10,7 @@ struct open_calls {
 	uint32_t n, n_made;
 	size_t n_room;
 	uint32_t number; /* the framework's; 0: it was not told */
+	uint64_t last_ns; /* of its last begin or end */
 };
 
 /* A zeroed call at place n, which the caller counts once it is filled. */

@@ -21,10 +21,20 @@ struct known_key {
 	size_t item;
 };
 
+/* The operators that were open when nodes of a graph were captured, the innermost first. */
+struct capture {
+	uint64_t ordinal; /* of the innermost call: the same for all nodes that it captured */
+	struct call *calls;
+	size_t n;
+};
+
 struct process_keys {
 	const struct profile_process *process;
 	const struct steps *steps;
 	const struct device_work *work;
+	struct graph_nodes nodes; /* what is captured in an operator: its number among captures, from 1 */
+	struct capture *captures;
+	size_t n_captures, captures_room;
 	struct key_index index; /* by numbers of this process: index of items */
 	struct key_index unknown; /* by name */
 };
@@ -277,12 +287,73 @@ static void see_end(void *context, struct call *call)
 	add_call(collector, keys, call, &own);
 }
 
-static void add_launch(const struct process_keys *keys, const struct event_launch *launch, struct call *innermost)
+static void add_device_time(uint64_t device_ns, struct call *innermost)
 {
-	uint64_t device_ns = torsh_device_work_of(keys->work, launch->correlation);
-
 	innermost->device_ns += device_ns;
 	innermost->self_device_ns += device_ns;
+}
+
+static uint32_t number_of_capture(struct process_keys *keys, const struct call *innermost)
+{
+	const struct capture *last = keys->n_captures ? &keys->captures[keys->n_captures - 1] : NULL;
+	struct capture *capture;
+	size_t n = 0;
+
+	if (last && last->ordinal == innermost->ordinal)
+		return (uint32_t)keys->n_captures;
+	for (const struct call *call = innermost; call; call = torsh_call_outer_operator(call))
+		n++;
+	keys->captures =
+		torsh_need_room(keys->captures, keys->n_captures, &keys->captures_room, sizeof(*keys->captures));
+	capture = &keys->captures[keys->n_captures++];
+	*capture = (struct capture){.ordinal = innermost->ordinal,
+				    .calls = torsh_need_items(NULL, 0, n, sizeof(*capture->calls))};
+	for (const struct call *call = innermost; call; call = torsh_call_outer_operator(call))
+		capture->calls[capture->n++] = *call;
+	for (size_t i = 0; i < n; i++)
+		capture->calls[i].outer = i + 1 < n ? &capture->calls[i + 1] : NULL;
+	return (uint32_t)keys->n_captures;
+}
+
+/* A graph's node ran. It belongs to the operators that captured it, at the time when it ran. */
+static void add_node(struct collector *collector, struct process_keys *keys, const struct device_span *span)
+{
+	uint32_t number = torsh_graph_nodes_find(&keys->nodes, span->node);
+	const struct capture *capture = number ? &keys->captures[number - 1] : NULL;
+
+	for (size_t i = 0; capture && i < capture->n; i++)
+		capture->calls[i].start_ns = span->begin_ns;
+	for (size_t i = 0; capture && i < capture->n; i++) {
+		const struct call *call = &capture->calls[i];
+		size_t place;
+
+		if (!is_wanted(collector, call))
+			continue;
+		place = place_of(collector, keys, call);
+		if (i == 0) {
+			collector->operators->items[place].self_device_ns += span->duration_ns;
+			collector->operators->self_device_ns += span->duration_ns;
+		}
+		if (!is_inside_its_own(collector, keys, call, place))
+			collector->operators->items[place].device_ns += span->duration_ns;
+	}
+}
+
+static void see_device_event(struct collector *collector, const struct profile_process *process,
+			     const struct event *event, struct call *innermost)
+{
+	struct process_keys *keys = find_keys(collector, process);
+	struct device_span span;
+
+	if (event->id == EVENT_LAUNCH && innermost)
+		add_device_time(torsh_device_work_of(keys->work, event->launch.correlation), innermost);
+	else if (event->id == EVENT_OP_MARKED && innermost)
+		add_device_time(torsh_device_work_marked(keys->work, event->op_marked.number), innermost);
+	else if (event->id == EVENT_GRAPH_NODE)
+		torsh_graph_nodes_see(&keys->nodes, &event->graph_node,
+				      innermost ? number_of_capture(keys, innermost) : 0);
+	else if (torsh_device_span(event, &span) && span.node)
+		add_node(collector, keys, &span);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
@@ -293,8 +364,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 	if (event->event.id == EVENT_PROCESS_GROUP)
 		torsh_groups_add(&collector->operators->groups, process, &event->event.process_group);
-	if (event->event.id == EVENT_LAUNCH && innermost)
-		add_launch(find_keys(context, process), &event->event.launch, innermost);
+	if (event->event.id >= EVENT_LAUNCH)
+		see_device_event(collector, process, &event->event, innermost);
 	if (event->event.id != EVENT_TENSOR || !innermost)
 		return;
 	if (tensor->is_free) {
@@ -304,6 +375,16 @@ static void see_event(void *context, const struct profile_process *process, cons
 		innermost->allocated_bytes += tensor->bytes;
 		innermost->self_allocated_bytes += tensor->bytes;
 	}
+}
+
+static void free_keys(struct process_keys *keys)
+{
+	torsh_key_index_destroy(&keys->index);
+	torsh_key_index_destroy(&keys->unknown);
+	torsh_graph_nodes_destroy(&keys->nodes);
+	for (size_t i = 0; i < keys->n_captures; i++)
+		free(keys->captures[i].calls);
+	free(keys->captures);
 }
 
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
@@ -324,14 +405,13 @@ void torsh_operators_collect(struct operators *operators, const struct operators
 		operators->has_devices = operators->has_devices || collector.keys[i].work->is_seen;
 		torsh_key_index_create(&collector.keys[i].index);
 		torsh_key_index_create(&collector.keys[i].unknown);
+		torsh_graph_nodes_create(&collector.keys[i].nodes);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
-	for (size_t i = 0; i < n_processes; i++) {
-		torsh_key_index_destroy(&collector.keys[i].index);
-		torsh_key_index_destroy(&collector.keys[i].unknown);
-	}
+	for (size_t i = 0; i < n_processes; i++)
+		free_keys(&collector.keys[i]);
 	free(collector.keys);
 	tdestroy(collector.known, free_key);
 	tdestroy(collector.known_unknown, free_key);

@@ -114,3 +114,11 @@ bool torsh_collective_read(struct collective *collective, const struct process_g
 	}
 	return false;
 }
+
+bool torsh_collectives_read(struct collectives *collectives, const struct call *call, struct collective *collective)
+{
+	if (!collectives->groups.n || !torsh_call_is_collective(call))
+		return false;
+	torsh_inputs_parse(&collectives->inputs, torsh_timeline_label(call->process, call->inputs));
+	return torsh_collective_read(collective, &collectives->groups, call, &collectives->inputs);
+}

@@ -43,4 +43,13 @@ bool torsh_collective_read(struct collective *collective, const struct process_g
 /* Is it an operator of c10d? Only these are worth to be asked for. */
 bool torsh_call_is_collective(const struct call *call);
 
+/* Collectives as a walk comes to them. Begins as {0}; torsh_groups_free(&groups) at the end. */
+struct collectives {
+	struct process_groups groups;
+	struct inputs inputs; /* of the last call that was asked for */
+};
+
+/* What the call moves, until the next is asked for. Returns false where it is no collective of a known group. */
+bool torsh_collectives_read(struct collectives *collectives, const struct call *call, struct collective *collective);
+
 #endif

@@ -6,47 +6,35 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/device_join.h"
+#include "tools/profile/busy.h"
+
+#define STEP_DEVICES_MAX 64u /* of a process; beyond are made up */
+
+/* A device, while it is added up. */
+struct device_sum {
+	uint32_t device;
+	uint64_t *launched_ns; /* by step */
+	struct busy busy;
+};
 
 struct adder {
 	const struct steps *steps;
 	struct step_total *totals;
+	struct device_join *join;
+	struct device_sum *devices;
+	size_t n_devices, devices_room;
 	struct flops_book *book;
+	struct phase_clock clock;
 	size_t n_entered; /* steps that have begun by the last tensor */
 	int64_t held_bytes;
 };
-
-/* Scopes around a whole step say nothing about its parts. */
-static bool is_of_a_phase(const struct call *call)
-{
-	if (call->traits & (NAME_OPTIMIZER | NAME_DATA))
-		return true;
-	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
-}
-
-static const struct call *outer_of_a_phase(const struct call *call)
-{
-	do
-		call = call->outer;
-	while (call && !is_of_a_phase(call));
-	return call;
-}
-
-static void add_phase(struct step_total *total, const struct call *call)
-{
-	const struct call *outer = outer_of_a_phase(call);
-	int64_t duration_ns = (int64_t)(call->end_ns - call->start_ns);
-
-	if (outer && outer->phase == call->phase)
-		return;
-	total->phase_ns[call->phase] += duration_ns;
-	if (outer)
-		total->phase_ns[outer->phase] -= duration_ns;
-}
 
 static void see_begin(void *context, struct call *call)
 {
 	struct adder *adder = context;
 
+	torsh_phase_clock_begin(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		torsh_flops_book_begin(adder->book, call);
 }
@@ -57,6 +45,7 @@ static void see_end(void *context, struct call *call)
 	size_t step = torsh_steps_at(adder->steps, call->start_ns);
 	struct flops own = {0};
 
+	torsh_phase_clock_end(&adder->clock, call);
 	if (call->kind == CALL_OPERATOR)
 		own = torsh_flops_book_end(adder->book, call);
 	if (step == STEP_NONE)
@@ -64,8 +53,6 @@ static void see_end(void *context, struct call *call)
 	adder->totals[step].calls += call->kind == CALL_OPERATOR;
 	adder->totals[step].flops += own.counter;
 	adder->totals[step].flops_all += own.all;
-	if (is_of_a_phase(call) && !call->is_async)
-		add_phase(&adder->totals[step], call);
 }
 
 /* Each step begins with what is held then. */
@@ -83,8 +70,8 @@ static void see_event(void *context, const struct profile_process *process, cons
 	const struct event_tensor *tensor = &event->event.tensor;
 	size_t step;
 
-	(void)process;
 	(void)innermost;
+	torsh_device_join_event(adder->join, process, &event->event);
 	if (event->event.id != EVENT_TENSOR)
 		return;
 	enter_steps(adder, event->at_ns);
@@ -94,18 +81,122 @@ static void see_event(void *context, const struct profile_process *process, cons
 		adder->totals[step].peak_bytes = (uint64_t)adder->held_bytes;
 }
 
-struct step_total *torsh_step_totals(const struct profile *profile, struct profile_process *process,
-				     const struct survey *survey)
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
-	struct adder adder = {.steps = &torsh_survey_of(survey, process)->steps, .book = torsh_flops_book_create(profile)};
+	const struct adder *adder = context;
+
+	torsh_device_join_launch(adder->join, process, event, around);
+}
+
+/* Numbers are a node's: there are few. */
+static struct device_sum *find_device(struct adder *adder, uint32_t device)
+{
+	struct device_sum *sum;
+
+	for (size_t i = 0; i < adder->n_devices; i++) {
+		if (adder->devices[i].device == device)
+			return &adder->devices[i];
+	}
+	if (adder->n_devices == STEP_DEVICES_MAX)
+		return NULL;
+	adder->devices =
+		torsh_need_room(adder->devices, adder->n_devices, &adder->devices_room, sizeof(*adder->devices));
+	sum = &adder->devices[adder->n_devices++];
+	sum->device = device;
+	sum->launched_ns = torsh_need_items(NULL, 0, adder->steps->n, sizeof(*sum->launched_ns));
+	return sum;
+}
+
+static void see_row(void *context, const struct device_row *row)
+{
+	struct adder *adder = context;
+	const struct device_span *span = &row->span;
+	struct device_sum *sum = find_device(adder, span->device);
+	size_t step = torsh_steps_at(adder->steps, torsh_device_row_asked_ns(row));
+
+	if (sum)
+		torsh_busy_add(&sum->busy, span->begin_ns, span->begin_ns + span->duration_ns);
+	if (step == STEP_NONE)
+		return;
+	if (sum)
+		sum->launched_ns[step] += span->duration_ns;
+	adder->totals[step].device_ns += span->duration_ns;
+	if (row->cause.has_phase)
+		adder->totals[step].phase_device_ns[row->cause.phase] += span->duration_ns;
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+	const struct device_sum *x = a, *y = b;
+
+	return (x->device > y->device) - (x->device < y->device);
+}
+
+static void take_device(struct step_totals *totals, const struct steps *steps, struct device_sum *sum, size_t place)
+{
+	size_t next = 0;
+
+	totals->devices[place] = sum->device;
+	torsh_busy_settle(&sum->busy);
+	for (size_t i = 0; i < steps->n; i++) {
+		const struct step *step = &steps->items[i];
+
+		totals->of_devices[i * totals->n_devices + place] = (struct step_device){
+			.device_ns = sum->launched_ns[i],
+			.busy_ns = torsh_busy_within(&sum->busy, step->start_ns, step->end_ns, &next),
+		};
+	}
+	torsh_busy_free(&sum->busy);
+	free(sum->launched_ns);
+}
+
+static void take_devices(struct step_totals *totals, struct adder *adder)
+{
+	if (adder->n_devices)
+		qsort(adder->devices, adder->n_devices, sizeof(*adder->devices), compare_devices);
+	totals->n_devices = adder->n_devices;
+	totals->devices = torsh_need_items(NULL, 0, adder->n_devices, sizeof(*totals->devices));
+	totals->of_devices = torsh_need_items(NULL, 0, adder->n_devices * adder->steps->n, sizeof(*totals->of_devices));
+	for (size_t i = 0; i < adder->n_devices; i++)
+		take_device(totals, adder->steps, &adder->devices[i], i);
+	free(adder->devices);
+}
+
+void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
+			       struct profile_process *process, const struct survey *survey)
+{
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor rows = {.row = see_row};
+	const struct survey_process *of = torsh_survey_of(survey, process);
+	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(profile)};
+	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
 	int rc;
 
-	adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
+	*totals = (struct step_totals){.has_devices = of->work.is_seen};
+	totals->items = adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
+	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
+	adder.join = torsh_device_join_create(survey, &rows, &adder);
 	rc = torsh_calls_walk(profile, &process, 1, survey->crossings, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	torsh_device_join_destroy(adder.join);
+	torsh_phase_clock_stop(&adder.clock);
+	for (size_t i = 0; i < adder.steps->n; i++)
+		adder.totals[i].spent = spent[i];
+	free(spent);
 	enter_steps(&adder, UINT64_MAX);
+	take_devices(totals, &adder);
 	torsh_flops_book_destroy(adder.book);
-	return adder.totals;
+}
+
+void torsh_step_totals_free(struct step_totals *totals)
+{
+	free(totals->items);
+	free(totals->devices);
+	free(totals->of_devices);
+	*totals = (struct step_totals){0};
 }

@@ -1,20 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What happened in each step of a process: time by phase, FLOPs, memory of tensors. */
+/* What happened in each step of a process: time by phase, of devices too, FLOPs, memory of tensors. */
 #ifndef TORSH_PROFILE_STEP_TOTALS_H
 #define TORSH_PROFILE_STEP_TOTALS_H
 
 #include "tools/profile/operators.h"
+#include "tools/profile/phase_clock.h"
 
 struct step_total {
 	uint64_t calls; /* of operators */
 	uint64_t flops, flops_all;
-	/* Time in outermost operators and modules of each phase, of all threads, less what in them is of another phase. */
-	int64_t phase_ns[N_PHASES];
+	struct phase_step spent;
 	uint64_t peak_bytes; /* most that tensors of all devices held at once */
+	/* Of kernels, copies and memsets that it launched, whenever they ran; by the phase of what was open around. */
+	uint64_t device_ns, phase_device_ns[N_PHASES];
 };
 
-/* One for each step of the process, the caller's to free. */
-struct step_total *torsh_step_totals(const struct profile *profile, struct profile_process *process,
-				     const struct survey *survey);
+/* What one device had to do with a step. */
+struct step_device {
+	uint64_t device_ns; /* of what the step launched there */
+	uint64_t busy_ns; /* of the step's own time, in which the device did anything at all for the process */
+};
+
+struct step_totals {
+	struct step_total *items; /* one for each step of the process */
+	uint32_t *devices; /* their numbers, ascending */
+	size_t n_devices;
+	struct step_device *of_devices; /* by step, then by device */
+	bool has_devices; /* they were recorded, or would have been */
+};
+
+void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
+			       struct profile_process *process, const struct survey *survey);
+void torsh_step_totals_free(struct step_totals *totals);
+
+/* What the devices had to do with a step: n_devices of them. */
+static inline const struct step_device *torsh_step_devices(const struct step_totals *totals, size_t step)
+{
+	return totals->of_devices + step * totals->n_devices;
+}
 
 #endif

@@ -49,12 +49,16 @@ static void see_end(void *context, struct call *call)
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct survey_process *of = find(context, process, event->at_ns);
+	struct survey_process *of;
 
-	(void)innermost;
+	/* The writer's own: nothing happened then. */
+	if (event->event.id == EVENT_HEAP_MARK)
+		return;
+	of = find(context, process, event->at_ns);
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
-	torsh_device_work_add(&of->work, &event->event);
+	torsh_device_work_add(&of->work, &event->event, innermost);
+	torsh_facts_add(&of->facts, process, &event->event);
 }
 
 void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,

@@ -48,32 +48,6 @@ static size_t find_device(struct walker *walker, const struct profile_process *p
 	return tensors->n++;
 }
 
-/* Those that only make memory: what they were called for tells more. */
-static bool only_allocates(const char *name)
-{
-	static const char *const starts[] = {"aten::empty", "aten::new_empty", "aten::resize", "aten::_resize"};
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
-static const struct call *telling_operator(const struct call *innermost)
-{
-	const struct call *call = innermost;
-
-	while (call && only_allocates(torsh_call_name(call))) {
-		const struct call *outer = torsh_call_outer_operator(call);
-
-		if (!outer)
-			break;
-		call = outer;
-	}
-	return call;
-}
-
 /* The holder of what is allocated now; made where it is the first. */
 _Static_assert(N_PHASES <= 8, "a phase has three bits of a key; labels have 29, more than any recording has");
 
@@ -82,7 +56,7 @@ static uint32_t find_holder(struct walker *walker, size_t device, const struct t
 {
 	struct tensor_device *of = &walker->tensors->items[device];
 	struct device_state *state = &walker->states[device];
-	const struct call *call = telling_operator(innermost);
+	const struct call *call = torsh_call_telling(innermost);
 	uint64_t key = walker->group == TENSORS_BY_STACK ? (uint64_t)event->stack + 1
 		       : call ? ((uint64_t)call->name << 35 | (uint64_t)call->module << 3 | call->phase) + 2
 			      : 1;

@@ -63,9 +63,17 @@ static cJSON *make_step(uint32_t step)
 	return step ? torsh_json_u64(step - 1) : torsh_json_text(NULL);
 }
 
+static const char *const whats[] = {
+	[HOLDER_OF_TENSORS] = "tensors",
+	[HOLDER_OF_CACHE] = "cache of the framework's allocator",
+};
+
 cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 {
 	cJSON *object = torsh_json_object();
+
+	if (whats[holder->what])
+		torsh_json_set(object, "what", torsh_json_text(whats[holder->what]));
 
 	torsh_json_set(object, "bytes", torsh_json_u64(holder->bytes));
 	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));

@@ -142,6 +142,10 @@ void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint
 		fprintf(out, ", %.1f %%", 100.0 * (double)holder->bytes / (double)whole_bytes);
 	if (with_pid)
 		fprintf(out, ", pid %" PRIu32, holder->process->pid);
+	if (holder->what == HOLDER_OF_TENSORS)
+		fputs(", tensors", out);
+	if (holder->what == HOLDER_OF_CACHE)
+		fputs(", kept by the framework's allocator and not given out", out);
 	fputs(holder->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n", out);
 	if (holder->has_times) {
 		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];

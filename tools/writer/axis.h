@@ -19,6 +19,8 @@ struct axis {
 	uint64_t peak_stamp;
 	uint64_t last_stamp; /* of the last change */
 	uint32_t peak_number; /* how often the record was broken; 0: never above 0 */
+	uint64_t window_bytes,
+		window_stamp; /* the highest since torsh_axis_mark, as far as noted; never above the peak */
 };
 
 /* Steps (see step_marks.h): of the block that came when there was none, and of the latest one. */
@@ -38,11 +40,19 @@ static inline void torsh_axis_note_peak(struct axis *axis)
 	axis->peak_stamp = axis->last_stamp;
 }
 
+static inline void torsh_axis_note_window(struct axis *axis)
+{
+	axis->window_bytes = axis->bytes;
+	axis->window_stamp = axis->last_stamp;
+	if (axis->bytes > axis->peak_bytes)
+		torsh_axis_note_peak(axis);
+}
+
 /* The sum changes as a whole: before the shares do. */
 static inline void torsh_axis_change(struct axis *axis, uint64_t stamp, int64_t n, int64_t bytes)
 {
-	if (bytes <= 0 && axis->bytes > axis->peak_bytes)
-		torsh_axis_note_peak(axis);
+	if (bytes <= 0 && axis->bytes > axis->window_bytes)
+		torsh_axis_note_window(axis);
 	axis->bytes += (uint64_t)bytes;
 	axis->n += (uint64_t)n;
 	axis->last_stamp = stamp;
@@ -73,6 +83,17 @@ static inline void torsh_axis_settle(struct axis *axis)
 {
 	if (axis->bytes > axis->peak_bytes)
 		torsh_axis_note_peak(axis);
+}
+
+/* The highest since the last mark, and when that was: *bytes and *at. What comes from here on is of the next one. */
+static inline void torsh_axis_mark(struct axis *axis, uint64_t stamp, uint64_t *bytes, uint64_t *at)
+{
+	if (axis->bytes > axis->window_bytes)
+		torsh_axis_note_window(axis);
+	*bytes = axis->window_bytes;
+	*at = axis->window_stamp;
+	axis->window_bytes = axis->bytes;
+	axis->window_stamp = stamp;
 }
 
 /* What a share was at the axis' peak; after torsh_axis_settle. */

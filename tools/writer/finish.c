@@ -18,9 +18,17 @@
 static const struct {
 	const char *format, *ending;
 } endings[] = {
-	{"chrome", ".json"},   {"perfetto", ".pftrace"},	   {"csv", ".csv"},	{"tensorboard", ".tensorboard"},
-	{"sqlite", ".sqlite"}, {"speedscope", ".speedscope.json"}, {"pprof", ".pb.gz"}, {"json", ".events.json"},
-	{"folded", ".folded"}, {"memory", ".memory.pickle"},
+	{"chrome", ".json"},
+	{"perfetto", ".pftrace"},
+	{"csv", ".csv"},
+	{"tensorboard", ".tensorboard"},
+	{"sqlite", ".sqlite"},
+	{"speedscope", ".speedscope.json"},
+	{"pprof", ".pb.gz"},
+	{"json", ".events.json"},
+	{"folded", ".folded"},
+	{"memory", ".memory.pickle"},
+	{"profile", ".profile.json"},
 };
 
 /* In a child: it may end itself, and what it takes is given back. Returns 0, or 1 where that failed. */
@@ -33,8 +41,8 @@ static int export_as(const char *recording, const char *format, const char *path
 	pid_t child;
 	int status = 0;
 
-	/* HTA and TensorBoard's plugin want each rank by itself. */
-	if (strcmp(format, "chrome") == 0)
+	/* Readers of these want each rank by itself. */
+	if (strcmp(format, "chrome") == 0 || strcmp(format, "profile") == 0)
 		arguments[n++] = "--by-rank";
 	fflush(NULL);
 	child = fork();

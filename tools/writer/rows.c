@@ -205,7 +205,10 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 	uint32_t n_events;
 	int result;
 
-	if (!timeline || torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
+	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
+		return 0;
+	torsh_tally_mark_heap(&target->tally);
+	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
 		return 0;
 	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);
 	if (result)

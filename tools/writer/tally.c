@@ -213,6 +213,8 @@ static int is_with_stack(const struct event *event)
 		return event->op_begin.flags & OP_HAS_STACK;
 	case EVENT_TENSOR:
 		return !event->tensor.is_free;
+	case EVENT_DEVICE_ALLOC:
+		return 1;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;
 	}
@@ -257,6 +259,41 @@ static void learn(struct tally *tally, struct heap_flow *flow, const struct even
 		torsh_heap_mark_step(&tally->heap, stamp);
 }
 
+static void add_row(struct tally *tally, const struct timeline_event *row)
+{
+	if (tally->timeline_failed)
+		return;
+	if (!tally->timeline)
+		tally->timeline = torsh_timeline_create();
+	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, row) : -ENOMEM;
+}
+
+static void mark_heap(struct tally *tally, uint32_t thread, uint64_t stamp)
+{
+	struct timeline_event row = {
+		.at_ns = torsh_ticks_to_ns(&tally->clock, stamp),
+		.thread = thread,
+		.event = {.id = EVENT_HEAP_MARK, .heap_mark = {.heap_bytes = tally->heap.axis.bytes}},
+	};
+	uint64_t peak_stamp;
+
+	torsh_axis_mark(&tally->heap.axis, stamp, &row.event.heap_mark.peak_bytes, &peak_stamp);
+	row.event.heap_mark.peak_ns = torsh_ticks_to_ns(&tally->clock, peak_stamp);
+	add_row(tally, &row);
+}
+
+void torsh_tally_mark_heap(struct tally *tally)
+{
+	if (tally->has_device_memory)
+		mark_heap(tally, tally->device_thread, tally->last_stamp);
+}
+
+/* Does the memory of devices change with it? */
+static int is_device_change(uint32_t id)
+{
+	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE || id == EVENT_DEVICE_FREE_FAILED;
+}
+
 static void keep_timeline(struct tally *tally, struct intake *intake, const struct intake_event *event,
 			  const struct event *cold, uint64_t stamp)
 {
@@ -267,13 +304,17 @@ static void keep_timeline(struct tally *tally, struct intake *intake, const stru
 		.event = *cold,
 	};
 
+	/* No agent sends these. */
+	if (event->id == EVENT_HEAP_MARK)
+		return;
+	if (is_device_change(event->id)) {
+		tally->has_device_memory = 1;
+		tally->device_thread = intake->thread;
+		mark_heap(tally, intake->thread, stamp);
+	}
 	translate_fields(tally, &row.event);
 	learn(tally, &intake->heap, &row.event, stamp);
-	if (tally->timeline_failed)
-		return;
-	if (!tally->timeline)
-		tally->timeline = torsh_timeline_create();
-	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, &row) : -ENOMEM;
+	add_row(tally, &row);
 }
 
 static uint64_t take_stamp(struct tally *tally, uint64_t stamp)

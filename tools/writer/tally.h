@@ -91,6 +91,8 @@ struct tally {
 	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */
+	int has_device_memory; /* the timeline has changes of it, and marks of the heap beside these */
+	uint32_t device_thread; /* of the last one */
 };
 
 /* view and clock stay the caller's; view must outlive the tally. */
@@ -111,6 +113,9 @@ uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *n
 
 /* Fold the intake's event number i. */
 void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);
+
+/* The timeline so far is going to be written: what the heap was since the last change of devices' memory belongs to it. */
+void torsh_tally_mark_heap(struct tally *tally);
 
 /* Take over the counts of an intake that is done; a realloc under way is given up. */
 void torsh_tally_end_intake(struct tally *tally, struct intake *intake);

@@ -201,6 +201,7 @@ CUptiResult do_cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
 CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 {
 	CUptiResult result = cupti_check();
+	uint64_t begin;
 
 	if (result)
 		return result;
@@ -213,7 +214,9 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 	sim_unlock();
 	if (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
 		cupti_force_out();
-	cupti_drain();
+	begin = cupti_stamp();
+	if (cupti_drain())
+		cupti_record_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin, cupti_stamp());
 	cupti_complete_all();
 	return CUPTI_SUCCESS;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The one subscriber, and the callbacks that it enabled. */
 #include "test/simcuda/cupti/cupti.h"
+#include "test/simcuda/cupti/profiler.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/device.h"
 #include "test/simcuda/engine/graph.h"
 #include "test/simcuda/engine/log.h"
 
@@ -150,7 +152,10 @@ static bool is_wanted(const struct sim_call *call)
 
 static void tell_call(struct sim_call *call, CUpti_ApiCallbackSite site)
 {
+	struct sim_context *context = sim_context_current();
 	CUpti_CallbackData data = {
+		.context = (CUcontext)context,
+		.contextUid = context ? context->id : 0,
 		.callbackSite = site,
 		.functionName = call->api->name,
 		.functionParams = call->params,
@@ -185,6 +190,8 @@ void cupti_call_begins(struct sim_call *call)
 
 void cupti_call_ends(struct sim_call *call)
 {
+	if (call->symbol && call->api->domain == SIM_DOMAIN_DRIVER)
+		ranges_launched();
 	/* One that began before it was enabled is not recorded. */
 	if (call->begin_stamp && is_call_recorded(call))
 		cupti_record_call(call, call->begin_stamp, cupti_stamp());
@@ -224,6 +231,10 @@ void cupti_resource(const struct sim_resource_event *event)
 	};
 	CUpti_ResourceData data = {.context = (CUcontext)event->context};
 
+	if (event->what == SIM_CONTEXT_CREATED)
+		cupti_record_context(event->context);
+	if (event->what == SIM_STREAM_CREATED)
+		cupti_record_stream(event->stream);
 	if (!the_subscriber.is_enabled[CUPTI_CB_DOMAIN_RESOURCE][event->what])
 		return;
 	data.resourceHandle.stream = (CUstream)event->stream;

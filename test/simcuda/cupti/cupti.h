@@ -81,6 +81,13 @@ void cupti_record(const struct cupti_happening *happening);
 /* The size of a record in the version that is simulated; 0: no such kind. */
 size_t cupti_record_bytes(const CUpti_Activity *record);
 
+/* A context or a stream came into being; with the first context the devices are told too. */
+void cupti_record_context(const struct sim_context *context);
+void cupti_record_stream(const struct sim_stream *stream);
+
+/* CUPTI took time for itself. */
+void cupti_record_overhead(CUpti_ActivityOverheadKind kind, uint64_t begin, uint64_t end);
+
 void cupti_record_call(const struct sim_call *call, uint64_t begin, uint64_t end);
 
 /* ---- buffers.c ---------------------------------------------------------------------------------------------------- */
@@ -98,8 +105,8 @@ void cupti_op_ends(const struct sim_op *op);
 void cupti_memory(const struct sim_memory_event *event);
 void cupti_waited(const struct sim_wait_event *event);
 
-/* Make records of what happened so far; not from a callback of the client's. */
-void cupti_drain(void);
+/* Make records of what happened so far, and say whether there was anything; not from a callback of the client's. */
+bool cupti_drain(void);
 bool cupti_has_much(void);
 
 /* Record what still runs without an end, and forget it. */

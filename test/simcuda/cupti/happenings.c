@@ -4,6 +4,7 @@
  * records are made of it by a flush, or by a thread of the program's at the end of a call when there is much.
  */
 #include "test/simcuda/cupti/cupti.h"
+#include "test/simcuda/cupti/profiler.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -64,6 +65,8 @@ void cupti_op_ends(const struct sim_op *op)
 {
 	struct cupti_happening happening = {.what = HAPPENED_OP};
 
+	ranges_op_ends(op);
+	sampling_op_ends(op);
 	if (op->is_forced_out || !is_recorded(op))
 		return;
 	happening.op = *op;
@@ -109,19 +112,20 @@ static size_t take(struct cupti_happening **taken)
 	return n;
 }
 
-void cupti_drain(void)
+bool cupti_drain(void)
 {
 	struct cupti_happening *taken;
 	size_t n;
 
 	if (!n_happenings)
-		return;
+		return false;
 	pthread_mutex_lock(&draining);
 	cupti_calibrate();
 	n = take(&taken);
 	for (size_t i = 0; i < n; i++)
 		cupti_record(&taken[i]);
 	pthread_mutex_unlock(&draining);
+	return n != 0;
 }
 
 static void force_out(struct sim_op *op)

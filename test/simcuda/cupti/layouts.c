@@ -17,6 +17,9 @@ enum {
 _Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
 		       offsetof(struct newest_kernel, r.maxActiveClusters),
 	       "every newer kernel record begins with that of 12.0");
+_Static_assert(offsetof(CUpti_ActivityDevice4, name) == offsetof(struct newest_device, r.name), "devices");
+_Static_assert(offsetof(CUpti_ActivityContext, nullStreamId) == offsetof(struct newest_context, r.nullStreamId), "contexts");
+_Static_assert(offsetof(CUpti_ActivityOverhead, end) == offsetof(struct newest_overhead, r.end), "overhead");
 SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, channelType);
 SAME(CUpti_ActivityMemory3, CUpti_ActivityMemory4, memoryPoolConfig);
 SAME(CUpti_ActivitySynchronization, CUpti_ActivitySynchronization2, cudaEventId);
@@ -62,6 +65,14 @@ size_t layout_bytes(CUpti_ActivityKind kind, int version)
 		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityCudaEvent2) : sizeof(CUpti_ActivityCudaEvent);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		return sizeof(CUpti_ActivityGraphTrace2);
+	case CUPTI_ACTIVITY_KIND_DEVICE:
+		return version >= CUPTI_13_0 ? sizeof(struct newest_device) : sizeof(CUpti_ActivityDevice4);
+	case CUPTI_ACTIVITY_KIND_CONTEXT:
+		return version >= CUPTI_13_0 ? sizeof(struct newest_context) : sizeof(CUpti_ActivityContext);
+	case CUPTI_ACTIVITY_KIND_STREAM:
+		return sizeof(CUpti_ActivityStream);
+	case CUPTI_ACTIVITY_KIND_OVERHEAD:
+		return version >= CUPTI_12_8 ? sizeof(struct newest_overhead) : sizeof(CUpti_ActivityOverhead);
 	default:
 		return 0;
 	}

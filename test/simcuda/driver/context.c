@@ -30,13 +30,25 @@ CUresult drv_context(struct sim_context **context)
 	return sim_context_is_live(*context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+static void push(struct sim_context *context)
+{
+	stack[depth++] = context;
+	sim_context_set_current(context);
+}
+
+static void pop(void)
+{
+	depth--;
+	sim_context_set_current(depth ? stack[depth - 1] : NULL);
+}
+
 /* Replace the top of the stack; NULL empties it. */
 static void set_current(struct sim_context *context)
 {
 	if (depth)
-		depth--;
+		pop();
 	if (context)
-		stack[depth++] = context;
+		push(context);
 }
 
 static CUresult device_of(CUdevice ordinal, struct sim_device **device)
@@ -256,7 +268,7 @@ static CUresult create_context(CUcontext *handle, unsigned flags, CUdevice dev)
 	if (!result)
 		result = (CUresult)sim_context_create(device, flags, (struct sim_context **)handle);
 	if (!result)
-		stack[depth++] = (struct sim_context *)*handle;
+		push((struct sim_context *)*handle);
 	return result;
 }
 
@@ -277,7 +289,7 @@ CUresult do_cuCtxDestroy_v2(const cuCtxDestroy_v2_p *p)
 	if (!sim_context_is_live(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (depth && stack[depth - 1] == context)
-		depth--;
+		pop();
 	return (CUresult)sim_context_destroy(context);
 }
 
@@ -285,7 +297,7 @@ CUresult do_cuCtxPushCurrent_v2(const cuCtxPushCurrent_v2_p *p)
 {
 	if (!sim_context_is_live((struct sim_context *)p->ctx) || depth == MAX_DEPTH)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	stack[depth++] = (struct sim_context *)p->ctx;
+	push((struct sim_context *)p->ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -293,9 +305,9 @@ CUresult do_cuCtxPopCurrent_v2(const cuCtxPopCurrent_v2_p *p)
 {
 	if (!depth)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	depth--;
 	if (p->pctx)
-		*p->pctx = (CUcontext)stack[depth];
+		*p->pctx = (CUcontext)stack[depth - 1];
+	pop();
 	return CUDA_SUCCESS;
 }
 

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/lock.h"
+#include "test/simcuda/engine/log.h"
 
 enum { HANDLE_MAGIC = 0x50687973 };
 
@@ -70,6 +72,14 @@ static struct physical *physical_of(CUmemGenericAllocationHandle handle)
 	return physical && physical->magic == HANDLE_MAGIC ? physical : NULL;
 }
 
+/* With the lock. */
+static void tell(const char *what, const struct physical *physical)
+{
+	if (sim_log_is_on())
+		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}", what,
+			(uint64_t)(uintptr_t)physical, physical->bytes, sim_now(), physical->device->ordinal);
+}
+
 CUresult do_cuMemCreate(const cuMemCreate_p *p)
 {
 	struct sim_device *device = sim_device(p->prop->location.id);
@@ -84,6 +94,8 @@ CUresult do_cuMemCreate(const cuMemCreate_p *p)
 		.magic = HANDLE_MAGIC, .device = device, .prop = *p->prop, .bytes = p->size, .n_refs = 1};
 	sim_lock();
 	bool has_room = sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
+	if (has_room)
+		tell("create", physical);
 	sim_unlock();
 	if (!has_room) {
 		free(physical);
@@ -98,6 +110,7 @@ static void unref(struct physical *physical)
 {
 	if (--physical->n_refs)
 		return;
+	tell("release", physical);
 	/* The struct stays, as a stale handle. */
 	physical->magic = 0;
 	sim_memory_discard(physical->device, physical->offset, physical->bytes);

@@ -120,10 +120,23 @@ int sim_context_create(struct sim_device *device, unsigned flags, struct sim_con
 	return SIM_SUCCESS;
 }
 
+static _Thread_local struct sim_context *current;
+
+struct sim_context *sim_context_current(void)
+{
+	return sim_context_is_live(current) ? current : NULL;
+}
+
+void sim_context_set_current(struct sim_context *context)
+{
+	current = context;
+}
+
 int sim_context_destroy(struct sim_context *context)
 {
 	sim_context_synchronize(context);
 	tell(SIM_CONTEXT_DESTROYED, context);
+	sim_memory_free_all(context->id);
 	sim_lock();
 	context->magic = 0;
 	for (struct sim_stream *stream = context->streams; stream; stream = stream->next)

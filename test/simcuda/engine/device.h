@@ -100,6 +100,10 @@ int sim_context_create(struct sim_device *device, unsigned flags, struct sim_con
 int sim_context_destroy(struct sim_context *context);
 bool sim_context_is_live(const struct sim_context *context);
 
+/* The calling thread's, which the driver sets; NULL: it has none, or that was destroyed. */
+struct sim_context *sim_context_current(void);
+void sim_context_set_current(struct sim_context *context);
+
 int sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
 int sim_stream_destroy(struct sim_stream *stream);
 bool sim_stream_is_live(const struct sim_stream *stream);

@@ -159,7 +159,9 @@ static struct sim_graph_node *clone_of(const struct sim_graph *graph, const stru
 	return NULL;
 }
 
-static void link_clones(struct sim_graph *graph)
+static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiated);
+
+static void link_clones(struct sim_graph *graph, bool is_instantiated)
 {
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		struct sim_graph_node *clone = graph->nodes[i], *original = clone->original;
@@ -170,11 +172,11 @@ static void link_clones(struct sim_graph *graph)
 			sim_graph_depend(clone, &before, 1);
 		}
 		if (clone->work.kind == SIM_CHILD)
-			clone->work.child = sim_graph_clone(clone->work.child);
+			clone->work.child = clone_graph(clone->work.child, is_instantiated);
 	}
 }
 
-static struct sim_graph *clone_graph(struct sim_graph *graph)
+static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiated)
 {
 	struct sim_graph *clone = make_graph();
 
@@ -182,8 +184,12 @@ static struct sim_graph *clone_graph(struct sim_graph *graph)
 		clone->magic = 0;
 		return NULL;
 	}
-	link_clones(clone);
+	link_clones(clone, is_instantiated);
 	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
+	/* NVIDIA's own sample of tracing graphs leaves out the nodes that it is told are created by an instantiation. */
+	for (size_t i = 0; i < clone->n_nodes && is_instantiated; i++)
+		tell(&(struct sim_resource_event){
+			.what = SIM_NODE_CREATED, .graph = clone, .node = clone->nodes[i]});
 	for (size_t i = 0; i < clone->n_nodes; i++)
 		tell(&(struct sim_resource_event){.what = SIM_NODE_CLONED,
 						  .graph = clone,
@@ -197,7 +203,7 @@ static struct sim_graph *clone_graph(struct sim_graph *graph)
 
 struct sim_graph *sim_graph_clone(struct sim_graph *graph)
 {
-	return clone_graph(graph);
+	return clone_graph(graph, false);
 }
 
 void sim_graph_destroy(struct sim_graph *graph)
@@ -218,7 +224,7 @@ void sim_graph_destroy(struct sim_graph *graph)
 
 int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 {
-	struct sim_graph *clone = clone_graph(graph);
+	struct sim_graph *clone = clone_graph(graph, true);
 	struct sim_exec *exec = clone ? calloc(1, sizeof(*exec)) : NULL;
 
 	if (!exec)

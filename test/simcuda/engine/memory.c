@@ -136,12 +136,15 @@ void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_
 		tracer->memory(&event);
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"%s\",\"memory\":%d,\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,"
-			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u}",
+			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u,"
+			"\"mapped\":%d,\"registered\":%d}",
 			is_release ? "free" : "alloc", event.kind, event.address, event.bytes, event.t_ns, event.device,
-			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id());
+			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id(),
+			range->is_mapping, range->is_registered);
 }
 
-int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
+		 uint64_t *address)
 {
 	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
@@ -156,7 +159,7 @@ int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, 
 		.base = device->memory_base + offset,
 		.bytes = bytes,
 		.bytes_at = device->memory_at + offset,
-		.kind = SIM_MEMORY_DEVICE,
+		.kind = kind,
 		.device = device->ordinal,
 		.context = context,
 		.offset = offset,
@@ -166,6 +169,16 @@ int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, 
 	sim_unlock();
 	*address = range.base;
 	return SIM_SUCCESS;
+}
+
+int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+{
+	return alloc(device, context, bytes, SIM_MEMORY_DEVICE, address);
+}
+
+int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+{
+	return alloc(device, context, bytes, SIM_MEMORY_ARRAY, address);
 }
 
 int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
@@ -207,22 +220,89 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 
 	sim_lock();
 	bool is_right = sim_memory_find(address, &range) && range.base == address && !range.is_registered &&
-			!range.is_mapping &&
+			!range.is_mapping && !range.is_import &&
 			(range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));
 	if (!is_right || range.is_freed_later) {
 		sim_unlock();
 		return SIM_INVALID_VALUE;
 	}
 	sim_memory_remove(address, &range);
+	bool is_of_device = range.kind == SIM_MEMORY_DEVICE || range.kind == SIM_MEMORY_ARRAY;
 	if (range.pool)
 		sim_pool_take_back(&range);
-	else if (range.kind == SIM_MEMORY_DEVICE)
+	else if (is_of_device)
 		release_device_memory(&range);
 	sim_memory_tell(&range, true, (struct sim_memory_from){0});
 	sim_unlock();
-	if (range.kind != SIM_MEMORY_DEVICE)
+	if (!is_of_device)
 		munmap(range.bytes_at, range.bytes);
 	return SIM_SUCCESS;
+}
+
+static void tell_import(const char *what, const struct sim_range *range)
+{
+	if (sim_log_is_on())
+		sim_log("{\"kind\":\"%s\",\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}", what, range->base,
+			range->bytes, sim_now(), range->device);
+}
+
+int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct sim_range range = {
+		.base = (uint64_t)(uintptr_t)p,
+		.bytes = bytes,
+		.bytes_at = p,
+		.kind = SIM_MEMORY_DEVICE,
+		.device = device->ordinal,
+		.context = context,
+		.is_import = true,
+	};
+
+	if (p == MAP_FAILED)
+		return SIM_OUT_OF_MEMORY;
+	sim_lock();
+	sim_memory_insert(&range);
+	tell_import("import", &range);
+	sim_unlock();
+	*address = range.base;
+	return SIM_SUCCESS;
+}
+
+int sim_memory_close_import(uint64_t address)
+{
+	struct sim_range range;
+	int result = SIM_INVALID_VALUE;
+
+	sim_lock();
+	if (sim_memory_find(address, &range) && range.is_import && range.base == address) {
+		sim_memory_remove(address, &range);
+		tell_import("import_end", &range);
+		result = SIM_SUCCESS;
+	}
+	sim_unlock();
+	if (!result)
+		munmap(range.bytes_at, range.bytes);
+	return result;
+}
+
+void sim_memory_free_all(uint32_t context)
+{
+	struct sim_range range;
+
+	sim_lock();
+	for (size_t i = n_ranges; i-- > 0;) {
+		range = ranges[i];
+		if (range.context != context || range.pool || range.is_mapping || range.is_import)
+			continue;
+		sim_memory_remove(range.base, &range);
+		if (range.kind == SIM_MEMORY_DEVICE || range.kind == SIM_MEMORY_ARRAY)
+			release_device_memory(&range);
+		else if (!range.is_registered)
+			munmap(range.bytes_at, range.bytes);
+		sim_memory_tell(&range, true, (struct sim_memory_from){0});
+	}
+	sim_unlock();
 }
 
 int sim_memory_register(struct sim_device *device, uint32_t context, void *p, size_t bytes)

@@ -29,6 +29,7 @@ struct sim_range {
 	bool is_registered; /* the program's own memory, pinned */
 	bool is_mapping; /* of the virtual memory interface: bytes_at is a handle's */
 	bool is_freed_later;
+	bool is_import; /* another process's */
 	struct sim_pool *pool;
 	uint64_t offset; /* within the device's memory */
 	void *handle; /* of the memory that is mapped */
@@ -52,12 +53,22 @@ int sim_memory_open(struct sim_device *device);
 /* Memory of the device; 2 where there is not enough. */
 int sim_memory_alloc(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
 
+/* The same for an array. */
+int sim_memory_alloc_array(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
+
 /* Pinned or managed memory of the host. */
 int sim_memory_alloc_host(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
 			  uint64_t *address);
 
 /* Free what one of the two gave: the address must be its first. */
 int sim_memory_free(uint64_t address, enum sim_memory_kind kind);
+
+/* Free all that was allocated in the context, but for what pools and the virtual memory interface gave. */
+void sim_memory_free_all(uint32_t context);
+
+/* Memory that stands for another process's; the log calls it "import" and "import_end". */
+int sim_memory_open_import(struct sim_device *device, uint32_t context, size_t bytes, uint64_t *address);
+int sim_memory_close_import(uint64_t address);
 
 int sim_memory_register(struct sim_device *device, uint32_t context, void *p, size_t bytes);
 int sim_memory_unregister(void *p);

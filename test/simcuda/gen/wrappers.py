@@ -259,12 +259,23 @@ PARTS = {
     "cupti": ["cupti_result.h", "cupti_version.h", "cupti_activity.h", "cupti_callbacks.h", "cupti_events.h", "cupti_metrics.h"],
     "cublas": ["cublas_api.h"],
 }
+# Counters: older toolkits lack these, or have them in C++ alone.
+COUNTERS = ["cupti_target.h", "cupti_profiler_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h", "cupti_pmsampling.h"]
+
+
+def add_counters(library, folders):
+    texts = [(folder / name).read_text(errors="replace") for name in COUNTERS for folder in folders if (folder / name).exists()]
+    if len(texts) == len(COUNTERS) and not any("#include <string>" in text for text in texts):
+        PARTS["cupti"] += COUNTERS
+        library.headers += COUNTERS
 
 
 def main():
     kind, out, *folders = sys.argv[1:]
     library = LIBRARIES[kind]
     folders = [pathlib.Path(folder) for folder in folders]
+    if kind == "cupti":
+        add_counters(library, folders)
     texts = without_comments(headers_below(folders, PARTS.get(kind, library.headers)))
     is_traced = kind in ("driver", "runtime")
     if is_traced:

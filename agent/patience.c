@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/patience.h"
+
+#include "shim/sys.h"
+
+/* A writer that is stopped, or waits for a disk that doesn't answer. */
+#define SILENT_AT_MOST_NS UINT64_C(2000000000)
+/* Of the writer's own CPU time, for which it took nothing of a full ring: it turns in circles. */
+#define CPU_AT_MOST_NS UINT64_C(30000000000)
+/* Where its CPU time can't be read, as from a container inside of the writer's. */
+#define BLIND_AT_MOST_NS UINT64_C(30000000000)
+/* Whatever it seems to do. */
+#define WAIT_AT_MOST_NS UINT64_C(600000000000)
+
+/*
+ * Linux has a clock for each process, whose number is made from the pid as include/linux/posix-timers_types.h says. Of
+ * the C library clock_getcpuclockid would make it, and ask the kernel once more.
+ */
+uint64_t torsh_patience_cpu_ns(uint32_t pid)
+{
+	const uint32_t of_all_threads = 2; /* CPUCLOCK_SCHED */
+	struct timespec spent = {0};
+
+	/* 0 would be the caller. */
+	if (!pid || TORSH_SYS(SYS_clock_gettime, (clockid_t)(~pid << 3 | of_all_threads), &spent, 0, 0, 0, 0))
+		return 0;
+	return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
+void torsh_patience_begin(struct patience *patience, uint64_t now_ns, struct signs_of_life signs)
+{
+	*patience = (struct patience){.last = signs, .first_cpu_ns = signs.cpu_ns, .asked_ns = now_ns};
+}
+
+int torsh_patience_lasts(struct patience *patience, uint64_t now_ns, struct signs_of_life signs)
+{
+	uint64_t passed_ns = now_ns - patience->asked_ns;
+	int is_alive = signs.heartbeat != patience->last.heartbeat || signs.cpu_ns != patience->last.cpu_ns;
+
+	if (passed_ns > 2 * PATIENCE_STEP_NS)
+		passed_ns = 2 * PATIENCE_STEP_NS;
+	patience->asked_ns = now_ns;
+	patience->last = signs;
+	patience->waited_ns += passed_ns;
+	patience->silent_ns = is_alive ? 0 : patience->silent_ns + passed_ns;
+	if (patience->silent_ns >= SILENT_AT_MOST_NS || patience->waited_ns >= WAIT_AT_MOST_NS)
+		return 0;
+	if (!patience->first_cpu_ns)
+		patience->first_cpu_ns = signs.cpu_ns;
+	if (!signs.cpu_ns)
+		return patience->waited_ns < BLIND_AT_MOST_NS;
+	return signs.cpu_ns - patience->first_cpu_ns < CPU_AT_MOST_NS;
+}

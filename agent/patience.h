@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How long a producer whose ring is full waits for the writer. One that is slow, because the machine is busy or a pass
+ * takes long, is waited for; one that is stopped, blocked, or turns in circles is not.
+ */
+#ifndef TORSH_AGENT_PATIENCE_H
+#define TORSH_AGENT_PATIENCE_H
+
+#include <stdint.h>
+
+/* What shows that the writer is at work. */
+struct signs_of_life {
+	uint32_t heartbeat; /* of the channel's header */
+	uint64_t cpu_ns; /* CPU time of its process; 0: it can't be read */
+};
+
+struct patience {
+	struct signs_of_life last;
+	uint64_t first_cpu_ns; /* the first that could be read */
+	uint64_t asked_ns;
+	uint64_t waited_ns, silent_ns; /* in all, and without a sign of life */
+};
+
+/* CPU time of a process, of all its threads; 0: there is none of this pid, or it can't be seen from here. */
+uint64_t torsh_patience_cpu_ns(uint32_t pid);
+
+/* now_ns: of a clock that only goes forward. */
+void torsh_patience_begin(struct patience *patience, uint64_t now_ns, struct signs_of_life signs);
+
+/*
+ * Is it to be waited on? To be asked about every PATIENCE_STEP_NS: of what is much longer than that only a part counts,
+ * as the producer itself did not run then, and the writer neither perhaps.
+ */
+int torsh_patience_lasts(struct patience *patience, uint64_t now_ns, struct signs_of_life signs);
+
+#define PATIENCE_STEP_NS UINT64_C(50000000)
+
+#endif

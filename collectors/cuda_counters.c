@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Counters of devices: which of the driver's calls matter to them, and what is said of them. */
+#include "collectors/cuda_counters.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/cuda.h"
+
+#define N_CALLS 2048u /* callback ids of the driver's domain */
+#define END_AT_MOST_NS UINT64_C(2000000000)
+
+struct counter_losses torsh_counter_losses;
+
+static _Atomic uint32_t is_on, is_refused, is_initialised;
+
+/* What a call of the driver's means here. */
+enum call_class {
+	CALL_OTHER,
+	CALL_LAUNCH,
+	CALL_LAUNCH_EX, /* with a struct of the shape */
+	CALL_GRAPH,
+	CALL_WAITS, /* makes streams wait for the process */
+	CALL_CAPTURE_BEGINS,
+	CALL_CAPTURE_ENDS,
+	CALL_SYNCHRONISES,
+};
+
+static uint8_t classes[N_CALLS];
+
+/* A call of this thread, from its begin to its end. */
+static _Thread_local struct {
+	uint32_t depth, n_collectives;
+	uint8_t is_measured, is_collective;
+} open_call;
+
+int torsh_cuda_counters_are_on(void)
+{
+	return (int)atomic_load_explicit(&is_on, memory_order_relaxed);
+}
+
+/* ---- what is said --------------------------------------------------------------------------------------------------- */
+
+void torsh_counters_send(const struct event *event)
+{
+	struct flow *flow = torsh_flow_enter();
+
+	if (!flow)
+		return;
+	torsh_flow_event(flow, event, NULL);
+	torsh_flow_leave(flow);
+}
+
+static void say_off(const char *reason)
+{
+	struct event event = {
+		.id = EVENT_COUNTER_MODE,
+		.counter_mode =
+			{
+				.mode = COUNTERS_OFF,
+				.reason = torsh_label(reason, strlen(reason)),
+				.device = COUNTER_ALL_DEVICES,
+			},
+	};
+	char buffer[768];
+	struct text note = TEXT_IN(buffer);
+
+	torsh_text_put(&note, "counters: ");
+	torsh_text_put(&note, reason);
+	torsh_channel_note(&torsh_process->channel, buffer);
+	torsh_counters_send(&event);
+}
+
+void torsh_counters_refuse(const char *what, int result)
+{
+	char buffer[640];
+	struct text reason = TEXT_IN(buffer);
+
+	if (atomic_exchange(&is_refused, 1))
+		return;
+	atomic_store_explicit(&is_on, 0, memory_order_relaxed);
+	torsh_text_put(&reason, what);
+	torsh_text_put(&reason, ": ");
+	if (result)
+		torsh_counter_refusal(&reason, result, COUNTER_ADMIN_ONLY);
+	else
+		torsh_text_put(&reason, "CUPTI counted nothing");
+	say_off(buffer);
+}
+
+static void say_losses(void)
+{
+	struct event event = {.id = EVENT_COUNTER_LOSS};
+
+#define LOSS(name) event.counter_loss.name = atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
+	LOSS(kernels)
+	LOSS(collective)
+	LOSS(waiting)
+	LOSS(capturing)
+	LOSS(busy)
+	LOSS(graphs)
+	LOSS(failed)
+	LOSS(samples)
+	LOSS(lost)
+	LOSS(clock_error_ns)
+#undef LOSS
+	torsh_counters_send(&event);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* The name, or one of its other forms. */
+static int is_form_of(const char *name, const char *plain)
+{
+	static const char *const suffixes[] = {"", "_v2", "_ptsz", "_v2_ptsz"};
+	size_t n = strlen(plain);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+		if (!strncmp(name, plain, n) && !strcmp(name + n, suffixes[i]))
+			return 1;
+	return 0;
+}
+
+static enum call_class class_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum call_class class;
+	} known[] = {
+		{"cuLaunchKernel", CALL_LAUNCH},
+		{"cuLaunchCooperativeKernel", CALL_LAUNCH},
+		{"cuLaunchKernelEx", CALL_LAUNCH_EX},
+		{"cuGraphLaunch", CALL_GRAPH},
+		{"cuLaunchHostFunc", CALL_WAITS},
+		{"cuStreamAddCallback", CALL_WAITS},
+		{"cuStreamWaitValue32", CALL_WAITS},
+		{"cuStreamWaitValue64", CALL_WAITS},
+		{"cuStreamBatchMemOp", CALL_WAITS},
+		{"cuWaitExternalSemaphoresAsync", CALL_WAITS},
+		{"cuIpcOpenEventHandle", CALL_WAITS},
+		{"cuLaunchCooperativeKernelMultiDevice", CALL_WAITS},
+		{"cuStreamBeginCapture", CALL_CAPTURE_BEGINS},
+		{"cuStreamBeginCaptureToGraph", CALL_CAPTURE_BEGINS},
+		{"cuStreamEndCapture", CALL_CAPTURE_ENDS},
+	};
+
+	/* Its later form names the context, which need not be the call's. */
+	if (!strcmp(name, "cuCtxSynchronize"))
+		return CALL_SYNCHRONISES;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (is_form_of(name, known[i].name))
+			return known[i].class;
+	return CALL_OTHER;
+}
+
+int torsh_cuda_counters_watch(uint32_t id, const char *name)
+{
+	if (torsh_config.counters.mode == COUNTERS_OFF || id >= N_CALLS)
+		return 0;
+	classes[id] = (uint8_t)class_of(name);
+	return classes[id] != CALL_OTHER;
+}
+
+static struct cupti_launch_config shape_of(const struct cupti_call *call, enum call_class class)
+{
+	const struct cupti_launch *launch = call->parameters;
+
+	if (class == CALL_LAUNCH_EX)
+		return **(const struct cupti_launch_config *const *)call->parameters;
+	return (struct cupti_launch_config){
+		.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+		.block = {launch->block[0], launch->block[1], launch->block[2]},
+		.shared_bytes = launch->shared_bytes,
+	};
+}
+
+static void launch_begins(const struct cupti_call *call, enum call_class class)
+{
+	struct cupti_launch_config shape;
+
+	open_call.is_collective = call->symbol && torsh_counter_is_collective(call->symbol);
+	if (open_call.is_collective) {
+		torsh_counter_collective_begins(call->context_id);
+	} else if (call->symbol && torsh_cuda_counters_are_on()) {
+		shape = shape_of(call, class);
+		open_call.is_measured = (uint8_t)torsh_counter_range_begin(call, &shape);
+	}
+	if (!open_call.is_measured)
+		torsh_counter_gate_enter();
+}
+
+static void launch_ends(const struct cupti_call *call)
+{
+	if (open_call.is_measured)
+		torsh_counter_range_end(call);
+	else
+		torsh_counter_gate_leave();
+	if (open_call.is_collective && call->result && *(const int *)call->result)
+		torsh_counter_collective_failed(call->context_id);
+	open_call.is_measured = open_call.is_collective = 0;
+}
+
+static void call_begins(const struct cupti_call *call, enum call_class class)
+{
+	switch (class) {
+	case CALL_LAUNCH:
+	case CALL_LAUNCH_EX:
+		launch_begins(call, class);
+		return;
+	case CALL_GRAPH:
+		COUNTER_COUNT(graphs);
+		torsh_counter_graph_begins(call->context_id);
+		torsh_counter_gate_enter();
+		return;
+	case CALL_WAITS:
+		torsh_counter_streams_wait();
+		return;
+	case CALL_CAPTURE_BEGINS:
+		torsh_counter_capture_begins();
+		return;
+	case CALL_SYNCHRONISES:
+		open_call.n_collectives = torsh_counter_collectives_of(call->context_id);
+		return;
+	default:
+		return;
+	}
+}
+
+static void call_ends(const struct cupti_call *call, enum call_class class)
+{
+	int is_done = !call->result || !*(const int *)call->result;
+
+	switch (class) {
+	case CALL_LAUNCH:
+	case CALL_LAUNCH_EX:
+		launch_ends(call);
+		return;
+	case CALL_GRAPH:
+		torsh_counter_gate_leave();
+		return;
+	case CALL_CAPTURE_BEGINS:
+		if (!is_done)
+			torsh_counter_capture_ended();
+		return;
+	case CALL_CAPTURE_ENDS:
+		torsh_counter_capture_ended();
+		return;
+	case CALL_SYNCHRONISES:
+		if (is_done)
+			torsh_counter_collectives_ended(call->context_id, open_call.n_collectives);
+		return;
+	default:
+		return;
+	}
+}
+
+/* Kernels: also after a refusal, so that each launch that entered the gate leaves it. */
+static void see_call(const struct cupti_call *call, enum call_class class)
+{
+	/* Of calls within each other the outermost. */
+	if (call->site == CUPTI_ENTER) {
+		if (!open_call.depth++)
+			call_begins(call, class);
+	} else if (open_call.depth && !--open_call.depth) {
+		call_ends(call, class);
+	}
+}
+
+void torsh_cuda_counters_call(const struct cupti_call *call, uint32_t id)
+{
+	enum call_class class = classes[id];
+
+	if (class == CALL_OTHER)
+		return;
+	if (torsh_config.counters.mode == COUNTERS_OF_OPERATORS)
+		see_call(call, class);
+	else if (call->site == CUPTI_ENTER && torsh_cuda_counters_are_on())
+		torsh_counter_samples_see(call->context, call->context_id);
+}
+
+void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel)
+{
+	/* One of a graph was no launch of its own. */
+	if (torsh_config.counters.mode == COUNTERS_OF_OPERATORS && !kernel->graph && kernel->name &&
+	    torsh_counter_is_collective(kernel->name))
+		torsh_counter_collective_ended(kernel->context);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------------------- */
+
+void torsh_cuda_counters_begin(int has_callbacks)
+{
+	if (torsh_config.counters.mode == COUNTERS_OFF)
+		return;
+	if (!has_callbacks) {
+		say_off("CUPTI doesn't call us back, and launches are not seen");
+		return;
+	}
+	if (torsh_cupti_profiler_open(torsh_cupti_library) || !torsh_cupti.GetDeviceId) {
+		say_off("this libcupti is older than that of CUDA 12.6, the first that can");
+		return;
+	}
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
+	atomic_store_explicit(&is_on, 1, memory_order_relaxed);
+}
+
+int torsh_counters_initialise(void)
+{
+	struct cupti_profiler profiler = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
+	int result;
+
+	if (is_initialised)
+		return 0;
+	result = torsh_cupti_profiler.ProfilerInitialize(&profiler);
+	if (result) {
+		torsh_counters_refuse("nothing is measured", result);
+		return -1;
+	}
+	is_initialised = 1;
+	return 0;
+}
+
+/* Close the gate for good, or give up where a launch lasts. */
+static int close_gate(void)
+{
+	uint64_t until_ns = torsh_cuda_monotonic_ns() + END_AT_MOST_NS;
+
+	while (!torsh_counter_gate_close())
+		if (torsh_cuda_monotonic_ns() > until_ns)
+			return 0;
+	return 1;
+}
+
+void torsh_cuda_counters_context_ends(const void *context)
+{
+	if (torsh_config.counters.mode != COUNTERS_OF_OPERATORS || !close_gate())
+		return;
+	torsh_counter_ranges_forget(context);
+	torsh_counter_gate_open();
+}
+
+void torsh_cuda_counters_end(void)
+{
+	struct cupti_profiler profiler = {.n_bytes = CUPTI_PROFILER_BYTES(cupti_profiler, reserved)};
+
+	if (torsh_config.counters.mode == COUNTERS_OFF)
+		return;
+	atomic_store_explicit(&is_on, 0, memory_order_relaxed);
+	if (torsh_config.counters.mode == COUNTERS_OF_TIMELINE) {
+		torsh_counter_samples_end();
+	} else if (close_gate()) {
+		torsh_counter_ranges_end();
+		torsh_counter_gate_open();
+	}
+	if (atomic_exchange(&is_initialised, 0))
+		torsh_cupti_profiler.ProfilerDeInitialize(&profiler);
+	say_losses();
+}
+
+void torsh_cuda_counters_check_records(uint64_t n_records)
+{
+	if (!n_records && atomic_load_explicit(&torsh_counter_losses.samples, memory_order_relaxed))
+		torsh_channel_note(
+			&torsh_process->channel,
+			"counters: no kernel is in this recording: while a device is sampled some versions of "
+			"CUPTI hand over no records");
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What devices do where CUPTI's records can't be had: each call that gives a device work is seen as the program makes it
+ * (shim/driver.c), and gets a mark into its stream before and after it (collectors/device_cuda.c). Marks are asked after
+ * from later calls, never waited for. A launch that is captured into a graph does nothing, and has none; a graph's own
+ * launch has one pair. Where marks can't be had either, or another tool measures, only the host's side is recorded.
+ */
+#include <errno.h>
+
+#include "agent/process.h"
+#include "agent/text.h"
+#include "collectors/cuda.h"
+#include "collectors/cuda_submissions.h"
+#include "collectors/device_cuda.h"
+#include "collectors/devices.h"
+#include "shim/driver.h"
+#include "shim/hooks.h"
+
+#define PAIRS_MAX 65536u /* that were not reached yet */
+#define PAIRS_A_TIME 128u
+#define POLL_EVERY_NS 1000000u
+#define POLL_SHARE 15u /* what polls may take: one part in so many + 1 */
+#define BLOCKED_MAX 64u
+#define RESOLUTION_NS 500u /* cuEventElapsedTime: "a resolution of around 0.5 microseconds" */
+
+struct list {
+	struct device_pair *first, **last;
+};
+
+/* In pages that a forked child gets as zeros: what the parent's driver knows is none of the child's. */
+struct watch {
+	_Atomic uint32_t is_on, has_marks, is_polling, is_ending, correlation, n_pending, no_marks_reason;
+	_Atomic uint64_t due_ns, n_timed;
+};
+
+static struct watch *watch;
+static const struct device_ops *const row = &torsh_device_cuda;
+
+static struct cuda_lock lock; /* guards the spare and the pending pairs */
+static struct device_pair *spares;
+static struct list pending;
+
+/* A call of ours, or the driver's within one of the program's. */
+static _Thread_local int is_inside;
+
+static int is_on(void)
+{
+	return watch && atomic_load_explicit(&watch->is_on, memory_order_acquire);
+}
+
+static void say_mode(enum device_mode mode, uint32_t reason)
+{
+	torsh_cuda_say(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
+}
+
+/* ---- the beginning ----------------------------------------------------------------------------------------------- */
+
+int torsh_cuda_watch_driver(const char *reason, int has_marks)
+{
+	int result = torsh_driver_open();
+
+	if (!watch) {
+		struct watch *made = torsh_sys_pages(sizeof(*watch));
+
+		if (!made)
+			return -ENOMEM;
+		TORSH_SYS(SYS_madvise, made, 4096, MADV_WIPEONFORK, 0, 0, 0);
+		watch = made;
+	}
+	if (result)
+		return result;
+	torsh_driver_keep();
+	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason), memory_order_relaxed);
+	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
+	atomic_store_explicit(&watch->is_on, 1, memory_order_release);
+	atomic_store_explicit(&torsh_driver_watch, DRIVER_WATCHED, memory_order_relaxed);
+	return 0;
+}
+
+/* The driver gives us no marks: from here on only the host's side is recorded. */
+static void give_up_marks(void)
+{
+	const char *problem = torsh_device_cuda_problem();
+	char buffer[128];
+	struct text reason = TEXT_IN(buffer);
+	uint32_t label;
+
+	if (!atomic_exchange_explicit(&watch->has_marks, 0, memory_order_relaxed))
+		return;
+	torsh_text_put(&reason, "the driver's events can't be used: ");
+	torsh_text_put(&reason, problem ? problem : "no reason is known");
+	label = torsh_cuda_label(buffer);
+	atomic_store_explicit(&watch->no_marks_reason, label, memory_order_relaxed);
+	say_mode(DEVICE_HOST_ONLY, label);
+}
+
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+
+/* With the lock. */
+static void make_pairs(void)
+{
+	struct device_pair *made = torsh_sys_pages(PAIRS_A_TIME * sizeof(*made));
+
+	for (uint32_t i = 0; made && i < PAIRS_A_TIME; i++) {
+		made[i].next = spares;
+		spares = &made[i];
+	}
+}
+
+static struct device_pair *take_pair(void)
+{
+	struct device_pair *pair;
+
+	torsh_cuda_lock(&lock);
+	if (!spares)
+		make_pairs();
+	pair = spares;
+	if (pair)
+		spares = pair->next;
+	torsh_cuda_unlock(&lock);
+	return pair;
+}
+
+static void give_pair(struct device_pair *pair)
+{
+	torsh_cuda_lock(&lock);
+	pair->next = spares;
+	spares = pair;
+	torsh_cuda_unlock(&lock);
+}
+
+static void add_pending(struct device_pair *pair)
+{
+	pair->next = NULL;
+	torsh_cuda_lock(&lock);
+	if (!pending.first)
+		pending.last = &pending.first;
+	*pending.last = pair;
+	pending.last = &pair->next;
+	torsh_cuda_unlock(&lock);
+	atomic_fetch_add_explicit(&watch->n_pending, 1, memory_order_relaxed);
+}
+
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
+
+static int is_captured(void *stream)
+{
+	int status = 0;
+
+	/* Refused is the default stream while another one that it would wait for is captured: no work can be given to it. */
+	return torsh_driver.cuStreamIsCapturing(stream, &status) || status;
+}
+
+/* What the driver does for us is nothing of the program's. */
+struct quiet {
+	void *outer;
+	int mode;
+};
+
+/* A capture that the program has under way elsewhere would forbid some of our calls: relaxed, it doesn't. */
+static struct quiet enter_driver(void)
+{
+	struct quiet quiet = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
+
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&quiet.mode);
+	return quiet;
+}
+
+static void leave_driver(struct quiet *quiet)
+{
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&quiet->mode);
+	torsh_heap_leave_allocator(quiet->outer);
+}
+
+/* Returns 0, -ENOSPC, or what record says. */
+static int begin_pair(struct driver_work *work)
+{
+	struct device_pair *pair;
+	int result;
+
+	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) >= PAIRS_MAX || !(pair = take_pair()))
+		return -ENOSPC;
+	result = row->record(work->stream, NULL, &pair->begin, NULL);
+	if (result)
+		give_pair(pair);
+	else
+		work->pair = pair;
+	return result;
+}
+
+static int prepare(struct driver_work *work)
+{
+	struct quiet quiet = enter_driver();
+	int result = 0;
+
+	work->correlation = atomic_fetch_add_explicit(&watch->correlation, 1, memory_order_relaxed) + 1;
+	work->pair = NULL;
+	work->is_captured = is_captured(work->stream);
+	if (!work->is_captured && atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
+		result = begin_pair(work);
+	leave_driver(&quiet);
+	return result;
+}
+
+int torsh_cuda_submitting(struct driver_work *work)
+{
+	int saved = errno;
+
+	if (is_inside)
+		return 0;
+	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
+		torsh_cuda_first_work();
+	if (!is_on() || torsh_agent_is_borrowed())
+		return 0;
+	is_inside = 1;
+	work->problem = prepare(work);
+	if (work->problem == -EIO)
+		give_up_marks();
+	errno = saved;
+	work->begin_ns = torsh_cuda_monotonic_ns();
+	return 1;
+}
+
+/* ---- after a call ------------------------------------------------------------------------------------------------ */
+
+/* Returns 1 where it is under way now. */
+static int end_pair(struct driver_work *work, int result)
+{
+	struct device_pair *pair = work->pair;
+
+	if (result || row->record(work->stream, NULL, &pair->end, NULL)) {
+		give_pair(pair);
+		return 0;
+	}
+	pair->work = *work;
+	pair->place = torsh_device_cuda_place(pair->begin, work->stream);
+	torsh_cuda_describe(pair);
+	add_pending(pair);
+	return 1;
+}
+
+static void tell_without_times(struct driver_work *work)
+{
+	struct device_pair untimed = {.work = *work};
+	struct quiet quiet = enter_driver();
+	uint32_t reason = atomic_load_explicit(&watch->no_marks_reason, memory_order_relaxed);
+
+	torsh_cuda_describe(&untimed);
+	leave_driver(&quiet);
+	if (work->problem == -ENOSPC) {
+		reason = torsh_cuda_label("too many launches were under way");
+		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+	} else if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
+		reason = torsh_cuda_label("the driver took no event for its stream");
+	}
+	torsh_cuda_say_untimed(&untimed, reason);
+}
+
+static void finish_call(struct driver_work *work, int result)
+{
+	struct quiet quiet;
+	int is_pending = 0;
+
+	if (work->pair) {
+		quiet = enter_driver();
+		is_pending = end_pair(work, result);
+		leave_driver(&quiet);
+	}
+	if (!is_pending && !result && !work->is_captured)
+		tell_without_times(work);
+}
+
+void torsh_cuda_submitted(struct driver_work *work, int result)
+{
+	uint64_t end_ns = torsh_cuda_monotonic_ns();
+	int saved = errno;
+
+	/* Not in a child that was made by a callback of the call. */
+	if (is_on()) {
+		torsh_cuda_say_launch(work, result, end_ns);
+		finish_call(work, result);
+		torsh_cuda_poll_marks(end_ns);
+	}
+	is_inside = 0;
+	errno = saved;
+}
+
+/* ---- asking after marks ------------------------------------------------------------------------------------------ */
+
+/* Streams whose next pair was not reached: what comes behind it wasn't either. */
+struct blocked {
+	const void *streams[BLOCKED_MAX];
+	uint32_t contexts[BLOCKED_MAX], n;
+};
+
+static int is_blocked(const struct blocked *blocked, const struct device_pair *pair)
+{
+	for (uint32_t i = 0; i < blocked->n; i++)
+		if (blocked->streams[i] == pair->work.stream && blocked->contexts[i] == pair->place.context)
+			return 1;
+	return blocked->n == BLOCKED_MAX;
+}
+
+static void block(struct blocked *blocked, const struct device_pair *pair)
+{
+	blocked->streams[blocked->n] = pair->work.stream;
+	blocked->contexts[blocked->n++] = pair->place.context;
+}
+
+/* What a pair measured. Returns 0, -EAGAIN, or -errno: it never will. */
+static int measure(const struct device_pair *pair, uint64_t *begin_ns, uint64_t *duration_ns)
+{
+	uint64_t mark_ns, earliest_ns, taken_ns;
+	struct quiet quiet = enter_driver();
+	double us = 0;
+	int result = row->elapsed(pair->begin, pair->end, &us);
+
+	if (!result)
+		result = torsh_device_cuda_moment(pair->begin, &mark_ns);
+	leave_driver(&quiet);
+	if (result)
+		return result;
+	taken_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0;
+	/* An idle stream comes to its mark before it has anything to do: nothing begins before it was asked for. */
+	earliest_ns = pair->work.begin_ns - torsh_device_cuda_clock().width_ns / 2;
+	*begin_ns = mark_ns < earliest_ns ? earliest_ns : mark_ns;
+	if (*begin_ns > mark_ns + taken_ns)
+		*begin_ns = mark_ns + taken_ns;
+	*duration_ns = mark_ns + taken_ns - *begin_ns;
+	return 0;
+}
+
+/* Returns 1 where nothing more is to be expected of the pair. */
+static int settle(struct device_pair *pair, struct blocked *blocked)
+{
+	uint64_t begin_ns, duration_ns;
+	int result;
+
+	if (is_blocked(blocked, pair))
+		return 0;
+	result = measure(pair, &begin_ns, &duration_ns);
+	if (result == -EAGAIN) {
+		block(blocked, pair);
+		return 0;
+	}
+	if (result)
+		atomic_fetch_add_explicit(&torsh_cuda_losses.invalid, 1, memory_order_relaxed);
+	else
+		torsh_cuda_say_timed(pair, begin_ns, duration_ns);
+	atomic_fetch_add_explicit(&watch->n_timed, !result, memory_order_relaxed);
+	give_pair(pair);
+	atomic_fetch_sub_explicit(&watch->n_pending, 1, memory_order_relaxed);
+	return 1;
+}
+
+static struct list take_pending(void)
+{
+	struct list taken;
+
+	torsh_cuda_lock(&lock);
+	taken = pending;
+	pending = (struct list){0};
+	torsh_cuda_unlock(&lock);
+	return taken;
+}
+
+/* In front of what was added meanwhile. */
+static void put_back(struct device_pair *first, struct device_pair **last)
+{
+	if (!first)
+		return;
+	torsh_cuda_lock(&lock);
+	*last = pending.first;
+	if (!pending.first)
+		pending.last = last;
+	pending.first = first;
+	torsh_cuda_unlock(&lock);
+}
+
+/* The caller has the poll. */
+static void poll_all(void)
+{
+	struct blocked blocked = {.n = 0};
+	struct device_pair *left = NULL, **last = &left, *next;
+
+	for (struct device_pair *pair = take_pending().first; pair; pair = next) {
+		next = pair->next;
+		if (settle(pair, &blocked))
+			continue;
+		*last = pair;
+		last = &pair->next;
+		pair->next = NULL;
+	}
+	put_back(left, last);
+}
+
+static int take_poll(void)
+{
+	/* Pairs with the release in give_poll. */
+	return !atomic_exchange_explicit(&watch->is_polling, 1, memory_order_acquire);
+}
+
+static void give_poll(void)
+{
+	atomic_store_explicit(&watch->is_polling, 0, memory_order_release);
+}
+
+void torsh_cuda_poll_marks(uint64_t now_ns)
+{
+	uint64_t taken_ns;
+
+	if (!atomic_load_explicit(&watch->n_pending, memory_order_relaxed) ||
+	    atomic_load_explicit(&watch->is_ending, memory_order_relaxed) ||
+	    now_ns < atomic_load_explicit(&watch->due_ns, memory_order_relaxed) || !take_poll())
+		return;
+	poll_all();
+	taken_ns = torsh_cuda_monotonic_ns() - now_ns;
+	atomic_store_explicit(&watch->due_ns, now_ns + POLL_EVERY_NS + POLL_SHARE * taken_ns, memory_order_relaxed);
+	give_poll();
+}
+
+void torsh_cuda_context_ending(void *context, int device)
+{
+	int saved = errno;
+
+	if (is_on() && !is_inside && !torsh_agent_is_borrowed() &&
+	    !atomic_load_explicit(&watch->is_ending, memory_order_relaxed)) {
+		is_inside = 1;
+		while (!take_poll())
+			TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		poll_all();
+		torsh_device_cuda_forget(context, device);
+		give_poll();
+		is_inside = 0;
+	}
+	errno = saved;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+static void say_figures(void)
+{
+	struct device_clock clock = torsh_device_cuda_clock();
+
+	torsh_cuda_say(&(struct event){
+		.id = EVENT_DEVICE_LOSS,
+		.device_loss =
+			{
+				.records = atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed),
+				.without_room =
+					atomic_load_explicit(&torsh_cuda_losses.without_room, memory_order_relaxed),
+				.invalid = atomic_load_explicit(&torsh_cuda_losses.invalid, memory_order_relaxed) +
+					   atomic_load_explicit(&watch->n_pending, memory_order_relaxed),
+				.clock_width_ns = clock.width_ns,
+				.clock_step_ns = clock.step_ns,
+			},
+	});
+	torsh_cuda_say(&(struct event){
+		.id = EVENT_PAIR_TIMING,
+		.pair_timing =
+			{
+				.pairs = atomic_load_explicit(&watch->n_timed, memory_order_relaxed),
+				.resolution_ns = RESOLUTION_NS,
+				.floor_ns = clock.floor_ns,
+			},
+	});
+}
+
+void torsh_cuda_end_marks(void)
+{
+	if (!is_on() || is_inside || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&watch->is_ending, 1, memory_order_relaxed))
+		return;
+	is_inside = 1;
+	/* Another thread that has it may be stopped for ever. */
+	if (take_poll())
+		poll_all();
+	say_figures();
+	is_inside = 0;
+}

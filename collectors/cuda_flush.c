@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Flushes before the process ends or becomes another program. CUPTI's flush may wait for ever there, for a lock of whom the
+ * end has interrupted or for a device: a thread does it that was made when CUPTI was attached, and who ends the process
+ * waits for that thread, for a bounded time only.
+ */
+#include "collectors/cuda.h"
+
+#include <errno.h>
+
+#include "agent/process.h"
+#include "shim/cupti.h"
+#include "shim/thread.h"
+
+#define PATIENCE_NS UINT64_C(2000000000)
+#define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */
+
+/* In pages that a forked child gets as zeros: it has no such thread. */
+struct flusher {
+	_Atomic uint32_t is_there;
+	_Atomic uint32_t n_asked, n_done; /* flushes; words to wait on */
+	_Atomic uint32_t is_last; /* the process ends: what still runs is asked for too */
+	_Atomic uint32_t is_given_up;
+};
+
+static struct flusher *flusher;
+
+static void flush(int is_last)
+{
+	int result;
+
+	torsh_cuda_clock_read(1);
+	/* First what is complete, then what still runs: that has no end, and is counted as invalid. */
+	result = torsh_cupti.ActivityFlushAll(0);
+	if (is_last) {
+		result |= torsh_cupti.ActivityFlushAll(CUPTI_FLUSH_FORCED);
+		atomic_store_explicit(&torsh_cuda_losses.buffers_kept, torsh_cuda_buffers_out(), memory_order_relaxed);
+	}
+	if (result)
+		atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
+	torsh_cuda_count_dropped(NULL, 0);
+	torsh_cuda_say_losses();
+}
+
+/*
+ * Until a flush is asked for. Kernels may run for long while the program waits for them, and the wall clock be set meanwhile:
+ * who launches reads the clocks, and otherwise it is done here. Not after the last flush, when CUPTI may be gone.
+ */
+static void rest(uint32_t n_asked)
+{
+	int is_last = (int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed);
+
+	if (torsh_sys_futex_wait(&flusher->n_asked, n_asked, is_last ? UINT64_MAX >> 1 : READ_EVERY_NS) == -ETIMEDOUT)
+		torsh_cuda_clock_now();
+}
+
+static void *serve(void *unused)
+{
+	torsh_thread_name("torsh-cuda");
+	for (;;) {
+		uint32_t n_done = atomic_load_explicit(&flusher->n_done, memory_order_relaxed);
+		/* Pairs with the increment in ask. */
+		uint32_t n_asked = atomic_load_explicit(&flusher->n_asked, memory_order_acquire);
+
+		if (n_asked == n_done) {
+			rest(n_asked);
+			continue;
+		}
+		flush((int)atomic_load_explicit(&flusher->is_last, memory_order_relaxed));
+		/* Pairs with the acquire in is_done. */
+		atomic_store_explicit(&flusher->n_done, n_asked, memory_order_release);
+		torsh_sys_futex_wake(&flusher->n_done, INT32_MAX);
+	}
+	return unused;
+}
+
+int torsh_cuda_flusher_start(void)
+{
+	struct flow *flow;
+	int result;
+
+	flusher = torsh_sys_pages(sizeof(*flusher));
+	if (!flusher)
+		return -ENOMEM;
+	TORSH_SYS(SYS_madvise, flusher, 4096, MADV_WIPEONFORK, 0, 0, 0);
+	/* What the C library allocates for the thread is nothing of the program's. */
+	flow = torsh_flow_enter();
+	result = torsh_thread_start(serve, NULL);
+	if (flow)
+		torsh_flow_leave(flow);
+	atomic_store_explicit(&flusher->is_there, !result, memory_order_release);
+	return result;
+}
+
+static int is_done(uint32_t number)
+{
+	return (int32_t)(atomic_load_explicit(&flusher->n_done, memory_order_acquire) - number) >= 0;
+}
+
+/* Returns 0 where the time is over. */
+static int wait_for(uint32_t number)
+{
+	uint64_t until_ns = torsh_cuda_monotonic_ns() + PATIENCE_NS;
+
+	while (!is_done(number)) {
+		uint32_t n_done = atomic_load_explicit(&flusher->n_done, memory_order_relaxed);
+		uint64_t now_ns = torsh_cuda_monotonic_ns();
+
+		if (now_ns >= until_ns)
+			return 0;
+		if (!is_done(number))
+			torsh_sys_futex_wait(&flusher->n_done, n_done, until_ns - now_ns);
+	}
+	return 1;
+}
+
+static uint32_t ask(void)
+{
+	uint32_t number = atomic_fetch_add_explicit(&flusher->n_asked, 1, memory_order_acq_rel) + 1;
+
+	torsh_sys_futex_wake(&flusher->n_asked, 1);
+	return number;
+}
+
+void torsh_cuda_flush(int is_last)
+{
+	if (!flusher || !atomic_load_explicit(&flusher->is_there, memory_order_acquire)) {
+		flush(is_last);
+		return;
+	}
+	/* One that took too long still holds what the next would wait for. */
+	if (atomic_load_explicit(&flusher->is_given_up, memory_order_relaxed))
+		return;
+	if (is_last)
+		atomic_store_explicit(&flusher->is_last, 1, memory_order_relaxed);
+	if (wait_for(ask()) || atomic_exchange_explicit(&flusher->is_given_up, 1, memory_order_relaxed))
+		return;
+	atomic_fetch_add_explicit(&torsh_cuda_losses.flushes_cut, 1, memory_order_relaxed);
+	torsh_cuda_say_losses();
+	torsh_channel_note(&torsh_process->channel,
+			   "cuda: CUPTI's last flush did not end within 2 s: what devices did at the end is missing");
+}

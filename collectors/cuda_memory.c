@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The memory that a program gets from CUDA, by the calls themselves: CUPTI hands over their parameters before and after.
+ * What is got is told when the call has returned, with its stack; what is given back is told before.
+ *
+ * The runtime does its work by calls of the driver within its own: only the outermost is told.
+ */
+#include "collectors/cuda_memory.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/config.h"
+#include "agent/flow.h"
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/cuda_array.h"
+#include "shim/cuda_memory.h"
+#include "shim/next.h"
+
+#define N_CALLS 2048u /* callback ids of a domain; there are some 850 */
+#define N_POOLS 256u
+#define N_CONTEXTS 1024u
+#define N_DEVICES 64u
+
+static const struct memory_call {
+	const char *name;
+	uint8_t action, kind, flags;
+} calls[] = {
+#define MEMORY(name, action, kind, flags) {#name, CUDA_##action, BLOCK_##kind, flags},
+#include "shim/cuda_memory.def"
+#undef MEMORY
+};
+
+#define N_MEMORY_CALLS (sizeof(calls) / sizeof(*calls))
+
+_Static_assert(N_MEMORY_CALLS < 256, "what_of has a byte for each");
+
+static uint8_t what_of[CUPTI_N_API_DOMAINS][N_CALLS]; /* index of calls, and 1; filled before anything is called back */
+static uint32_t labels[N_MEMORY_CALLS];
+
+/* ---- which device -------------------------------------------------------------------------------------------------- */
+
+static _Atomic uint8_t devices_of_contexts[N_CONTEXTS]; /* number of the device, and 1; 0: not asked */
+static _Atomic uint64_t devices_seen; /* a bit for each */
+
+static uint32_t device_of_context(const struct cupti_call *call)
+{
+	_Atomic uint8_t *known =
+		call->context_id && call->context_id < N_CONTEXTS ? &devices_of_contexts[call->context_id] : NULL;
+	uint32_t device = known ? atomic_load_explicit(known, memory_order_relaxed) : 0;
+
+	if (device)
+		return device - 1;
+	if (!torsh_cupti.GetDeviceId || torsh_cupti.GetDeviceId(call->context, &device))
+		return DEVICE_NOT_KNOWN;
+	if (known && device < UINT8_MAX)
+		atomic_store_explicit(known, (uint8_t)(device + 1), memory_order_relaxed);
+	return device;
+}
+
+static void see_device(uint32_t device)
+{
+	if (device < N_DEVICES)
+		atomic_fetch_or_explicit(&devices_seen, UINT64_C(1) << device, memory_order_relaxed);
+}
+
+/* ---- pools, which may be another device's than the stream's -------------------------------------------------------- */
+
+static struct {
+	struct cuda_lock lock; /* guards the rest */
+	uint32_t n;
+	struct {
+		uint64_t pool;
+		uint32_t device;
+	} items[N_POOLS];
+} pools;
+
+static void learn_pool(uint64_t pool, uint32_t device)
+{
+	uint32_t i = 0;
+
+	torsh_cuda_lock(&pools.lock);
+	while (i < pools.n && pools.items[i].pool != pool)
+		i++;
+	if (i < N_POOLS) {
+		pools.items[i].pool = pool;
+		pools.items[i].device = device;
+		if (i == pools.n)
+			pools.n++;
+	}
+	torsh_cuda_unlock(&pools.lock);
+}
+
+static uint32_t device_of_pool(uint64_t pool, uint32_t otherwise)
+{
+	uint32_t device = otherwise;
+
+	torsh_cuda_lock(&pools.lock);
+	for (uint32_t i = 0; i < pools.n; i++) {
+		if (pools.items[i].pool == pool)
+			device = pools.items[i].device;
+	}
+	torsh_cuda_unlock(&pools.lock);
+	return device;
+}
+
+/* ---- what a call got ----------------------------------------------------------------------------------------------- */
+
+static void see_pitch(struct event_device_alloc *alloc, const struct cuda_alloc_pitch *p)
+{
+	alloc->address = *p->out;
+	alloc->bytes = *p->pitch * p->height;
+}
+
+static void see_3d(struct event_device_alloc *alloc, const struct cuda_alloc_3d *p)
+{
+	alloc->address = p->out->address;
+	alloc->bytes = p->out->pitch * p->height * p->depth;
+}
+
+static void see_create(struct event_device_alloc *alloc, const struct cuda_create *p)
+{
+	alloc->address = *p->out;
+	alloc->bytes = p->bytes;
+	alloc->device = DEVICE_NOT_KNOWN;
+	if (p->properties && p->properties->location.type == CUDA_LOCATION_DEVICE)
+		alloc->device = (uint32_t)p->properties->location.id;
+	else
+		alloc->flags |= BLOCK_IS_OF_HOST;
+}
+
+static void see_map(struct event_device_alloc *alloc, const struct cuda_map *p)
+{
+	alloc->address = p->address;
+	alloc->bytes = p->bytes;
+	alloc->handle = p->handle;
+}
+
+static void see_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
+{
+	alloc->address = *p->out;
+	if (action == CUDA_RETAIN)
+		return;
+	if (action == CUDA_IMPORT) {
+		alloc->flags |= BLOCK_IS_UNSIZED;
+		return;
+	}
+	alloc->bytes = p->bytes;
+	if (action == CUDA_ALLOC_ASYNC)
+		alloc->stream = p->where;
+	if (action != CUDA_ALLOC_POOL)
+		return;
+	alloc->pool = p->where;
+	alloc->stream = p->stream;
+	alloc->device = device_of_pool(p->where, alloc->device);
+}
+
+/* All descriptions of arrays begin with where the handle goes. */
+static void see_array(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
+{
+	alloc->address = **(uint64_t *const *)parameters;
+	alloc->bytes = torsh_cuda_array_bytes(action, parameters);
+	if (!alloc->bytes)
+		alloc->flags |= BLOCK_IS_UNSIZED;
+}
+
+static void see_alloc(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
+{
+	const struct cuda_extent *extent = parameters;
+
+	switch (action) {
+	case CUDA_ALLOC_PITCH:
+		see_pitch(alloc, parameters);
+		break;
+	case CUDA_ALLOC_3D:
+		see_3d(alloc, parameters);
+		break;
+	case CUDA_CREATE:
+		see_create(alloc, parameters);
+		break;
+	case CUDA_MAP:
+		see_map(alloc, parameters);
+		break;
+	case CUDA_REGISTER:
+		alloc->address = extent->address;
+		alloc->bytes = extent->bytes;
+		break;
+	case CUDA_ARRAY:
+	case CUDA_ARRAY_3D:
+	case CUDA_ARRAY_MIPMAPPED:
+	case CUDA_CHANNELS:
+	case CUDA_CHANNELS_3D:
+	case CUDA_CHANNELS_MIPMAPPED:
+		see_array(alloc, parameters, action);
+		break;
+	default:
+		see_plain(alloc, parameters, action);
+	}
+}
+
+/* ---- what is told -------------------------------------------------------------------------------------------------- */
+
+static void send(const struct event *event, const void *frame)
+{
+	struct flow *flow = torsh_flow_enter();
+
+	if (!flow)
+		return;
+	torsh_flow_event(flow, event, frame);
+	torsh_flow_leave(flow);
+}
+
+static void tell_alloc(const struct cupti_call *call, const struct memory_call *what, const void *frame)
+{
+	struct event event = {
+		.id = EVENT_DEVICE_ALLOC,
+		.device_alloc =
+			{
+				.api = labels[what - calls],
+				.kind = what->kind,
+				.context = call->context_id,
+				.device = device_of_context(call),
+				.flags = what->flags,
+			},
+	};
+
+	see_alloc(&event.device_alloc, call->parameters, what->action);
+	see_device(event.device_alloc.device);
+	send(&event, torsh_config.with_stack ? frame : NULL);
+}
+
+static int is_free(uint8_t action)
+{
+	return action == CUDA_FREE || action == CUDA_FREE_ASYNC || action == CUDA_UNMAP;
+}
+
+static void tell_free(const struct cupti_call *call, const struct memory_call *what)
+{
+	const struct cuda_extent *extent = call->parameters;
+	const struct cuda_free *freed = call->parameters;
+	struct event event = {
+		.id = EVENT_DEVICE_FREE,
+		.device_free =
+			{
+				.api = labels[what - calls],
+				.kind = what->kind,
+				.address = extent->address,
+				.bytes = what->action == CUDA_UNMAP ? extent->bytes : 0,
+				.stream = what->action == CUDA_FREE_ASYNC ? freed->stream : 0,
+				.context = call->context_id,
+			},
+	};
+
+	if (event.device_free.address)
+		send(&event, NULL);
+}
+
+static void tell_failure(const struct cupti_call *call, const struct memory_call *what, int result)
+{
+	struct event event = {
+		.id = EVENT_DEVICE_FREE_FAILED,
+		.device_free_failed = {.kind = what->kind,
+				       .address = ((const struct cuda_extent *)call->parameters)->address,
+				       .result = result},
+	};
+
+	if (event.device_free_failed.address)
+		send(&event, NULL);
+}
+
+static _Thread_local int is_asking; /* the agent asks the driver itself */
+
+static void tell_room(const struct cupti_call *call)
+{
+	const struct cuda_room *room = call->parameters;
+	struct event event = {.id = EVENT_DEVICE_ROOM, .device_room = {.is_asked = !is_asking}};
+
+	if (!room->free_bytes || !room->total_bytes)
+		return;
+	event.device_room.device = device_of_context(call);
+	event.device_room.free_bytes = *room->free_bytes;
+	event.device_room.total_bytes = *room->total_bytes;
+	send(&event, NULL);
+}
+
+static void at_success(const struct cupti_call *call, const struct memory_call *what, const void *frame)
+{
+	const struct cuda_pool_of_device *of_device = call->parameters;
+	const struct cuda_pool *pool = call->parameters;
+
+	switch (what->action) {
+	case CUDA_FREE:
+	case CUDA_FREE_ASYNC:
+	case CUDA_UNMAP:
+		break;
+	case CUDA_POOL_CREATE:
+		if (pool->properties && pool->properties->location.type == CUDA_LOCATION_DEVICE)
+			learn_pool(*pool->out, (uint32_t)pool->properties->location.id);
+		break;
+	case CUDA_POOL_OF_DEVICE:
+		learn_pool(*of_device->out, (uint32_t)of_device->device);
+		break;
+	case CUDA_ROOM:
+		tell_room(call);
+		break;
+	default:
+		tell_alloc(call, what, frame);
+	}
+}
+
+/* ---- called by collectors/cuda.c ------------------------------------------------------------------------------------ */
+
+static const struct memory_call *find_call(int domain, uint32_t id)
+{
+	return domain < CUPTI_N_API_DOMAINS && id < N_CALLS && what_of[domain][id] ? &calls[what_of[domain][id] - 1] : NULL;
+}
+
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
+{
+	const struct memory_call *what = find_call(domain, id);
+
+	if (what && is_free(what->action))
+		tell_free(call, what);
+}
+
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+{
+	const struct memory_call *what = find_call(domain, id);
+	int result = call->result ? *(const int *)call->result : 0;
+
+	if (what && !result)
+		at_success(call, what, frame);
+	else if (what && is_free(what->action))
+		tell_failure(call, what, result);
+}
+
+void torsh_cuda_memory_context_ends(void *context)
+{
+	struct event event = {.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT}};
+
+	if (!torsh_cupti.GetContextId || torsh_cupti.GetContextId(context, &event.device_free.context))
+		return;
+	send(&event, NULL);
+}
+
+/* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */
+static size_t known_length(const char *name, size_t length)
+{
+	static const char *const endings[] = {"_ptsz", "_ptds"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		size_t n = strlen(endings[i]);
+
+		if (length > n && !memcmp(name + length - n, endings[i], n))
+			return length - n;
+	}
+	return length;
+}
+
+int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
+{
+	size_t n = known_length(name, length);
+
+	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= N_CALLS)
+		return 0;
+	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
+		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))
+			continue;
+		if (!labels[i])
+			labels[i] = torsh_label(name, n);
+		what_of[domain][id] = (uint8_t)(i + 1);
+		return 1;
+	}
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------- */
+
+/* What is asked of the driver, found when it is. Each returns 0 or a CUresult. */
+struct driver {
+	int (*cuDevicePrimaryCtxGetState)(int device, unsigned *flags, int *is_active);
+	int (*cuDevicePrimaryCtxRetain)(void **context, int device);
+	int (*cuDevicePrimaryCtxRelease_v2)(int device);
+	int (*cuCtxPushCurrent_v2)(void *context);
+	int (*cuCtxPopCurrent_v2)(void **context);
+	int (*cuMemGetInfo_v2)(size_t *free_bytes, size_t *total_bytes);
+};
+
+static int find_driver(struct driver *driver)
+{
+	void *library = torsh_next.dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	struct {
+		void **function;
+		const char *name;
+	} wanted[] = {
+		{(void **)&driver->cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState"},
+		{(void **)&driver->cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"},
+		{(void **)&driver->cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease_v2"},
+		{(void **)&driver->cuCtxPushCurrent_v2, "cuCtxPushCurrent_v2"},
+		{(void **)&driver->cuCtxPopCurrent_v2, "cuCtxPopCurrent_v2"},
+		{(void **)&driver->cuMemGetInfo_v2, "cuMemGetInfo_v2"},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		*wanted[i].function = library ? dlsym(library, wanted[i].name) : NULL;
+		if (!*wanted[i].function)
+			return 0;
+	}
+	return 1;
+}
+
+/* The answer is told by the callback of cuMemGetInfo. A device whose context is gone is left alone. */
+static void ask_device(const struct driver *driver, int device)
+{
+	size_t free_bytes, total_bytes;
+	unsigned flags;
+	int is_active = 0;
+	void *context;
+
+	if (driver->cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
+	    driver->cuDevicePrimaryCtxRetain(&context, device))
+		return;
+	if (!driver->cuCtxPushCurrent_v2(context)) {
+		driver->cuMemGetInfo_v2(&free_bytes, &total_bytes);
+		driver->cuCtxPopCurrent_v2(&context);
+	}
+	driver->cuDevicePrimaryCtxRelease_v2(device);
+}
+
+void torsh_cuda_memory_exiting(void)
+{
+	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
+	struct driver driver;
+
+	/*
+	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
+	 * handler that came in the middle of a call.
+	 */
+	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
+	    !find_driver(&driver))
+		return;
+	is_asking = 1;
+	for (int device = 0; device < (int)N_DEVICES; device++) {
+		if (seen >> device & 1)
+			ask_device(&driver, device);
+	}
+	is_asking = 0;
+}

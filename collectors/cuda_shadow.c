@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Another subscriber to CUPTI's callbacks in this process, beside us who have the only subscription: it gets a shadow of
+ * one, which hears what it enabled, with its own data and its own slot for each call.
+ */
+#include <string.h>
+
+#include "collectors/cuda.h"
+
+#define N_DOMAINS 8u
+#define N_CALLBACKS 2048u /* of a domain; there are some 850 */
+#define SLOTS_MAX 32u /* calls within calls */
+
+enum enabler { BY_US = 1, BY_SHADOW = 2 };
+
+static void *subscription; /* CUPTI's, ours; set before anything is called back */
+static _Atomic uint8_t enabled[N_DOMAINS][N_CALLBACKS]; /* enum enabler */
+
+static struct shadow {
+	_Atomic uint32_t is_taken;
+	cupti_callback *_Atomic call; /* NULL: nobody's */
+	void *data;
+	char name[CUPTI_OLD_NAME_BYTES];
+} shadow;
+
+/* What the shadow keeps from the enter of a call to its exit. */
+struct slot {
+	const uint64_t *call; /* CUPTI's slot of that call: no other one that is open has it */
+	uint64_t value;
+};
+
+static _Thread_local struct slot slots[SLOTS_MAX];
+static _Thread_local uint32_t n_slots;
+
+static int is_known(int domain, uint32_t id)
+{
+	return domain >= 0 && (uint32_t)domain < N_DOMAINS && id < N_CALLBACKS;
+}
+
+static int is_enabled(int domain, uint32_t id, enum enabler by)
+{
+	return is_known(domain, id) && atomic_load_explicit(&enabled[domain][id], memory_order_relaxed) & by;
+}
+
+/* CUPTI is told where the first one wants it, and where the last one no longer does. */
+static int set(int domain, uint32_t id, enum enabler by, int is_on)
+{
+	uint8_t before;
+	int result = CUPTI_DONE;
+
+	if (is_on)
+		result = torsh_cupti.EnableCallback(1, subscription, domain, id);
+	if (result)
+		return result;
+	before = is_on ? atomic_fetch_or_explicit(&enabled[domain][id], (uint8_t)by, memory_order_relaxed)
+		       : atomic_fetch_and_explicit(&enabled[domain][id], (uint8_t)~by, memory_order_relaxed);
+	if (!is_on && before == by)
+		result = torsh_cupti.EnableCallback(0, subscription, domain, id);
+	return result;
+}
+
+void torsh_cuda_subscribed(void *subscriber)
+{
+	subscription = subscriber;
+}
+
+int torsh_cuda_watch_callback(int domain, uint32_t id)
+{
+	return is_known(domain, id) ? set(domain, id, BY_US, 1) : -1;
+}
+
+int torsh_cuda_is_watched(int domain, uint32_t id)
+{
+	return is_enabled(domain, id, BY_US);
+}
+
+/* ---- calling back ------------------------------------------------------------------------------------------------ */
+
+static struct slot *open_slot(const uint64_t *call)
+{
+	/* Ends of calls may be missing: what was switched off meanwhile. */
+	if (n_slots == SLOTS_MAX)
+		n_slots = 0;
+	slots[n_slots] = (struct slot){.call = call};
+	return &slots[n_slots++];
+}
+
+static struct slot *close_slot(const uint64_t *call)
+{
+	static _Thread_local struct slot none;
+
+	for (uint32_t i = n_slots; i; i--) {
+		if (slots[i - 1].call != call)
+			continue;
+		n_slots = i - 1;
+		return &slots[n_slots];
+	}
+	none = (struct slot){0};
+	return &none;
+}
+
+static void call_shadow(cupti_callback *call, int domain, uint32_t id, const void *data)
+{
+	/* Its own slot in the place of CUPTI's for the time of the call: the struct has more fields in later versions. */
+	struct cupti_call *api = (struct cupti_call *)data;
+	uint64_t *slot;
+
+	if ((domain != CUPTI_DOMAIN_DRIVER && domain != CUPTI_DOMAIN_RUNTIME) || !api->slot) {
+		call(shadow.data, domain, id, data);
+		return;
+	}
+	slot = api->slot;
+	api->slot = api->site == CUPTI_ENTER ? &open_slot(slot)->value : &close_slot(slot)->value;
+	call(shadow.data, domain, id, data);
+	api->slot = slot;
+}
+
+void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data)
+{
+	/* Pairs with the release in subscribe. */
+	cupti_callback *call = atomic_load_explicit(&shadow.call, memory_order_acquire);
+
+	if (__builtin_expect(call && is_enabled(domain, id, BY_SHADOW), 0))
+		call_shadow(call, domain, id, data);
+}
+
+/* ---- what the other subscriber calls ----------------------------------------------------------------------------- */
+
+static int subscribe(void **subscriber, cupti_callback *call, void *data, const char *name)
+{
+	if (!subscriber || !call)
+		return CUPTI_INVALID_PARAMETER;
+	if (atomic_exchange_explicit(&shadow.is_taken, 1, memory_order_acquire))
+		return CUPTI_SUBSCRIBER_TAKEN;
+	strncpy(shadow.name, name ? name : "", sizeof(shadow.name) - 1);
+	shadow.data = data;
+	atomic_store_explicit(&shadow.call, call, memory_order_release);
+	*subscriber = &shadow;
+	return CUPTI_DONE;
+}
+
+int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data)
+{
+	torsh_cuda_before_client();
+	return torsh_cuda_is_live() ? subscribe(subscriber, call, data, NULL) : -1;
+}
+
+int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
+				struct cupti_subscriber_parameters *parameters)
+{
+	int result;
+
+	torsh_cuda_before_client();
+	if (!torsh_cuda_is_live())
+		return -1;
+	if (!parameters || !parameters->n_bytes)
+		return CUPTI_INVALID_PARAMETER;
+	result = subscribe(subscriber, call, data, parameters->name);
+	if (result == CUPTI_SUBSCRIBER_TAKEN && parameters->old_name && parameters->old_name_bytes) {
+		strncpy(parameters->old_name, shadow.name, parameters->old_name_bytes - 1);
+		parameters->old_name[parameters->old_name_bytes - 1] = '\0';
+	}
+	return result;
+}
+
+/* Is that the shadow? What isn't goes on to CUPTI, which says so. */
+static int is_shadow(const void *subscriber)
+{
+	return subscriber == &shadow && torsh_cuda_is_live() &&
+	       atomic_load_explicit(&shadow.call, memory_order_relaxed);
+}
+
+static void disable_domain(int domain)
+{
+	for (uint32_t id = 0; id < N_CALLBACKS; id++)
+		if (is_enabled(domain, id, BY_SHADOW))
+			set(domain, id, BY_SHADOW, 0);
+}
+
+/* An id that CUPTI doesn't know is refused, and stays off. */
+static int enable_domain(int domain)
+{
+	int n_enabled = 0;
+
+	for (uint32_t id = 0; id < N_CALLBACKS; id++)
+		n_enabled += !set(domain, id, BY_SHADOW, 1);
+	return n_enabled ? CUPTI_DONE : CUPTI_INVALID_PARAMETER;
+}
+
+int torsh_cuda_tee_Unsubscribe(void *subscriber)
+{
+	if (!is_shadow(subscriber))
+		return -1;
+	for (int domain = 1; domain < (int)N_DOMAINS; domain++)
+		disable_domain(domain);
+	atomic_store_explicit(&shadow.call, NULL, memory_order_relaxed);
+	/* Pairs with the acquire in subscribe. */
+	atomic_store_explicit(&shadow.is_taken, 0, memory_order_release);
+	return CUPTI_DONE;
+}
+
+int torsh_cuda_tee_EnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id)
+{
+	if (!is_shadow(subscriber))
+		return -1;
+	return is_known(domain, id) ? set(domain, id, BY_SHADOW, enable != 0) : CUPTI_INVALID_PARAMETER;
+}
+
+int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain)
+{
+	if (!is_shadow(subscriber))
+		return -1;
+	if (domain <= 0 || domain >= (int)N_DOMAINS)
+		return CUPTI_INVALID_PARAMETER;
+	if (enable)
+		return enable_domain(domain);
+	disable_domain(domain);
+	return CUPTI_DONE;
+}
+
+int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber)
+{
+	if (!is_shadow(subscriber))
+		return -1;
+	for (int domain = 1; domain < (int)N_DOMAINS; domain++)
+		torsh_cuda_tee_EnableDomain(enable, subscriber, domain);
+	return CUPTI_DONE;
+}
+
+int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id)
+{
+	if (!is_shadow(subscriber))
+		return -1;
+	if (!is_on || !is_known(domain, id))
+		return CUPTI_INVALID_PARAMETER;
+	*is_on = is_enabled(domain, id, BY_SHADOW) != 0;
+	return CUPTI_DONE;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/cuda_submissions.h"
+
+#include <string.h>
+
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/cuda.h"
+
+void torsh_cuda_say(const struct event *event)
+{
+	struct flow *flow = torsh_flow_enter();
+
+	if (!flow)
+		return;
+	torsh_flow_event(flow, event, NULL);
+	torsh_flow_leave(flow);
+}
+
+uint32_t torsh_cuda_label(const char *text)
+{
+	return text ? torsh_label(text, strlen(text)) : 0;
+}
+
+/* ---- what the driver knows ---------------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct driver_work *work)
+{
+	const char *name = NULL;
+
+	if (work->what != DRIVER_KERNEL)
+		return NULL;
+	if (torsh_driver.cuFuncGetName && !torsh_driver.cuFuncGetName(&name, work->function) && name)
+		return name;
+	if (torsh_driver.cuKernelGetName && !torsh_driver.cuKernelGetName(&name, work->function))
+		return name;
+	return NULL;
+}
+
+static uint32_t attribute_of(const struct driver_work *work, int attribute)
+{
+	int value = 0;
+
+	if (work->what != DRIVER_KERNEL || torsh_driver.cuFuncGetAttribute(&value, attribute, work->function) ||
+	    value < 0)
+		return 0;
+	return (uint32_t)value;
+}
+
+/* An address that the driver doesn't know is the host's. */
+static int is_of_device(uint64_t address)
+{
+	uint32_t memory = DRIVER_HOST;
+
+	return !torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address) &&
+	       memory == DRIVER_DEVICE;
+}
+
+static uint32_t direction_of(const struct driver_work *work)
+{
+	static const uint32_t directions[2][2] = {{COPY_HTOH, COPY_HTOD}, {COPY_DTOH, COPY_DTOD}};
+
+	if (work->what != DRIVER_COPY || work->direction != COPY_UNKNOWN)
+		return work->direction;
+	return directions[is_of_device(work->from)][is_of_device(work->to)];
+}
+
+void torsh_cuda_describe(struct device_pair *pair)
+{
+	struct driver_work *work = &pair->work;
+
+	work->direction = direction_of(work);
+	work->is_async = work->is_async || strstr(work->api, "Async");
+	pair->name = torsh_cuda_label(name_of(work));
+	pair->registers = attribute_of(work, DRIVER_FUNCTION_REGISTERS);
+	pair->static_shared_bytes = attribute_of(work, DRIVER_FUNCTION_SHARED_BYTES);
+	pair->local_bytes = attribute_of(work, DRIVER_FUNCTION_LOCAL_BYTES);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+void torsh_cuda_say_launch(const struct driver_work *work, int result, uint64_t end_ns)
+{
+	torsh_cuda_say(&(struct event){.id = EVENT_LAUNCH,
+				       .launch = {
+					       .api = torsh_cuda_label(work->api),
+					       .correlation = work->correlation,
+					       .result = result,
+					       .begin = work->begin_ns,
+					       .duration_ns = end_ns - work->begin_ns,
+				       }});
+}
+
+static uint32_t submission_what(enum driver_what what)
+{
+	static const enum submission_what whats[] = {
+		[DRIVER_KERNEL] = SUBMISSION_KERNEL,
+		[DRIVER_COPY] = SUBMISSION_COPY,
+		[DRIVER_MEMSET] = SUBMISSION_MEMSET,
+		[DRIVER_GRAPH] = SUBMISSION_GRAPH,
+	};
+
+	return whats[what];
+}
+
+static struct event submission_event(const struct device_pair *pair)
+{
+	const struct driver_work *work = &pair->work;
+
+	return (struct event){
+		.id = EVENT_SUBMISSION,
+		.submission =
+			{
+				.name = pair->name,
+				.what = submission_what(work->what),
+				.correlation = work->correlation,
+				.begin = work->begin_ns,
+				.is_placed = pair->place.context != 0,
+				.device = pair->place.device,
+				.context = pair->place.context,
+				.stream = pair->place.stream,
+				.kind = work->what == DRIVER_COPY ? work->direction : 0,
+				.bytes = work->bytes,
+				.grid_x = work->grid[0],
+				.grid_y = work->grid[1],
+				.grid_z = work->grid[2],
+				.block_x = work->block[0],
+				.block_y = work->block[1],
+				.block_z = work->block[2],
+				.dynamic_shared_bytes = work->shared_bytes,
+			},
+	};
+}
+
+void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason)
+{
+	struct event event = submission_event(pair);
+
+	event.submission.reason = reason;
+	torsh_cuda_say(&event);
+}
+
+static struct event kernel_event(const struct device_pair *pair)
+{
+	const struct driver_work *work = &pair->work;
+
+	return (struct event){
+		.id = EVENT_KERNEL,
+		.kernel =
+			{
+				.name = pair->name,
+				.grid_x = work->grid[0],
+				.grid_y = work->grid[1],
+				.grid_z = work->grid[2],
+				.block_x = work->block[0],
+				.block_y = work->block[1],
+				.block_z = work->block[2],
+				.registers = pair->registers,
+				.static_shared_bytes = pair->static_shared_bytes,
+				.dynamic_shared_bytes = work->shared_bytes,
+				.local_bytes = pair->local_bytes,
+			},
+	};
+}
+
+static struct event copy_event(const struct device_pair *pair)
+{
+	return (struct event){
+		.id = EVENT_COPY,
+		.copy =
+			{
+				.bytes = pair->work.bytes,
+				.kind = pair->work.direction,
+				.is_async = pair->work.is_async != 0,
+				.to_device = pair->place.device,
+			},
+	};
+}
+
+static struct event memset_event(const struct device_pair *pair)
+{
+	return (struct event){
+		.id = EVENT_MEMSET,
+		.memset =
+			{
+				.bytes = pair->work.bytes,
+				.value = pair->work.value,
+				.is_async = pair->work.is_async != 0,
+			},
+	};
+}
+
+/* Where and when, in any of them. */
+#define PLACE(field)                                           \
+	do {                                                   \
+		(field)->begin = begin_ns;                     \
+		(field)->duration_ns = duration_ns;            \
+		(field)->correlation = pair->work.correlation; \
+		(field)->device = pair->place.device;          \
+		(field)->context = pair->place.context;        \
+		(field)->stream = pair->place.stream;          \
+	} while (0)
+
+void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns)
+{
+	struct event event;
+
+	switch (pair->work.what) {
+	case DRIVER_KERNEL:
+		event = kernel_event(pair);
+		PLACE(&event.kernel);
+		break;
+	case DRIVER_COPY:
+		event = copy_event(pair);
+		PLACE(&event.copy);
+		break;
+	case DRIVER_MEMSET:
+		event = memset_event(pair);
+		PLACE(&event.memset);
+		break;
+	default:
+		event = submission_event(pair);
+		event.submission.is_timed = 1;
+		PLACE(&event.submission);
+		break;
+	}
+	torsh_cuda_say(&event);
+	atomic_fetch_add_explicit(&torsh_cuda_losses.records, 1, memory_order_relaxed);
+}
+
+#undef PLACE

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A call that gives a device work, as events: collectors/cuda_events.c sees it, collectors/cuda_submissions.c says it. */
+#ifndef TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
+#define TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
+
+#include "agent/wire/event.h"
+#include "collectors/device_cuda.h"
+#include "shim/driver.h"
+
+/* A call, from its return until it is known how long its work took. */
+struct device_pair {
+	struct device_pair *next;
+	void *begin, *end; /* marks */
+	struct driver_work work;
+	struct device_place place;
+	uint32_t name, registers, static_shared_bytes, local_bytes;
+};
+
+/* What only the driver knows of the work. With its calls made quiet. */
+void torsh_cuda_describe(struct device_pair *pair);
+
+/* The call; its work, with the device's times or without, for a reason that is a label. */
+void torsh_cuda_say_launch(const struct driver_work *work, int result, uint64_t end_ns);
+void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
+void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason);
+
+void torsh_cuda_say(const struct event *event);
+uint32_t torsh_cuda_label(const char *text); /* 0 of NULL */
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * CLOCK_MONOTONIC by the processor's counter, for what is told at every launch: asking the kernel takes some 20 to 40 ns, and
+ * several times that on a virtual machine. Whoever reads the clocks sets an anchor; from there it is counted on, for a
+ * tenth of a second at most, at the rate that was measured over the last second or two.
+ */
+#include "collectors/cuda.h"
+
+#include <time.h>
+
+#include "agent/flow.h"
+
+#define RATE_BITS 32 /* of the fraction of nanoseconds a tick */
+#define BASE_NS_MIN UINT64_C(5000000) /* closer readings give no rate */
+#define BASE_NS_MAX UINT64_C(1000000000) /* then the next base begins */
+#define REACH_NS UINT64_C(100000000)
+
+struct moment {
+	uint64_t ticks, ns;
+};
+
+/* One thread writes at a time. n_writes is odd while it does: readers then ask the kernel. */
+static struct anchor {
+	_Atomic uint32_t n_writes;
+	_Atomic uint64_t ticks, ns, rate, reach_ticks;
+} anchor;
+
+static struct cuda_lock lock; /* guards what follows, and who writes */
+static struct moment base, next_base;
+
+uint64_t torsh_cuda_now_ns(void)
+{
+	/* Acquire pairs with the release at the end of publish. */
+	uint32_t n_writes = atomic_load_explicit(&anchor.n_writes, memory_order_acquire);
+	uint64_t ticks = torsh_cpu_ticks() - atomic_load_explicit(&anchor.ticks, memory_order_relaxed);
+	uint64_t ns = atomic_load_explicit(&anchor.ns, memory_order_relaxed) +
+		      (ticks * atomic_load_explicit(&anchor.rate, memory_order_relaxed) >> RATE_BITS);
+	uint64_t reach = atomic_load_explicit(&anchor.reach_ticks, memory_order_relaxed);
+
+	atomic_thread_fence(memory_order_acquire);
+	/* Ticks of before the anchor are huge numbers. */
+	if (ticks >= reach || n_writes & 1 || atomic_load_explicit(&anchor.n_writes, memory_order_relaxed) != n_writes)
+		return torsh_cuda_monotonic_ns();
+	return ns;
+}
+
+static void publish(const struct moment *now, uint64_t rate)
+{
+	uint32_t n_writes = atomic_load_explicit(&anchor.n_writes, memory_order_relaxed);
+
+	atomic_store_explicit(&anchor.n_writes, n_writes + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&anchor.ticks, now->ticks, memory_order_relaxed);
+	atomic_store_explicit(&anchor.ns, now->ns, memory_order_relaxed);
+	atomic_store_explicit(&anchor.rate, rate, memory_order_relaxed);
+	atomic_store_explicit(&anchor.reach_ticks, (REACH_NS << RATE_BITS) / rate, memory_order_relaxed);
+	/* Pairs with the acquire in torsh_cuda_now_ns. */
+	atomic_store_explicit(&anchor.n_writes, n_writes + 2, memory_order_release);
+}
+
+void torsh_cuda_ticks_anchor(void)
+{
+	struct moment now;
+	uint64_t ticks, ns;
+
+	/* The agent found that the counter can't be trusted. */
+	if (torsh_flow_clock_is_monotonic)
+		return;
+	torsh_cuda_lock(&lock);
+	now = (struct moment){.ticks = torsh_cpu_ticks(), .ns = torsh_cuda_monotonic_ns()};
+	if (!base.ns)
+		base = next_base = now;
+	if (now.ns - next_base.ns > BASE_NS_MAX) {
+		base = next_base;
+		next_base = now;
+	}
+	ticks = now.ticks - base.ticks;
+	ns = now.ns - base.ns;
+	/* A long pause makes the base old: its first second is not worth an overflow. */
+	while (ns >> RATE_BITS) {
+		ns >>= 1;
+		ticks >>= 1;
+	}
+	if (ns > BASE_NS_MIN && ticks >> 1)
+		publish(&now, (ns << RATE_BITS) / ticks);
+	torsh_cuda_unlock(&lock);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "collectors/operator_marks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/label.h"
+#include "agent/process.h"
+#include "collectors/cuda.h"
+#include "collectors/devices.h"
+
+#define MARKS_A_TIME 256u
+#define LAG 4096u /* so many later calls are there before one is asked for: then nothing has to be waited for */
+#define MARKS_MAX (4 * LAG)
+
+/* An operator's call, from its beginning until its times are known. */
+struct operator_mark {
+	struct operator_mark *next, *parent;
+	uintptr_t key;
+	const struct device_ops *row;
+	void *begin, *end;
+	int64_t begin_ns;
+	int device;
+	uint32_t number;
+	double inner_us; /* of what it called */
+	int is_lost; /* of one of these there are no times */
+};
+
+struct list {
+	struct operator_mark *first, **last;
+};
+
+/* In pages that a forked child gets as zeros. */
+struct state {
+	_Atomic uint32_t n_marks, n_pending, is_settling, number, is_told, is_finished;
+};
+
+static struct state *state;
+static struct cuda_lock lock; /* guards what follows, and the making of the state */
+static struct operator_mark *spares;
+static struct list pending; /* children before who called them */
+
+static void at_exit(int status, void *unused)
+{
+	(void)status;
+	(void)unused;
+	torsh_operator_marks_finish();
+}
+
+static int prepare(void)
+{
+	struct state *made = NULL;
+
+	if (state)
+		return 1;
+	torsh_cuda_lock(&lock);
+	if (!state)
+		state = made = torsh_sys_pages(sizeof(*made));
+	torsh_cuda_unlock(&lock);
+	if (made) {
+		TORSH_SYS(SYS_madvise, made, 4096, MADV_WIPEONFORK, 0, 0, 0);
+		/* Runs before what was registered earlier: the accelerator is still there then. */
+		on_exit(at_exit, NULL);
+	}
+	return state != NULL;
+}
+
+/* The first row whose runtime is there. */
+static const struct device_ops *enabled_row(void)
+{
+	for (unsigned i = 0; i < torsh_n_devices; i++)
+		if (torsh_devices[i] != &torsh_device_cuda && torsh_devices[i]->enabled())
+			return torsh_devices[i];
+	return NULL;
+}
+
+static struct operator_mark *take_mark(void)
+{
+	struct operator_mark *mark;
+
+	torsh_cuda_lock(&lock);
+	if (!spares && atomic_load_explicit(&state->n_marks, memory_order_relaxed) < MARKS_MAX) {
+		mark = torsh_sys_pages(MARKS_A_TIME * sizeof(*mark));
+		for (uint32_t i = 0; mark && i < MARKS_A_TIME; i++) {
+			mark[i].next = spares;
+			spares = &mark[i];
+		}
+		atomic_fetch_add_explicit(&state->n_marks, MARKS_A_TIME, memory_order_relaxed);
+	}
+	mark = spares;
+	if (mark)
+		spares = mark->next;
+	torsh_cuda_unlock(&lock);
+	return mark;
+}
+
+static void give_mark(struct operator_mark *mark)
+{
+	torsh_cuda_lock(&lock);
+	mark->next = spares;
+	spares = mark;
+	torsh_cuda_unlock(&lock);
+}
+
+void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
+{
+	const struct device_ops *row = enabled_row();
+	struct operator_mark *mark;
+
+	if (!row || marks->n == OPERATOR_MARKS_DEPTH || !prepare() ||
+	    atomic_load_explicit(&state->is_finished, memory_order_relaxed) || !(mark = take_mark()))
+		return;
+	/* Of another row its marks are of no use. */
+	if (mark->row != row)
+		mark->begin = mark->end = NULL;
+	mark->row = row;
+	mark->key = key;
+	mark->inner_us = 0;
+	mark->is_lost = 0;
+	mark->parent = marks->n ? marks->open[marks->n - 1] : NULL;
+	if (row->record(NULL, &mark->device, &mark->begin, &mark->begin_ns)) {
+		give_mark(mark);
+		return;
+	}
+	marks->open[marks->n++] = mark;
+}
+
+/* ---- the end of a call ------------------------------------------------------------------------------------------- */
+
+static void say_marked(struct flow *flow, const struct operator_mark *mark)
+{
+	struct event event = {.id = EVENT_OP_MARKED, .op_marked = {.number = mark->number}};
+
+	torsh_flow_event(flow, &event, NULL);
+}
+
+static void say_time(struct flow *flow, const struct operator_mark *mark, double us)
+{
+	double own_us = us > mark->inner_us ? us - mark->inner_us : 0;
+	struct event event = {
+		.id = EVENT_OP_ACCELERATED,
+		.op_accelerated =
+			{
+				.device = torsh_label(mark->row->name, strlen(mark->row->name)),
+				.index = (uint32_t)mark->device,
+				.number = mark->number,
+				.begin = (uint64_t)mark->begin_ns,
+				.duration_ns = us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0,
+				.own_ns = (uint64_t)(own_us * 1000 + 0.5),
+			},
+	};
+
+	torsh_flow_event(flow, &event, NULL);
+}
+
+static int ask_time(const struct operator_mark *mark, double *us, int may_wait)
+{
+	int result = mark->row->elapsed(mark->begin, mark->end, us);
+
+	if (result != -EAGAIN || !may_wait || mark->row->synchronize())
+		return result;
+	return mark->row->elapsed(mark->begin, mark->end, us);
+}
+
+static void settle(struct flow *flow, struct operator_mark *mark, int may_wait)
+{
+	double us = 0;
+
+	if (!mark->is_lost && ask_time(mark, &us, may_wait))
+		mark->is_lost = 1;
+	/* Without the times of what it called an operator's own are not known. */
+	if (mark->parent && mark->is_lost)
+		mark->parent->is_lost = 1;
+	else if (mark->parent && us > 0)
+		mark->parent->inner_us += us;
+	if (!mark->is_lost)
+		say_time(flow, mark, us);
+	give_mark(mark);
+	atomic_fetch_sub_explicit(&state->n_pending, 1, memory_order_relaxed);
+}
+
+static struct operator_mark *take_first(void)
+{
+	struct operator_mark *mark;
+
+	torsh_cuda_lock(&lock);
+	mark = pending.first;
+	if (mark)
+		pending.first = mark->next;
+	torsh_cuda_unlock(&lock);
+	return mark;
+}
+
+/* Down to so many that are left. One thread does it: who called is settled after what it called. */
+static void settle_to(struct flow *flow, uint32_t n_left)
+{
+	struct operator_mark *mark;
+
+	if (atomic_exchange_explicit(&state->is_settling, 1, memory_order_acquire))
+		return;
+	while (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > n_left && (mark = take_first()))
+		settle(flow, mark, n_left == 0);
+	/* Pairs with the acquire above. */
+	atomic_store_explicit(&state->is_settling, 0, memory_order_release);
+}
+
+static void add_pending(struct operator_mark *mark)
+{
+	mark->next = NULL;
+	torsh_cuda_lock(&lock);
+	if (!pending.first)
+		pending.last = &pending.first;
+	*pending.last = mark;
+	pending.last = &mark->next;
+	torsh_cuda_unlock(&lock);
+	atomic_fetch_add_explicit(&state->n_pending, 1, memory_order_relaxed);
+}
+
+static void tell_how(void)
+{
+	if (!atomic_exchange_explicit(&state->is_told, 1, memory_order_relaxed))
+		torsh_channel_note(
+			&torsh_process->channel,
+			"torch: operators' device times are those of events of the accelerator's own runtime "
+			"(PrivateUse1), one where the operator begins and one where it ends");
+}
+
+/* Take the call out, with those in it whose ends were not told. NULL: it was not marked. */
+static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t key)
+{
+	uint32_t n = marks->n;
+
+	while (n && marks->open[n - 1]->key != key)
+		n--;
+	if (!n)
+		return NULL;
+	for (; marks->n > n; marks->n--) {
+		/* Who called is settled after it: it has to be there until then. */
+		marks->open[marks->n - 1]->is_lost = 1;
+		add_pending(marks->open[marks->n - 1]);
+	}
+	return marks->open[--marks->n];
+}
+
+void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, uintptr_t key)
+{
+	struct operator_mark *mark = close_call(marks, key);
+
+	if (!mark)
+		return;
+	mark->is_lost = mark->row->record(NULL, NULL, &mark->end, NULL) != 0;
+	mark->number = atomic_fetch_add_explicit(&state->number, 1, memory_order_relaxed) + 1;
+	tell_how();
+	say_marked(flow, mark);
+	add_pending(mark);
+	if (atomic_load_explicit(&state->n_pending, memory_order_relaxed) > 2 * LAG)
+		settle_to(flow, LAG);
+}
+
+void torsh_operator_marks_finish(void)
+{
+	struct flow *flow;
+
+	/* Afterwards the accelerator may be gone. */
+	if (!state || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&state->is_finished, 1, memory_order_relaxed))
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	settle_to(flow, 0);
+	torsh_flow_leave(flow);
+}

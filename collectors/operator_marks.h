@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What operators take on an accelerator whose only witness is its own runtime's events: a mark when the operator begins
+ * and one when it ends, in the thread's stream, as PyTorch's profiler does for PrivateUse1. What lies between the marks of
+ * an operator and of those that it calls is its own. Every row of the table but CUDA's, which has better.
+ */
+#ifndef TORSH_COLLECTORS_OPERATOR_MARKS_H
+#define TORSH_COLLECTORS_OPERATOR_MARKS_H
+
+#include <stdint.h>
+
+#include "agent/flow.h"
+
+struct operator_mark;
+
+#define OPERATOR_MARKS_DEPTH 64u
+
+/* Of one thread: the operators that are open and were marked. */
+struct operator_marks {
+	struct operator_mark *open[OPERATOR_MARKS_DEPTH];
+	uint32_t n;
+};
+
+/* With the flow entered; key tells the calls of a thread apart that are open at once. */
+void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key);
+void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, uintptr_t key);
+
+/* The process is about to end: wait for what was marked, and say it. */
+void torsh_operator_marks_finish(void);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The parameters of CUDA's calls about memory as CUPTI hands them to callbacks: generated_cuda_meta.h and
+ * generated_cuda_runtime_api_meta.h, declared here so that the agent is built without them. Calls that begin alike share a
+ * struct. test/unit/cuda_memory_test.c compares with the real headers where they are.
+ */
+#ifndef TORSH_SHIM_CUDA_MEMORY_H
+#define TORSH_SHIM_CUDA_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a call does, and the struct by which its parameters are read. */
+enum cuda_memory_action {
+	CUDA_ALLOC, /* cuda_alloc */
+	CUDA_ALLOC_ASYNC, /* the same; where is the stream */
+	CUDA_ALLOC_POOL, /* the same; where is the pool, then the stream */
+	CUDA_ALLOC_PITCH, /* cuda_alloc_pitch */
+	CUDA_ALLOC_3D, /* cuda_alloc_3d */
+	CUDA_CREATE, /* cuda_create */
+	CUDA_RETAIN, /* cuda_alloc, without bytes */
+	CUDA_IMPORT, /* the same */
+	CUDA_MAP, /* cuda_map */
+	CUDA_REGISTER, /* cuda_extent */
+	CUDA_ARRAY, /* cuda_array of a cuda_array_shape */
+	CUDA_ARRAY_3D, /* cuda_array of a cuda_array_3d_shape */
+	CUDA_ARRAY_MIPMAPPED, /* the same, with levels */
+	CUDA_CHANNELS, /* cuda_channels_array */
+	CUDA_CHANNELS_3D, /* cuda_channels_array_3d */
+	CUDA_CHANNELS_MIPMAPPED, /* the same, with levels */
+	CUDA_FREE, /* cuda_free */
+	CUDA_FREE_ASYNC, /* the same, with its stream */
+	CUDA_UNMAP, /* cuda_extent */
+	CUDA_POOL_CREATE, /* cuda_pool */
+	CUDA_POOL_OF_DEVICE, /* cuda_pool_of_device */
+	CUDA_ROOM, /* cuda_room */
+};
+
+struct cuda_alloc {
+	uint64_t *out; /* an address or a handle */
+	size_t bytes;
+	uint64_t where, stream;
+};
+
+struct cuda_alloc_pitch {
+	uint64_t *out;
+	size_t *pitch;
+	size_t width, height;
+};
+
+/* cudaPitchedPtr */
+struct cuda_pitched {
+	uint64_t address;
+	size_t pitch, width, height;
+};
+
+struct cuda_alloc_3d {
+	struct cuda_pitched *out;
+	size_t width, height, depth;
+};
+
+/* CUmemLocation */
+struct cuda_location {
+	int type, id;
+};
+
+#define CUDA_LOCATION_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE */
+
+/* The beginnings of CUmemAllocationProp and CUmemPoolProps. */
+struct cuda_properties {
+	int type, handle_types;
+	struct cuda_location location;
+};
+
+struct cuda_create {
+	uint64_t *out;
+	size_t bytes;
+	const struct cuda_properties *properties;
+};
+
+struct cuda_map {
+	uint64_t address;
+	size_t bytes, offset;
+	uint64_t handle;
+};
+
+struct cuda_extent {
+	uint64_t address;
+	size_t bytes;
+};
+
+struct cuda_free {
+	uint64_t address, stream;
+};
+
+/* CUDA_ARRAY_DESCRIPTOR */
+struct cuda_array_shape {
+	size_t width, height;
+	int format;
+	unsigned n_channels;
+};
+
+/* CUDA_ARRAY3D_DESCRIPTOR */
+struct cuda_array_3d_shape {
+	size_t width, height, depth;
+	int format;
+	unsigned n_channels, flags;
+};
+
+struct cuda_array {
+	uint64_t *out;
+	const void *shape;
+	unsigned n_levels;
+};
+
+/* cudaChannelFormatDesc: bits of each channel */
+struct cuda_channels {
+	int bits[4], format;
+};
+
+struct cuda_channels_array {
+	uint64_t *out;
+	const struct cuda_channels *channels;
+	size_t width, height;
+	unsigned flags;
+};
+
+struct cuda_channels_array_3d {
+	uint64_t *out;
+	const struct cuda_channels *channels;
+	size_t width, height, depth;
+	unsigned words[2]; /* flags; of a mipmapped array its levels, and flags */
+};
+
+/* Flags of arrays, the driver's and the runtime's. */
+#define CUDA_ARRAY_IS_LAYERED 1u
+#define CUDA_ARRAY_IS_SPARSE 0x40u
+#define CUDA_ARRAY_IS_DEFERRED 0x80u
+
+struct cuda_pool {
+	uint64_t *out;
+	const struct cuda_properties *properties;
+};
+
+struct cuda_pool_of_device {
+	uint64_t *out;
+	int device;
+};
+
+struct cuda_room {
+	size_t *free_bytes, *total_bytes;
+};
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The driver's entry points that the agent stands before (shim/driver.def): exported for who is linked with the driver,
+ * and handed out to who asks the driver or the loader for them by name.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "shim/driver.h"
+#include "shim/hooks.h"
+#include "shim/next.h"
+#include "shim/objects.h"
+#include "shim/symbol.h"
+
+#define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+#define NAME_MAX_BYTES 64u
+
+/* The file's name of the object that an address lies in; "" where that isn't known. */
+static const char *object_of(const void *address)
+{
+	const char *slash;
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return "";
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? slash + 1 : info.dli_fname;
+}
+
+static int is_of_driver(const void *address)
+{
+	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
+}
+
+void torsh_driver_keep(void)
+{
+	static _Atomic uint32_t is_kept;
+	const void *start;
+	Dl_info info;
+
+	if (atomic_load_explicit(&is_kept, memory_order_relaxed))
+		return;
+	start = torsh_objects_find_in(DRIVER_LIBRARY, "cuInit");
+	if (!start || !dladdr(start, &info) || !info.dli_fname)
+		return;
+	torsh_next.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	atomic_store_explicit(&is_kept, 1, memory_order_relaxed);
+}
+
+/* ---- the table of entry points ----------------------------------------------------------------------------------- */
+
+#define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
+#define COPY KERNEL
+#define RECT KERNEL
+#define BOX KERNEL
+#define MEMSET KERNEL
+#define GRAPH KERNEL
+#define ENTRIES_OF_WORK "shim/driver.def"
+#define OTHER_ENTRIES                     \
+	ENTRY(cuGetProcAddress)           \
+	ENTRY(cuGetProcAddress_v2)        \
+	ENTRY(cuCtxDestroy_v2)            \
+	ENTRY(cuDevicePrimaryCtxReset_v2) \
+	ENTRY(cuDevicePrimaryCtxRelease_v2)
+
+enum entry_id {
+#define ENTRY(name) ENTRY_##name,
+#include ENTRIES_OF_WORK
+	OTHER_ENTRIES
+#undef ENTRY
+		N_ENTRIES
+};
+
+struct entry {
+	const char *name;
+	void *ours;
+	void *_Atomic next; /* the driver's, or what another library behind us has there; NULL: not found yet */
+};
+
+static struct entry entries[N_ENTRIES];
+
+/* Stands for the definition of what this driver lacks. */
+static char is_missing;
+
+static void *look_for_next(struct entry *entry)
+{
+	void *next = torsh_objects_find_behind(entry->name);
+
+	if (next)
+		torsh_driver_keep();
+	if (!next && torsh_objects_find_in(DRIVER_LIBRARY, "cuInit"))
+		next = &is_missing;
+	atomic_store_explicit(&entry->next, next, memory_order_relaxed);
+	return next;
+}
+
+/* The definition behind ours; NULL: there is none. */
+static void *next_of(enum entry_id id)
+{
+	void *next = atomic_load_explicit(&entries[id].next, memory_order_relaxed);
+
+	if (__builtin_expect(!next, 0))
+		next = look_for_next(&entries[id]);
+	return next == &is_missing ? NULL : next;
+}
+
+static struct entry *find_entry(const char *name)
+{
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	return NULL;
+}
+
+int torsh_driver_has(const char *name)
+{
+	return name[0] == 'c' && name[1] == 'u' && find_entry(name);
+}
+
+/* ---- who asks, and what is found --------------------------------------------------------------------------------- */
+
+int torsh_driver_is_own(const void *caller)
+{
+	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
+						 "libcudadebugger."};
+	const char *object = object_of(caller);
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
+		if (!strncmp(object, beginnings[i], strlen(beginnings[i])))
+			return 1;
+	return 0;
+}
+
+static struct entry *find_next(const void *found)
+{
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		if (next_of((enum entry_id)i) == found)
+			return &entries[i];
+	return NULL;
+}
+
+static int is_ours(const void *found)
+{
+	for (size_t i = 0; i < N_ENTRIES; i++)
+		if (entries[i].ours == found)
+			return 1;
+	return 0;
+}
+
+int torsh_driver_lacks(const char *name)
+{
+	return !next_of((enum entry_id)(find_entry(name) - entries));
+}
+
+void *torsh_driver_instead(const char *name, void *found)
+{
+	const struct entry *entry;
+
+	if (!found)
+		return NULL;
+	/* Asked for in all that is loaded, ours came first: without the driver it isn't there. The error is dlsym's. */
+	if (is_ours(found) && torsh_driver_lacks(name))
+		return torsh_symbol(RTLD_NEXT, name);
+	entry = torsh_cuda_stands_before_driver() ? find_next(found) : NULL;
+	return entry ? entry->ours : found;
+}
+
+/* ---- cuGetProcAddress -------------------------------------------------------------------------------------------- */
+
+/* As the driver does: the newest form of a plain name, of one that is per thread where that is asked for. */
+static struct entry *find_form(const char *name, int is_per_thread)
+{
+	static const char *const versions[] = {"_v2", ""};
+	static const char *const forms[] = {"_ptsz", "_ptds", ""};
+	char full[NAME_MAX_BYTES];
+
+	if (strlen(name) + sizeof("_v2_ptsz") > sizeof(full))
+		return NULL;
+	for (size_t v = 0; v < sizeof(versions) / sizeof(*versions); v++) {
+		for (size_t f = is_per_thread ? 0 : 2; f < sizeof(forms) / sizeof(*forms); f++) {
+			struct entry *entry;
+
+			strcpy(full, name);
+			strcat(full, versions[v]);
+			strcat(full, forms[f]);
+			entry = find_entry(full);
+			if (entry)
+				return entry;
+		}
+	}
+	return NULL;
+}
+
+static void replace(const char *name, void **found, uint64_t flags, const void *caller)
+{
+	struct entry *entry;
+
+	if (!found || !*found || !name || !torsh_cuda_stands_before_driver() || torsh_driver_is_own(caller))
+		return;
+	entry = find_next(*found);
+	/* A driver may hand out another address than that of the symbol. */
+	if (!entry && is_of_driver(*found))
+		entry = find_form(name, (flags & PER_THREAD_STREAM) != 0);
+	if (entry && next_of((enum entry_id)(entry - entries)))
+		*found = entry->ours;
+}
+
+EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags);
+EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
+{
+	int (*next)(const char *, void **, int, uint64_t);
+	int result;
+
+	*(void **)&next = next_of(ENTRY_cuGetProcAddress);
+	if (!next)
+		return DRIVER_NOT_INITIALIZED;
+	result = next(name, found, version, flags);
+	if (!result)
+		replace(name, found, flags, __builtin_return_address(0));
+	return result;
+}
+
+EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
+EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status)
+{
+	int (*next)(const char *, void **, int, uint64_t, int *);
+	int result;
+
+	*(void **)&next = next_of(ENTRY_cuGetProcAddress_v2);
+	if (!next)
+		return DRIVER_NOT_INITIALIZED;
+	result = next(name, found, version, flags, status);
+	if (!result)
+		replace(name, found, flags, __builtin_return_address(0));
+	return result;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+
+/* ENDING(name, parameter, argument, what ends) */
+#define ENDING(name, parameter, argument, what)                                                                     \
+	EXPORT int name parameter;                                                                                  \
+	EXPORT int name parameter                                                                                   \
+	{                                                                                                           \
+		int is_watched = atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_WATCHED; \
+		int(*next) parameter;                                                                               \
+                                                                                                                    \
+		*(void **)&next = next_of(ENTRY_##name);                                                            \
+		if (!next)                                                                                          \
+			return DRIVER_NOT_INITIALIZED;                                                              \
+		if (is_watched)                                                                                     \
+			torsh_cuda_context_ending what;                                                             \
+		return next argument;                                                                               \
+	}
+ENDING(cuCtxDestroy_v2, (void *context), (context), (context, -1))
+ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), (NULL, device))
+ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), (NULL, device))
+#undef ENDING
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+static void *stream_of(void *stream, int is_per_thread)
+{
+	if (stream)
+		return stream;
+	return is_per_thread ? DRIVER_STREAM_PER_THREAD : DRIVER_STREAM_LEGACY;
+}
+
+static uint32_t direction_of(uint32_t from, uint32_t to)
+{
+	static const uint32_t directions[4][4] = {
+		[DRIVER_HOST] = {[DRIVER_HOST] = COPY_HTOH, [DRIVER_DEVICE] = COPY_HTOD, [DRIVER_ARRAY] = COPY_HTOA},
+		[DRIVER_DEVICE] = {[DRIVER_HOST] = COPY_DTOH, [DRIVER_DEVICE] = COPY_DTOD, [DRIVER_ARRAY] = COPY_DTOA},
+		[DRIVER_ARRAY] = {[DRIVER_HOST] = COPY_ATOH, [DRIVER_DEVICE] = COPY_ATOD, [DRIVER_ARRAY] = COPY_ATOA},
+	};
+
+	return from < 4 && to < 4 ? directions[from][to] : COPY_UNKNOWN;
+}
+
+static struct driver_work rect_work(const struct driver_rect *copy)
+{
+	if (!copy)
+		return (struct driver_work){.what = DRIVER_COPY};
+	return (struct driver_work){
+		.what = DRIVER_COPY,
+		.direction = direction_of(copy->from.memory, copy->to.memory),
+		.from = copy->from.device,
+		.to = copy->to.device,
+		.bytes = copy->width_bytes * copy->height,
+	};
+}
+
+static struct driver_work box_work(const struct driver_box *copy, int is_peer)
+{
+	if (!copy)
+		return (struct driver_work){.what = DRIVER_COPY};
+	return (struct driver_work){
+		.what = DRIVER_COPY,
+		.direction = is_peer ? COPY_PTOP : direction_of(copy->from.memory, copy->to.memory),
+		.from = copy->from.device,
+		.to = copy->to.device,
+		.bytes = copy->width_bytes * copy->height * (copy->depth ? copy->depth : 1),
+	};
+}
+
+#undef KERNEL
+#undef COPY
+#undef RECT
+#undef BOX
+#undef MEMSET
+#undef GRAPH
+#define UNWRAP(...) __VA_ARGS__
+#define WORK(...) ((struct driver_work){__VA_ARGS__})
+
+/* One entry point: straight on, or with what it does told before and after. */
+#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_)                                            \
+	EXPORT int name_ parameters;                                                                                 \
+	EXPORT int name_ parameters                                                                                  \
+	{                                                                                                            \
+		struct driver_work work;                                                                             \
+		int(*next) parameters, result, is_told;                                                              \
+                                                                                                                     \
+		*(void **)&next = next_of(ENTRY_##name_);                                                            \
+		if (!next)                                                                                           \
+			return DRIVER_NOT_INITIALIZED;                                                               \
+		if (__builtin_expect(                                                                                \
+			    atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNWATCHED, 1)) \
+			return next arguments;                                                                       \
+		work = work_;                                                                                        \
+		work.api = #name_;                                                                                   \
+		work.stream = stream_of(stream_, is_per_thread);                                                     \
+		is_told = torsh_cuda_submitting(&work);                                                              \
+		result = next arguments;                                                                             \
+		if (is_told)                                                                                         \
+			torsh_cuda_submitted(&work, result);                                                         \
+		return result;                                                                                       \
+	}
+#define BOTH(name, suffix, parameters, arguments, stream, work) \
+	FORM(name, 0, parameters, arguments, stream, work)      \
+	FORM(name##suffix, 1, parameters, arguments, stream, work)
+
+#define KERNEL(name, suffix, parameters, arguments, stream, f, grid_, block_, shared)                       \
+	BOTH(name, suffix, parameters, arguments, stream,                                                   \
+	     WORK(.what = DRIVER_KERNEL, .function = (f), .grid = {UNWRAP grid_}, .block = {UNWRAP block_}, \
+		  .shared_bytes = (shared), .is_async = 1))
+#define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                                \
+	BOTH(name, suffix, parameters, arguments, stream,                                                    \
+	     WORK(.what = DRIVER_COPY, .direction = (way), .to = (uint64_t)(to_), .from = (uint64_t)(from_), \
+		  .bytes = (n)))
+#define RECT(name, suffix, parameters, arguments, stream, c) \
+	BOTH(name, suffix, parameters, arguments, stream, rect_work(c))
+#define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
+	BOTH(name, suffix, parameters, arguments, stream, box_work(c, is_peer))
+#define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \
+	BOTH(name, suffix, parameters, arguments, stream,              \
+	     WORK(.what = DRIVER_MEMSET, .to = (to_), .value = (v), .bytes = (n)))
+#define GRAPH(name, suffix, parameters, arguments, stream, g) \
+	BOTH(name, suffix, parameters, arguments, stream, WORK(.what = DRIVER_GRAPH, .function = (g), .is_async = 1))
+#include ENTRIES_OF_WORK
+#undef KERNEL
+#undef COPY
+#undef RECT
+#undef BOX
+#undef MEMSET
+#undef GRAPH
+
+#define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
+#define COPY KERNEL
+#define RECT KERNEL
+#define BOX KERNEL
+#define MEMSET KERNEL
+#define GRAPH KERNEL
+static struct entry entries[N_ENTRIES] = {
+#define ENTRY(name_) [ENTRY_##name_] = {.name = #name_, .ours = (void *)name_},
+#include ENTRIES_OF_WORK
+	OTHER_ENTRIES
+#undef ENTRY
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* dlsym, for the names of functions that the agent stands before. */
+#include <dlfcn.h>
+
+#include "shim/cupti.h"
+#include "shim/driver.h"
+#include "shim/hooks.h"
+#include "shim/symbol.h"
+
+static int is_stood_before(const char *name, const void *caller)
+{
+	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) && !torsh_driver_is_own(caller);
+}
+
+static int is_lacking(const char *name)
+{
+	return torsh_cupti_has(name) ? torsh_cupti_lacks(name) : torsh_driver_lacks(name);
+}
+
+static void *instead(const char *name, void *found)
+{
+	return torsh_cupti_has(name) ? torsh_cupti_instead(name, found) : torsh_driver_instead(name, found);
+}
+
+/* Which object asks is told by the return address: what isn't about these names must be a tail call, and RTLD_NEXT too. */
+EXPORT void *dlsym(void *restrict handle, const char *restrict name)
+{
+	symbol_look_up *next = torsh_symbol_next();
+
+	if (__builtin_expect(is_stood_before(name, __builtin_return_address(0)), 0)) {
+		if (handle != RTLD_NEXT)
+			return instead(name, next(handle, name));
+		/* It would be ours, with nothing behind it. */
+		if (is_lacking(name))
+			return torsh_symbol(RTLD_NEXT, name);
+	}
+	return next(handle, name);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The loader's own dlsym: ours stands before it (shim/lookup.c), and the agent's own questions are not for that. */
+#ifndef TORSH_SHIM_SYMBOL_H
+#define TORSH_SHIM_SYMBOL_H
+
+typedef void *symbol_look_up(void *handle, const char *name);
+
+/* NULL where the C library has none by the version that all have. */
+symbol_look_up *torsh_symbol_next(void);
+
+/* As dlsym; RTLD_NEXT is what comes behind the agent. */
+void *torsh_symbol(void *handle, const char *name);
+
+#endif

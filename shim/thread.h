@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A thread of the agent's own in the target: the only place that makes one. */
+#ifndef TORSH_SHIM_THREAD_H
+#define TORSH_SHIM_THREAD_H
+
+/*
+ * Start a thread that no signal of the program's is delivered to and that nobody joins. It is one of the C library's, for
+ * it may call libraries of others; that takes a few hundred bytes from the program's heap. Returns 0 or -errno.
+ */
+int torsh_thread_start(void *(*run)(void *), void *argument);
+
+/* What ps shows the calling thread as; 15 bytes are kept. */
+void torsh_thread_name(const char *name);
+
+#endif

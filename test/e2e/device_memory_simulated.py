@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+The memory of devices, on the simulated CUDA: what is alive and what was the peak, of each place where memory lies, against the
+simulation's own log; leaks at their lines; what frees that fail, contexts that end and forks do to it.
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from timeline import events  # noqa: E402
+from simcuda import cuda_python, need_simcuda, of_kind, record_simulated  # noqa: E402
+import schema  # noqa: E402
+
+# CUpti_ActivityMemoryKind, as the log has it.
+PINNED, DEVICE, ARRAY, MANAGED = 2, 3, 4, 5
+GRANULE = 2 << 20
+KIB = 1024
+
+LEAKING = """
+import ctypes, sys, torch
+device = torch.device("cuda:0")
+def leak(n):
+    tensor = torch.empty(n, dtype=torch.uint8, device=device)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tensor))
+    return tensor.untyped_storage().nbytes()
+model = torch.nn.Linear(512, 512).to(device)
+for step in range(3):
+    y = model(torch.randn(32, 512, device=device)).sum()
+    y.backward()
+    leak(3 << 20)
+big = torch.empty(50 << 20, dtype=torch.uint8, device=device)
+del big
+torch.cuda.synchronize()
+print(torch.cuda.memory_reserved(0), torch.cuda.max_memory_reserved(0), file=open(sys.argv[1], "w"))
+"""
+
+
+def program():
+    need_simcuda()
+    return BUILD / "simcuda/programs/memory"
+
+
+def place_of(line):
+    if line["kind"] in ("create", "release"):
+        return f"cuda:{line['device']}"
+    if line["kind"] in ("import", "import_end"):
+        return "imported"
+    if line["memory"] in (DEVICE, ARRAY):
+        return f"cuda:{line['device']}"
+    if line["memory"] == PINNED:
+        return "registered" if line["registered"] else "pinned"
+    return {MANAGED: "managed"}[line["memory"]]
+
+
+class Place:
+    """What the log says of one place: live blocks, and the first moment of the highest sum."""
+
+    def __init__(self):
+        self.live, self.bytes = {}, 0
+        self.peak_bytes, self.peak_blocks, self.peak_live = 0, 0, {}
+        self.allocs = 0
+
+    def add(self, key, n_bytes):
+        self.allocs += 1
+        self.live[key] = n_bytes
+        self.bytes += n_bytes
+        if self.bytes > self.peak_bytes:
+            self.peak_bytes, self.peak_blocks, self.peak_live = self.bytes, len(self.live), dict(self.live)
+
+    def remove(self, key):
+        self.bytes -= self.live.pop(key)
+
+
+def replay(truth):
+    """Places by their names. What is imported has no bytes of this process's."""
+    places = collections.defaultdict(Place)
+    for line in of_kind(truth, "alloc", "free", "create", "release", "import", "import_end"):
+        if line.get("mapped"):
+            continue
+        key = (line["kind"] in ("create", "release"), line.get("address") or line.get("handle"))
+        if line["kind"] in ("alloc", "create", "import"):
+            places[place_of(line)].add(key, 0 if line["kind"] == "import" else line["bytes"])
+        else:
+            places[place_of(line)].remove(key)
+    return places
+
+
+def leaks_of(output, device, *arguments):
+    report = read_report("leaks", output, "--device", device, "--limit", "0", *arguments)
+    schema.expect_fits("leaks", report)
+    expect_equal(report["device"], device, "device")
+    expect_equal(sum(leak["bytes"] for leak in report["leaks"]), report["leaked_bytes"], "sum of the leaks")
+    return report
+
+
+def peak_of(output, device, *arguments):
+    report = read_report("peak", output, "--device", device, "--limit", "0", *arguments)
+    schema.expect_fits("peak", report)
+    expect_equal(report["device"], device, "device")
+    return report
+
+
+def compare(output, truth):
+    """Each place's leaks and peak, in bytes and blocks."""
+    places = replay(truth)
+    assert places
+    for name, place in places.items():
+        leaks, peak = leaks_of(output, name), peak_of(output, name)
+        expect_equal((leaks["leaked_bytes"], leaks["leaked_blocks"]), (place.bytes, len(place.live)), f"live in {name}")
+        expect_equal(peak["peak_bytes"], place.peak_bytes, f"peak of {name}")
+        if place.peak_bytes:
+            expect_equal(peak["peak_blocks"], place.peak_blocks, f"blocks at the peak of {name}")
+        expect_equal(peak["attributed_bytes"], place.peak_bytes, f"attributed at the peak of {name}")
+        (device,) = leaks["devices"]
+        expect_equal((device["unknown_frees"], device["failed_frees"]), (0, 0), "frees")
+        expect_equal(device["current_bytes"], place.bytes, "current_bytes")
+        expect_equal(device["allocs"], place.allocs, f"allocations in {name}")
+    return places
+
+
+def by_function(leaks, prefix):
+    """Bytes by the function leak_NAME that got them, the API's function innermost."""
+    found = collections.Counter()
+    for leak in leaks:
+        names = [frame["function"] for frame in leak["stack"]]
+        (at,) = [i for i, name in enumerate(names) if name.startswith(prefix)]
+        assert at == 2, names  # the API's own function, get_NAME, leak_NAME
+        expect_equal(names[0].split("_")[0], names[at][len(prefix):], "the API's function")
+        found[names[at][len(prefix):]] += leak["bytes"]
+    return found
+
+
+def expected_ways():
+    """What the program leaves by each way, in the order of its table."""
+    source = (ROOT / "test/simcuda/programs/memory.c").read_text()
+    names = [line.split("WAY(")[1].split(",")[0] for line in source.splitlines() if line.startswith("\tWAY(")]
+    assert len(names) > 20, names
+    pitch = lambda width: (width + 511) // 512 * 512
+    sizes = {}
+    for i, name in enumerate(names):
+        n = 10 + i
+        sizes[name] = {
+            "cuMemAllocPitch": pitch(100) * n, "cudaMallocPitch": pitch(700) * n, "cudaMalloc3D": pitch(300) * n * 3,
+            "cuArrayCreate": n * 16 * 16, "cuArray3DCreate": n * 16 * 4 * 4,
+            "cuMipmappedArrayCreate": sum((n >> i) * (16 >> i) * (4 >> i) * 4 for i in range(3)),
+            "cudaMallocArray": n * 16 * 4, "cudaMalloc3DArray": n * 8 * 6 * 4,
+            "cudaMallocMipmappedArray": sum((n >> i) * (8 >> i) * 6 * 4 for i in range(4)),
+            "cuMemCreate": GRANULE * (1 + n % 3), "cuIpcOpenMemHandle": 0, "cudaIpcOpenMemHandle": 0,
+        }.get(name, n * KIB)
+    return sizes
+
+
+@case
+def every_way_to_get_simulated_memory_is_recorded_with_its_line():
+    output, truth = record_simulated([program(), "ways"])
+    expect_equal(of_kind(truth, "unsupported"), [], "calls that are not simulated")
+    places = compare(output, truth)
+    expect_equal(set(places), {"cuda:0", "managed", "pinned", "registered", "imported"}, "places")
+    found = collections.Counter()
+    for name in places:
+        found.update(by_function(leaks_of(output, name)["leaks"], "leak_"))
+    expect_equal(dict(found), expected_ways(), "bytes left by each way")
+
+
+@case
+def simulated_memory_of_two_devices_is_told_apart():
+    output, truth = record_simulated([program(), "ways"], devices=2)
+    places = compare(output, truth)
+    assert {"cuda:0", "cuda:1"} <= set(places), set(places)
+    # The pool is the second device's, and the stream the first one's.
+    expect_equal(set(by_function(leaks_of(output, "cuda:1")["leaks"], "leak_")),
+                 {"cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"}, "ways of the second device")
+
+
+@case
+def calls_of_the_driver_within_the_runtimes_are_told_once_whatever_their_numbers():
+    for shared in (0, 1):
+        output, truth = record_simulated([program(), "ways"], shared_correlation=shared)
+        compare(output, truth)
+
+
+@case
+def random_simulated_memory_is_recorded_exactly():
+    for seed in (1, 2, 3):
+        output, truth = record_simulated([program(), "random", seed])
+        compare(output, truth)
+
+
+@case
+def simulated_memory_of_many_threads_ends_as_it_should():
+    output, truth = record_simulated([program(), "threads", 1])
+    for name, place in replay(truth).items():
+        leaks, peak = leaks_of(output, name), peak_of(output, name)
+        expect_equal((leaks["leaked_bytes"], leaks["leaked_blocks"]), (place.bytes, len(place.live)), f"live in {name}")
+        # What one thread gives back is told before, what another gets after the call: the sum is never above the truth.
+        assert 0.9 * place.peak_bytes <= peak["peak_bytes"] <= place.peak_bytes, (name, peak["peak_bytes"], place.peak_bytes)
+
+
+@case
+def physical_memory_counts_until_nothing_shows_it():
+    output, truth = record_simulated([program(), "mappings"])
+    compare(output, truth)
+    expect_equal(leaks_of(output, "cuda:0")["leaked_bytes"], GRANULE, "mapped at the end")
+    expect_equal(peak_of(output, "cuda:0")["peak_bytes"], 4 * GRANULE, "peak")
+
+
+@case
+def memory_that_ends_with_its_context_is_a_leak_and_said_to_be_gone():
+    output, truth = record_simulated([program(), "context"])
+    place = replay(truth)["cuda:0"]
+    leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
+    expect_equal(leaks["with_context"], {"bytes": 300 * KIB, "blocks": 1}, "ended with the context")
+    expect_equal(leaks["leaked_bytes"], 300 * KIB + place.bytes, "leaked")
+    (device,) = leaks["devices"]
+    expect_equal(device["current_bytes"], place.bytes, "alive")
+    expect_equal(peak["peak_bytes"], place.peak_bytes, "peak")
+    expect_equal(leaks_of(output, "pinned")["with_context"], {"bytes": 50 * KIB, "blocks": 1}, "of the host")
+
+
+@case
+def frees_and_allocations_that_fail_change_nothing():
+    output, truth = record_simulated([program(), "mistakes"])
+    place = replay(truth)["cuda:0"]
+    leaks = leaks_of(output, "cuda:0")
+    expect_equal((leaks["leaked_bytes"], place.bytes), (100 * KIB, 100 * KIB), "leaked")
+    expect_equal(peak_of(output, "cuda:0")["peak_bytes"], place.peak_bytes, "peak")
+    (device,) = leaks["devices"]
+    expect_equal((device["failed_frees"], device["unknown_frees"], device["allocs"]), (4, 0, 2), "frees, allocations")
+
+
+@case
+def simulated_memory_that_runs_out_is_not_recorded():
+    for name in ("cuMemAlloc_v2", "cudaMalloc"):
+        output, truth = record_simulated([program(), "ways"], faults=f"{name}=2@1", expect=1)
+        found = [event for event in events(output) if event["event"] == "device_alloc"]
+        expect_equal(len(found), len(of_kind(truth, "alloc", "create", "import")), "allocations")
+
+
+@case
+def an_exit_in_the_middle_and_a_fork_leave_simulated_memory_as_it_was():
+    output, _ = record_simulated([program(), "exit"], expect=3)
+    # The simulation's log ends before; the program knows what it left.
+    expect_equal(leaks_of(output, "cuda:0")["leaked_bytes"], 70 * KIB, "leaked")
+    output, truth = record_simulated([program(), "fork"])
+    report = leaks_of(output, "cuda:0")
+    expect_equal(report["leaked_bytes"], replay(truth)["cuda:0"].bytes, "leaked")
+    expect_equal([process["leaked_bytes"] for process in report["processes"]], [70 * KIB, 0], "by process")
+
+
+@case
+def the_drivers_own_count_at_the_end_explains_the_difference():
+    output, truth = record_simulated([program(), "ways"], memory="1G")
+    (device,) = leaks_of(output, "cuda:0")["devices"]
+    driver = device["driver"]
+    expect_equal((driver["total_bytes"], driver["asked_by"]), (1 << 30, "agent"), "total")
+    expect_equal(driver["others_bytes"], driver["used_bytes"] - device["current_bytes"], "of others")
+    # Sizes are rounded up to 512 bytes there, and the pool keeps what was freed.
+    assert 0 <= driver["others_bytes"] < 2 << 20, driver
+    expect_equal(peak_of(output, "cuda:0")["driver"]["reason"], "the driver was asked at the end, not at the peak", "reason")
+
+
+@case
+def an_unknown_device_is_refused_with_those_that_there_are():
+    output, _ = record_simulated([program(), "ways"])
+    for command in ("leaks", "peak"):
+        result = run([TORSH, command, output, "--device", "cuda:7"])
+        expect_equal(result.returncode, 2, "status")
+        for name in ("cuda:7", "cuda:0", "managed", "pinned", "registered", "imported"):
+            assert name in result.stderr.decode(), result.stderr
+
+
+@case
+def without_cupti_it_is_said_why_there_is_no_memory_of_devices():
+    output, _ = record_simulated([program(), "ways"], faults="cuptiActivityEnable=10")
+    result = run([TORSH, "leaks", output, "--device", "cuda:0"])
+    expect_equal(result.returncode, 2, "status")
+    assert b"no memory of devices" in result.stderr, result.stderr
+
+
+@case
+def without_memory_none_of_devices_is_recorded():
+    output, _ = record_simulated([program(), "ways"], env={"TORSH_PROFILER_PROFILE_MEMORY": "0"})
+    assert not [event for event in events(output) if event["event"].startswith("device_") and "alloc" in event["event"]]
+
+
+@case
+def without_stacks_simulated_memory_is_counted():
+    output, truth = record_simulated([program(), "ways"], env={"TORSH_PROFILER_WITH_STACK": "0"})
+    compare(output, truth)
+
+
+def joint_by_hand(found):
+    """The largest sum of heap and devices at any change of either, from the dump of all events."""
+    heap, devices = {}, {}
+    best = bytes_now = 0
+    pending = {}
+    for event in found:
+        kind = event["event"]
+        if kind == "alloc":
+            old = pending.pop(event["thread"], 0) if event["entry"] == 2 else 0
+            bytes_now += event["size"] - old - heap.get(event["address"], 0)
+            heap[event["address"]] = event["size"]
+        elif kind == "free":
+            bytes_now -= heap.pop(event["address"], 0)
+        elif kind == "realloc_begin":
+            pending[event["thread"]] = heap.pop(event["address"], 0)
+        elif kind == "realloc_failed":
+            heap[event["address"]] = pending.pop(event["thread"], 0)
+        elif kind == "device_alloc" and event["kind"] not in (4, 7) and not event["flags"] & 2:
+            devices[event["address"]] = event["bytes"]
+            bytes_now += event["bytes"]
+        elif kind == "device_free":
+            bytes_now -= devices.pop(event["address"], 0)
+        best = max(best, bytes_now)
+    return best
+
+
+@case
+def the_joint_peak_of_heap_and_simulated_devices_is_exact():
+    for seed in (4, 5):
+        output, _ = record_simulated([program(), "random", seed], env={"TORSH_PROFILER_RECORD": "full"})
+        report = peak_of(output, "all")
+        expect_equal(report["peak_bytes"], report["joint"]["bytes"], "bytes")
+        parts = report["joint"]["heap_bytes"] + sum(device["bytes"] for device in report["joint"]["devices"])
+        expect_equal(parts, report["peak_bytes"], "parts")
+        expect_equal(report["attributed_bytes"], parts - report["joint"]["heap_bytes"], "attributed to devices")
+        expect_equal(report["peak_bytes"], joint_by_hand(everything(output)), "against all events")
+
+
+def everything(output):
+    """Heap and devices in the order of time: of equal times those of the heap first, as they were folded."""
+    result = run([TORSH, "dump", output])
+    found = [json.loads(line) for line in result.stdout.decode().splitlines() if line.startswith('{"event"')]
+    return sorted(found, key=lambda event: event["at_ns"])
+
+
+def lines_of(report, key, name):
+    """Bytes by line of the script."""
+    found = collections.Counter()
+    for holder in report[key]:
+        for frame in holder["stack"]:
+            if frame["file"] == "<string>":
+                found[frame["function"], frame["line"]] += holder["bytes"]
+                break
+    return found
+
+
+@case
+@needs("torch")
+def pytorchs_memory_on_simulated_cuda_is_at_its_lines():
+    python = cuda_python()
+    said_by = scratch("said") / "numbers"
+    output, truth = record_simulated([python, "-c", LEAKING, said_by])
+    reserved, peak_reserved = map(int, said_by.read_text().split())
+    place = replay(truth)["cuda:0"]
+    leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
+    (device,) = leaks["devices"]
+    expect_equal(device["current_bytes"], place.bytes, "alive")
+    expect_equal(reserved, device["framework"]["reserved_bytes"], "reserved, as PyTorch says")
+    expect_equal(peak["peak_bytes"], place.peak_bytes, "peak")
+    expect_equal(peak["attributed_bytes"], place.peak_bytes, "attributed")
+    expect_equal(peak["peak_bytes"], peak_reserved + peak["framework"]["unmanaged_bytes"], "reserved at the peak, as PyTorch says")
+    expect_equal(lines_of(leaks, "leaks", "<string>")["leak", 5], 3 * (3 << 20), "the leak")
+    (cache,) = leaks["bookkeeping"]["by"]
+    expect_equal(leaks["leaked_bytes"] + cache["bytes"] + leaks["suppressed"]["bytes"], place.bytes, "leaks and cache")
+    expect_equal(lines_of(peak, "holders", "<string>")["<module>", 13], 50 << 20, "the largest at the peak")
+    (leak,) = [leak for leak in leaks["leaks"] if leak["bytes"] == 3 * (3 << 20)]
+    expect_equal((leak["what"], leak["blocks"], leak["operator"]), ("tensors", 3, "aten::empty"), "what, operator")
+
+
+@case
+@needs("torch")
+def pytorchs_expandable_segments_on_simulated_cuda_add_up():
+    python = cuda_python()
+    output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
+                                     env={"PYTORCH_ALLOC_CONF": "expandable_segments:True"})
+    place = replay(truth)["cuda:0"]
+    assert of_kind(truth, "create"), "no physical memory was made"
+    leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
+    (device,) = leaks["devices"]
+    expect_equal(device["current_bytes"], place.bytes, "alive")
+    expect_equal((peak["peak_bytes"], peak["attributed_bytes"]), (place.peak_bytes, place.peak_bytes), "peak")
+    expect_equal(lines_of(leaks, "leaks", "<string>")["leak", 5], 3 * (3 << 20), "the leak")
+
+
+@case
+@needs("torch")
+def pytorchs_asynchronous_allocator_on_simulated_cuda_adds_up():
+    python = cuda_python()
+    output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
+                                     env={"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"})
+    place = replay(truth)["cuda:0"]
+    leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
+    (device,) = leaks["devices"]
+    expect_equal(device["current_bytes"], place.bytes, "alive")
+    expect_equal(peak["peak_bytes"], place.peak_bytes, "peak")
+    expect_equal(lines_of(leaks, "leaks", "<string>")["leak", 5], 3 * (3 << 20), "the leak")
+
+
+if __name__ == "__main__":
+    main()

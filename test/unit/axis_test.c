@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Peaks of a sum over time: of all of it, and of each stretch between two marks, against a list of all its values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/writer/axis.h"
+
+#define N_CHANGES 100000u
+#define MARK_EVERY 20u /* about */
+
+/* The first moment of the highest value. */
+struct highest {
+	uint64_t bytes, stamp;
+};
+
+static void see(struct highest *highest, uint64_t bytes, uint64_t stamp)
+{
+	if (bytes > highest->bytes)
+		*highest = (struct highest){.bytes = bytes, .stamp = stamp};
+}
+
+static void marks_tell_the_highest_of_each_stretch(void **state)
+{
+	struct axis axis = {0};
+	struct highest all = {0}, stretch = {0};
+	uint64_t seed = 1, bytes = 0, found_bytes, found_stamp;
+
+	(void)state;
+	for (uint64_t stamp = 1; stamp <= N_CHANGES; stamp++) {
+		int64_t change = (int64_t)random_below(&seed, 2000) - 1000;
+
+		if (change < 0 && (uint64_t)-change > bytes)
+			change = -(int64_t)bytes;
+		bytes += (uint64_t)change;
+		torsh_axis_change(&axis, stamp, 0, change);
+		see(&all, bytes, stamp);
+		see(&stretch, bytes, stamp);
+		if (random_below(&seed, MARK_EVERY))
+			continue;
+		torsh_axis_mark(&axis, stamp, &found_bytes, &found_stamp);
+		assert_int_equal(found_bytes, stretch.bytes);
+		assert_int_equal(found_stamp, stretch.stamp);
+		stretch = (struct highest){.bytes = bytes, .stamp = stamp};
+	}
+	torsh_axis_settle(&axis);
+	assert_int_equal(axis.peak_bytes, all.bytes);
+	assert_int_equal(axis.peak_stamp, all.stamp);
+}
+
+static void a_stretch_without_changes_has_what_was_there(void **state)
+{
+	struct axis axis = {0};
+	uint64_t bytes, stamp;
+
+	(void)state;
+	torsh_axis_change(&axis, 1, 1, 100);
+	torsh_axis_change(&axis, 2, -1, -60);
+	torsh_axis_mark(&axis, 3, &bytes, &stamp);
+	assert_int_equal(bytes, 100);
+	assert_int_equal(stamp, 1);
+	torsh_axis_mark(&axis, 4, &bytes, &stamp);
+	assert_int_equal(bytes, 40);
+	assert_int_equal(stamp, 3);
+	assert_int_equal(axis.peak_bytes, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(marks_tell_the_highest_of_each_stretch),
+		cmocka_unit_test(a_stretch_without_changes_has_what_was_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What shim/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large arrays are. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#if !__has_include(<cupti.h>)
+int main(void)
+{
+	puts("there are no headers of CUDA (PyPI's wheels below build/venv, or CUDA_HOME)");
+	return 77;
+}
+#else
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+
+#include "agent/wire/event.h"
+#include "collectors/cuda_array.h"
+#include "shim/cuda_memory.h"
+#include "shim/cupti.h"
+
+#define SAME(ours, our_field, theirs, their_field)                                                                   \
+	_Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \
+	_Static_assert(sizeof(((struct ours *)0)->our_field) == sizeof(((theirs *)0)->their_field),                  \
+		       "size of " #their_field)
+
+#define ALLOC(Theirs, out_field, bytes_field)              \
+	SAME(cuda_alloc, out, Theirs##_params, out_field); \
+	SAME(cuda_alloc, bytes, Theirs##_params, bytes_field)
+
+ALLOC(cuMemAlloc_v2, dptr, bytesize);
+ALLOC(cuMemAllocManaged, dptr, bytesize);
+ALLOC(cuMemAllocHost_v2, pp, bytesize);
+ALLOC(cuMemHostAlloc, pp, bytesize);
+ALLOC(cudaMalloc_v3020, devPtr, size);
+ALLOC(cudaMallocManaged_v6000, devPtr, size);
+ALLOC(cudaMallocHost_v3020, ptr, size);
+ALLOC(cudaHostAlloc_v3020, pHost, size);
+
+#define ALLOC_ASYNC(Theirs, out_field, bytes_field) \
+	ALLOC(Theirs, out_field, bytes_field);      \
+	SAME(cuda_alloc, where, Theirs##_params, hStream)
+
+ALLOC_ASYNC(cuMemAllocAsync, dptr, bytesize);
+ALLOC_ASYNC(cuMemAllocAsync_ptsz, dptr, bytesize);
+ALLOC_ASYNC(cudaMallocAsync_v11020, devPtr, size);
+ALLOC_ASYNC(cudaMallocAsync_ptsz_v11020, devPtr, size);
+ALLOC(cuMemAllocFromPoolAsync, dptr, bytesize);
+SAME(cuda_alloc, where, cuMemAllocFromPoolAsync_params, pool);
+SAME(cuda_alloc, stream, cuMemAllocFromPoolAsync_params, hStream);
+ALLOC(cudaMallocFromPoolAsync_v11020, ptr, size);
+SAME(cuda_alloc, where, cudaMallocFromPoolAsync_v11020_params, memPool);
+SAME(cuda_alloc, stream, cudaMallocFromPoolAsync_v11020_params, stream);
+
+#define PITCH(Theirs, out_field, pitch_field, height_field)          \
+	SAME(cuda_alloc_pitch, out, Theirs##_params, out_field);     \
+	SAME(cuda_alloc_pitch, pitch, Theirs##_params, pitch_field); \
+	SAME(cuda_alloc_pitch, height, Theirs##_params, height_field)
+
+PITCH(cuMemAllocPitch_v2, dptr, pPitch, Height);
+PITCH(cudaMallocPitch_v3020, devPtr, pitch, height);
+SAME(cuda_alloc_3d, out, cudaMalloc3D_v3020_params, pitchedDevPtr);
+SAME(cuda_alloc_3d, width, cudaMalloc3D_v3020_params, extent.width);
+SAME(cuda_alloc_3d, height, cudaMalloc3D_v3020_params, extent.height);
+SAME(cuda_alloc_3d, depth, cudaMalloc3D_v3020_params, extent.depth);
+SAME(cuda_pitched, address, struct cudaPitchedPtr, ptr);
+SAME(cuda_pitched, pitch, struct cudaPitchedPtr, pitch);
+
+#define EXTENT(Theirs, address_field, bytes_field)                  \
+	SAME(cuda_extent, address, Theirs##_params, address_field); \
+	SAME(cuda_extent, bytes, Theirs##_params, bytes_field)
+
+EXTENT(cuMemHostRegister_v2, p, bytesize);
+EXTENT(cudaHostRegister_v4000, ptr, size);
+EXTENT(cuMemUnmap, ptr, size);
+
+SAME(cuda_create, out, cuMemCreate_params, handle);
+SAME(cuda_create, bytes, cuMemCreate_params, size);
+SAME(cuda_create, properties, cuMemCreate_params, prop);
+SAME(cuda_properties, location.type, CUmemAllocationProp, location.type);
+SAME(cuda_properties, location.id, CUmemAllocationProp, location.id);
+SAME(cuda_properties, location.type, CUmemPoolProps, location.type);
+SAME(cuda_properties, location.id, CUmemPoolProps, location.id);
+SAME(cuda_properties, location.id, struct cudaMemPoolProps, location.id);
+SAME(cuda_map, address, cuMemMap_params, ptr);
+SAME(cuda_map, bytes, cuMemMap_params, size);
+SAME(cuda_map, handle, cuMemMap_params, handle);
+SAME(cuda_alloc, out, cuMemRetainAllocationHandle_params, handle);
+SAME(cuda_alloc, out, cuMemImportFromShareableHandle_params, handle);
+SAME(cuda_alloc, out, cuIpcOpenMemHandle_v2_params, pdptr);
+SAME(cuda_alloc, out, cudaIpcOpenMemHandle_v4010_params, devPtr);
+SAME(cuda_alloc, out, cuMemPoolImportPointer_params, ptr_out);
+SAME(cuda_alloc, out, cudaMemPoolImportPointer_v11020_params, ptr);
+SAME(cuda_alloc, out, cuExternalMemoryGetMappedBuffer_params, devPtr);
+SAME(cuda_alloc, out, cudaExternalMemoryGetMappedBuffer_v10000_params, devPtr);
+
+#define FREE(Theirs, field) SAME(cuda_free, address, Theirs##_params, field)
+
+FREE(cuMemFree_v2, dptr);
+FREE(cuMemFreeHost, p);
+FREE(cuMemHostUnregister, p);
+FREE(cuMemRelease, handle);
+FREE(cuArrayDestroy, hArray);
+FREE(cuMipmappedArrayDestroy, hMipmappedArray);
+FREE(cuIpcCloseMemHandle, dptr);
+FREE(cudaFree_v3020, devPtr);
+FREE(cudaFreeHost_v3020, ptr);
+FREE(cudaHostUnregister_v4000, ptr);
+FREE(cudaFreeArray_v3020, array);
+FREE(cudaFreeMipmappedArray_v5000, mipmappedArray);
+FREE(cudaIpcCloseMemHandle_v4010, devPtr);
+FREE(cuMemFreeAsync, dptr);
+SAME(cuda_free, stream, cuMemFreeAsync_params, hStream);
+FREE(cudaFreeAsync_v11020, devPtr);
+SAME(cuda_free, stream, cudaFreeAsync_v11020_params, hStream);
+
+SAME(cuda_array, out, cuArrayCreate_v2_params, pHandle);
+SAME(cuda_array, shape, cuArrayCreate_v2_params, pAllocateArray);
+SAME(cuda_array, shape, cuArray3DCreate_v2_params, pAllocateArray);
+SAME(cuda_array, n_levels, cuMipmappedArrayCreate_params, numMipmapLevels);
+SAME(cuda_array_shape, height, CUDA_ARRAY_DESCRIPTOR, Height);
+SAME(cuda_array_shape, format, CUDA_ARRAY_DESCRIPTOR, Format);
+SAME(cuda_array_shape, n_channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
+SAME(cuda_array_3d_shape, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+SAME(cuda_array_3d_shape, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+SAME(cuda_array_3d_shape, n_channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+SAME(cuda_array_3d_shape, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME(cuda_channels, bits[3], struct cudaChannelFormatDesc, w);
+SAME(cuda_channels_array, channels, cudaMallocArray_v3020_params, desc);
+SAME(cuda_channels_array, height, cudaMallocArray_v3020_params, height);
+SAME(cuda_channels_array, flags, cudaMallocArray_v3020_params, flags);
+SAME(cuda_channels_array_3d, depth, cudaMalloc3DArray_v3020_params, extent.depth);
+SAME(cuda_channels_array_3d, words[0], cudaMalloc3DArray_v3020_params, flags);
+SAME(cuda_channels_array_3d, words[0], cudaMallocMipmappedArray_v5000_params, numLevels);
+SAME(cuda_channels_array_3d, words[1], cudaMallocMipmappedArray_v5000_params, flags);
+
+SAME(cuda_pool, out, cuMemPoolCreate_params, pool);
+SAME(cuda_pool, properties, cuMemPoolCreate_params, poolProps);
+SAME(cuda_pool, properties, cudaMemPoolCreate_v11020_params, poolProps);
+SAME(cuda_pool_of_device, out, cuDeviceGetDefaultMemPool_params, pool_out);
+SAME(cuda_pool_of_device, device, cuDeviceGetDefaultMemPool_params, dev);
+SAME(cuda_pool_of_device, device, cuDeviceGetMemPool_params, dev);
+SAME(cuda_pool_of_device, device, cudaDeviceGetDefaultMemPool_v11020_params, device);
+SAME(cuda_pool_of_device, device, cudaDeviceGetMemPool_v11020_params, device);
+SAME(cuda_room, free_bytes, cuMemGetInfo_v2_params, free);
+SAME(cuda_room, total_bytes, cuMemGetInfo_v2_params, total);
+SAME(cuda_room, total_bytes, cudaMemGetInfo_v3020_params, total);
+
+SAME(cupti_call, parameters, CUpti_CallbackData, functionParams);
+SAME(cupti_call, context, CUpti_CallbackData, context);
+SAME(cupti_resource, context, CUpti_ResourceData, context);
+
+static void numbers_are_those_of_the_headers(void **state)
+{
+	(void)state;
+	assert_int_equal(CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+	assert_int_equal(CUDA_LOCATION_DEVICE, cudaMemLocationTypeDevice);
+	assert_int_equal(CUDA_ARRAY_IS_LAYERED, CUDA_ARRAY3D_LAYERED);
+	assert_int_equal(CUDA_ARRAY_IS_SPARSE, CUDA_ARRAY3D_SPARSE);
+	assert_int_equal(CUDA_ARRAY_IS_DEFERRED, CUDA_ARRAY3D_DEFERRED_MAPPING);
+	assert_int_equal(CUDA_ARRAY_IS_LAYERED, cudaArrayLayered);
+	assert_int_equal(CUDA_ARRAY_IS_SPARSE, cudaArraySparse);
+	assert_int_equal(CUDA_ARRAY_IS_DEFERRED, cudaArrayDeferredMapping);
+	assert_int_equal(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+	assert_int_equal(CUPTI_CONTEXT_ENDS, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+}
+
+static uint64_t bytes_of_flat(CUarray_format format, unsigned n_channels, size_t width, size_t height)
+{
+	CUDA_ARRAY_DESCRIPTOR shape = {.Width = width, .Height = height, .Format = format, .NumChannels = n_channels};
+	CUarray handle;
+	cuArrayCreate_v2_params parameters = {.pHandle = &handle, .pAllocateArray = &shape};
+
+	return torsh_cuda_array_bytes(CUDA_ARRAY, &parameters);
+}
+
+static void arrays_are_as_large_as_their_texels(void **state)
+{
+	(void)state;
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_UNSIGNED_INT8, 4, 100, 50), 100 * 50 * 4);
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_SIGNED_INT16, 2, 100, 50), 100 * 50 * 4);
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_HALF, 1, 100, 50), 100 * 50 * 2);
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_FLOAT, 4, 100, 0), 100 * 16); /* one dimension */
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_UNORM_INT16X4, 4, 100, 50), 100 * 50 * 8);
+	/* Blocks of four by four texels. */
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_BC1_UNORM, 4, 10, 4), 3 * 8);
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_BC7_UNORM, 4, 16, 5), 4 * 2 * 16);
+	/* Of formats of video nothing is said. */
+	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_NV12, 3, 100, 50), 0);
+}
+
+static uint64_t bytes_of_levels(unsigned flags, size_t depth, unsigned n_levels)
+{
+	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 8,
+					 .Height = 4,
+					 .Depth = depth,
+					 .Format = CU_AD_FORMAT_FLOAT,
+					 .NumChannels = 1,
+					 .Flags = flags};
+	CUmipmappedArray handle;
+	cuMipmappedArrayCreate_params parameters = {
+		.pHandle = &handle, .pMipmappedArrayDesc = &shape, .numMipmapLevels = n_levels};
+
+	return torsh_cuda_array_bytes(CUDA_ARRAY_MIPMAPPED, &parameters);
+}
+
+static void levels_halve_what_is_no_layer(void **state)
+{
+	(void)state;
+	assert_int_equal(bytes_of_levels(0, 4, 1), 4 * 8 * 4 * 4);
+	assert_int_equal(bytes_of_levels(0, 4, 4), 4 * (8 * 4 * 4 + 4 * 2 * 2 + 2 * 1 * 1 + 1));
+	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_LAYERED, 6, 3), 4 * 6 * (8 * 4 + 4 * 2 + 2 * 1));
+	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_SPARSE, 4, 1), 0);
+	assert_int_equal(bytes_of_levels(CUDA_ARRAY3D_DEFERRED_MAPPING, 4, 1), 0);
+	assert_int_equal(bytes_of_levels(0, 4, 1u << 31), 0);
+}
+
+static void the_runtimes_arrays_are_told_by_the_bits_of_their_channels(void **state)
+{
+	struct cudaChannelFormatDesc channels = {.x = 16, .y = 16, .z = 0, .w = 0, .f = cudaChannelFormatKindFloat};
+	cudaMallocArray_v3020_params flat = {.desc = &channels, .width = 30, .height = 20};
+	cudaMalloc3DArray_v3020_params deep = {.desc = &channels, .extent = {30, 20, 10}};
+	cudaMallocMipmappedArray_v5000_params levels = {
+		.desc = &channels, .extent = {8, 4, 6}, .numLevels = 2, .flags = cudaArrayLayered};
+
+	(void)state;
+	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS, &flat), 30 * 20 * 4);
+	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS_3D, &deep), 30 * 20 * 10 * 4);
+	assert_int_equal(torsh_cuda_array_bytes(CUDA_CHANNELS_MIPMAPPED, &levels), 6 * (8 * 4 + 4 * 2) * 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_those_of_the_headers),
+		cmocka_unit_test(arrays_are_as_large_as_their_texels),
+		cmocka_unit_test(levels_halve_what_is_no_layer),
+		cmocka_unit_test(the_runtimes_arrays_are_told_by_the_bits_of_their_channels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

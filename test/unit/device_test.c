@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Tables of what devices did, against plain ones: sums by launch, launches that wait, times in which a device was busy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "tools/profile/busy.h"
+#include "tools/profile/launches.h"
+
+#define NUMBERS 2000u
+#define ROUNDS 20000u
+
+static void sums_by_launch_are_those_of_a_plain_table(void **state)
+{
+	/* Dense numbers, and such as share no page with another. */
+	static const uint32_t strides[] = {1, 3, 1000003};
+	uint64_t random = 1;
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(strides) / sizeof(*strides); s++) {
+		struct device_caused *plain = calloc(NUMBERS, sizeof(*plain));
+		struct device_work work;
+
+		torsh_device_work_create(&work);
+		for (uint32_t i = 0; i < ROUNDS; i++) {
+			uint32_t number = (uint32_t)(random_below(&random, NUMBERS - 1)) + 1;
+			struct event event = {.id = EVENT_KERNEL};
+
+			event.kernel.correlation = number * strides[s];
+			event.kernel.duration_ns = i;
+			if (i % 3 == 0) {
+				event = (struct event){.id = EVENT_LAUNCH};
+				event.launch.correlation = number * strides[s];
+				plain[number].is_launched = 1;
+			} else {
+				plain[number].ns += i;
+				plain[number].n++;
+			}
+			torsh_device_work_add(&work, &event, false);
+		}
+		for (uint32_t number = 0; number < NUMBERS; number++) {
+			struct device_caused found = torsh_device_work_by(&work, number * strides[s]);
+
+			assert_int_equal(found.ns, plain[number].ns);
+			assert_int_equal(found.n, plain[number].n);
+			assert_int_equal(found.is_launched, plain[number].is_launched);
+		}
+		torsh_device_work_destroy(&work);
+		free(plain);
+	}
+}
+
+static void launches_come_and_go(void **state)
+{
+	bool *is_there = calloc(NUMBERS, sizeof(*is_there));
+	struct launches launches;
+	uint64_t random = 7;
+	size_t n = 0;
+
+	(void)state;
+	torsh_launches_create(&launches);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint32_t number = (uint32_t)(random_below(&random, NUMBERS - 1)) + 1;
+		struct launch_waiting *waiting = torsh_launches_find(&launches, number);
+
+		assert_int_equal(waiting != NULL, is_there[number]);
+		if (waiting) {
+			assert_int_equal(waiting->launch.correlation, number);
+			torsh_launches_remove(&launches, waiting);
+		} else {
+			torsh_launches_add(&launches, &(struct device_launch){.correlation = number});
+		}
+		is_there[number] = !is_there[number];
+		n += is_there[number] ? 1 : SIZE_MAX;
+		assert_int_equal(launches.n, n);
+	}
+	torsh_launches_destroy(&launches);
+	free(is_there);
+}
+
+static void busy_times_are_the_union(void **state)
+{
+	enum { LENGTH = 1000, SPANS = 60 };
+	uint64_t random = 3;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		bool is_busy[LENGTH] = {false};
+		struct busy busy = {0};
+		size_t next = 0;
+
+		for (int i = 0; i < SPANS; i++) {
+			uint64_t begin = random_below(&random, LENGTH), n = random_below(&random, 20);
+
+			n = begin + n < LENGTH ? n : LENGTH - begin;
+			memset(is_busy + begin, true, n);
+			torsh_busy_add(&busy, begin, begin + n);
+		}
+		torsh_busy_settle(&busy);
+		for (uint64_t from = 0; from < LENGTH; from += 37) {
+			uint64_t to = from + 37 < LENGTH ? from + 37 : LENGTH, expected = 0;
+
+			for (uint64_t at = from; at < to; at++)
+				expected += is_busy[at];
+			assert_int_equal(torsh_busy_within(&busy, from, to, &next), expected);
+		}
+		torsh_busy_free(&busy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_by_launch_are_those_of_a_plain_table),
+		cmocka_unit_test(launches_come_and_go),
+		cmocka_unit_test(busy_times_are_the_union),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What devices did in exports of a timeline: told late, out of order, over one another, without a launch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+#include "perfetto.pb-c.h"
+#include "recording_fixture.h"
+#include "tools/export/trace.h"
+
+#define NONE OP_NO_SEQUENCE
+#define N_GRAPH 3 /* kernels of the graph */
+
+static char path[] = "/tmp/torsh-devices-XXXXXX";
+static struct fixture fixtures[2];
+static struct profile *profile;
+static struct survey survey;
+static struct symbols *symbols;
+
+static void put_launch(struct fixture *fixture, uint64_t at_ns, uint32_t correlation, uint64_t begin,
+		       uint64_t duration_ns)
+{
+	struct event event = {.id = EVENT_LAUNCH};
+
+	event.launch.api = fixture_label(fixture, "cudaLaunchKernel_v7000");
+	event.launch.correlation = correlation;
+	event.launch.begin = begin;
+	event.launch.duration_ns = duration_ns;
+	fixture_event(fixture, at_ns, 0, &event);
+}
+
+static void put_kernel(struct fixture *fixture, uint64_t at_ns, const char *name, uint32_t correlation, uint64_t begin,
+		       uint64_t duration_ns)
+{
+	struct event event = {.id = EVENT_KERNEL};
+
+	event.kernel.name = fixture_label(fixture, name);
+	event.kernel.correlation = correlation;
+	event.kernel.begin = begin;
+	event.kernel.duration_ns = duration_ns;
+	event.kernel.context = 1;
+	event.kernel.stream = 7;
+	event.kernel.grid_x = event.kernel.grid_y = event.kernel.grid_z = 2;
+	event.kernel.block_x = 64;
+	event.kernel.block_y = event.kernel.block_z = 1;
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
+/* Times in thousands are those of a launch each, with what it caused. */
+static void put_launches(struct fixture *fixture)
+{
+	struct event copy = {.id = EVENT_COPY};
+
+	fixture_op(fixture, 1000, 0, 1, "aten::one", NULL, 0, NONE);
+	/* By the other clock it began before its operator, and ended after it was told. */
+	put_launch(fixture, 1100, 10, 990, 120);
+	fixture_op_end(fixture, 1200, 0, 1);
+	fixture_op(fixture, 2000, 0, 2, "aten::two", NULL, 0, NONE);
+	put_kernel(fixture, 2040, "_Z5earlyv", 20, 2020, 10); /* while the call still runs */
+	put_launch(fixture, 2050, 20, 2010, 30);
+	fixture_op_end(fixture, 2100, 0, 2);
+	put_launch(fixture, 3050, 30, 3000, 40); /* of no operator */
+	fixture_op(fixture, 4000, 0, 3, "aten::graph", NULL, 0, NONE);
+	put_launch(fixture, 4050, 40, 4010, 30);
+	fixture_op_end(fixture, 4100, 0, 3);
+	put_launch(fixture, 5050, 50, 5000, 40); /* which caused nothing that was told */
+	/* Devices tell later, and not in order. */
+	for (uint64_t i = N_GRAPH; i--;)
+		put_kernel(fixture, 6000, "node", 40, 4100 + 100 * i, 100);
+	put_kernel(fixture, 6010, "_Z3onev", 10, 1110, 500);
+	put_kernel(fixture, 6020, "none", 30, 3005, 100);
+	put_kernel(fixture, 6030, "nearly", 0, 3102, 50); /* over the one before by 3 ns */
+	put_kernel(fixture, 6040, "unseen", 99, 3110, 2000); /* over it and the graph's by more */
+	put_kernel(fixture, 6050, "too_early", 30, 2990, 5); /* before its launch */
+	copy.copy.kind = COPY_HTOD;
+	copy.copy.from = MEMORY_PINNED;
+	copy.copy.to = MEMORY_DEVICE;
+	copy.copy.bytes = 4096;
+	copy.copy.begin = 6000;
+	copy.copy.duration_ns = 1000;
+	copy.copy.context = 1;
+	copy.copy.stream = 7;
+	fixture_event(fixture, 7000, 1, &copy);
+}
+
+static int make(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	for (uint32_t i = 0; i < 2; i++) {
+		fixture_start(&fixtures[i], i + 1, 100 + i);
+		fixture_thread(&fixtures[i], 100 + i, "main");
+		fixture_thread(&fixtures[i], 200 + i, "CUPTI's");
+	}
+	put_launches(&fixtures[0]);
+	/* The other process's device has the same number, and does something at the same time. */
+	put_kernel(&fixtures[1], 6000, "other", 0, 1110, 500);
+	fixture_write(path, fixtures, 2, 5000);
+	profile = torsh_profile_create(path);
+	if (fixture_give_session(fixture_take_profile, profile, 5000))
+		return -1;
+	for (size_t i = 0; i < 2; i++) {
+		if (fixture_give(&fixtures[i], fixture_take_profile, profile))
+			return -1;
+	}
+	symbols = torsh_symbols_create(false);
+	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	return 0;
+}
+
+static int let_go(void **state)
+{
+	(void)state;
+	torsh_survey_free(&survey);
+	torsh_symbols_destroy(symbols);
+	torsh_profile_destroy(profile);
+	fixture_free(&fixtures[0]);
+	fixture_free(&fixtures[1]);
+	return unlink(path);
+}
+
+/* All bytes of the export; the caller's. */
+static char *write_trace(const struct trace_format *format, uint64_t from_ns, uint64_t to_ns, size_t *n)
+{
+	char *bytes = NULL;
+	FILE *file = open_memstream(&bytes, n);
+	struct sink sink;
+	struct trace trace = {
+		.profile = profile,
+		.processes = profile->processes,
+		.n_processes = profile->n_processes,
+		.survey = &survey,
+		.symbols = symbols,
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.sink = &sink,
+	};
+
+	torsh_sink_open(&sink, file, false);
+	assert_int_equal(format->write(&trace), 0);
+	assert_int_equal(torsh_sink_close(&sink), 0);
+	assert_int_equal(fclose(file), 0);
+	return bytes;
+}
+
+static cJSON *read_chrome(uint64_t from_ns, uint64_t to_ns)
+{
+	size_t n;
+	char *text = write_trace(&torsh_trace_chrome, from_ns, to_ns, &n);
+	cJSON *json = cJSON_Parse(text);
+
+	assert_non_null(json);
+	free(text);
+	return json;
+}
+
+static const cJSON *find_event(const cJSON *json, const char *phase, const char *name)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, cJSON_GetObjectItem(json, "traceEvents"))
+	{
+		if (strcmp(cJSON_GetObjectItem(event, "ph")->valuestring, phase) == 0 &&
+		    strcmp(cJSON_GetObjectItem(event, "name")->valuestring, name) == 0)
+			return event;
+	}
+	return NULL;
+}
+
+static double number_of(const cJSON *object, const char *name)
+{
+	const cJSON *value = cJSON_GetObjectItem(object, name);
+
+	if (!cJSON_IsNumber(value))
+		fail_msg("%s is no number", name);
+	return value->valuedouble;
+}
+
+/* Nanoseconds, from microseconds. */
+static int64_t ns_of(const cJSON *event, const char *name)
+{
+	return (int64_t)(number_of(event, name) * 1000 + 0.5);
+}
+
+static const cJSON *need_row(const cJSON *json, const char *name)
+{
+	const cJSON *event = find_event(json, "X", name);
+
+	if (!event)
+		fail_msg("there is no row of %s", name);
+	return event;
+}
+
+static const cJSON *args_of(const cJSON *json, const char *name)
+{
+	return cJSON_GetObjectItem(need_row(json, name), "args");
+}
+
+static size_t count_phase(const cJSON *json, const char *phase)
+{
+	const cJSON *event;
+	size_t n = 0;
+
+	cJSON_ArrayForEach(event, cJSON_GetObjectItem(json, "traceEvents")) n +=
+		strcmp(cJSON_GetObjectItem(event, "ph")->valuestring, phase) == 0;
+	return n;
+}
+
+static void kernels_are_of_the_operator_that_launched_them(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+
+	(void)state;
+	assert_int_equal(number_of(args_of(json, "one()"), "External id"), 1);
+	assert_int_equal(number_of(args_of(json, "early()"), "External id"), 2);
+	assert_int_equal(number_of(args_of(json, "node"), "External id"), 3);
+	assert_null(cJSON_GetObjectItem(args_of(json, "none"), "External id"));
+	assert_null(cJSON_GetObjectItem(args_of(json, "unseen"), "External id"));
+	assert_int_equal(number_of(args_of(json, "unseen"), "correlation"), 99);
+	assert_int_equal(number_of(args_of(json, "Memcpy HtoD (Pinned -> Device)"), "bytes"), 4096);
+	cJSON_Delete(json);
+}
+
+static void launches_nest_in_their_operators(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *launch = need_row(json, "cudaLaunchKernel_v7000"), *around = need_row(json, "aten::one");
+
+	(void)state;
+	assert_string_equal(cJSON_GetObjectItem(launch, "cat")->valuestring, "cuda_runtime");
+	assert_int_equal(ns_of(launch, "ts"), ns_of(around, "ts"));
+	assert_int_equal(ns_of(launch, "dur"), 100);
+	cJSON_Delete(json);
+}
+
+static void what_nearly_overlaps_is_shown_behind(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *nearly = need_row(json, "nearly");
+
+	(void)state;
+	assert_int_equal(ns_of(nearly, "ts"), 3105);
+	assert_int_equal(ns_of(nearly, "dur"), 50);
+	assert_int_equal(number_of(args_of(json, "nearly"), "shown late by (ns)"), 3);
+	assert_null(cJSON_GetObjectItem(args_of(json, "none"), "shown late by (ns)"));
+	cJSON_Delete(json);
+}
+
+/* No row of a thread overlaps another one, unless it is inside of it on the CPU. */
+static void rows_of_a_stream_do_not_overlap(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *events = cJSON_GetObjectItem(json, "traceEvents"), *a, *b;
+	size_t n = 0;
+
+	(void)state;
+	cJSON_ArrayForEach(a, events)
+	{
+		if (!cJSON_GetObjectItem(cJSON_GetObjectItem(a, "args"), "stream"))
+			continue;
+		n++;
+		for (b = a->next; b; b = b->next) {
+			if (!cJSON_GetObjectItem(cJSON_GetObjectItem(b, "args"), "stream") ||
+			    number_of(a, "pid") != number_of(b, "pid") || number_of(a, "tid") != number_of(b, "tid"))
+				continue;
+			assert_true(ns_of(a, "ts") + ns_of(a, "dur") <= ns_of(b, "ts") ||
+				    ns_of(b, "ts") + ns_of(b, "dur") <= ns_of(a, "ts"));
+		}
+	}
+	assert_int_equal(n, N_GRAPH + 8);
+	assert_int_equal(number_of(need_row(json, "one()"), "tid"), 7);
+	assert_int_not_equal(number_of(need_row(json, "other"), "tid"), 7);
+	cJSON_Delete(json);
+}
+
+/* From a launch to each of a graph's kernels; not where time would go back, nor where there is no launch. */
+static void each_arrow_has_a_begin_and_an_end(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *event;
+	uint64_t begun = 0, ended = 0;
+
+	(void)state;
+	assert_int_equal(count_phase(json, "s"), N_GRAPH + 3);
+	assert_int_equal(count_phase(json, "f"), N_GRAPH + 3);
+	cJSON_ArrayForEach(event, cJSON_GetObjectItem(json, "traceEvents"))
+	{
+		const char *phase = cJSON_GetObjectItem(event, "ph")->valuestring;
+		uint64_t bit;
+
+		if (strcmp(phase, "s") != 0 && strcmp(phase, "f") != 0)
+			continue;
+		bit = UINT64_C(1) << (unsigned)number_of(event, "id");
+		assert_false((*phase == 's' ? begun : ended) & bit);
+		*(*phase == 's' ? &begun : &ended) |= bit;
+	}
+	assert_int_equal(begun, ended);
+	cJSON_Delete(json);
+	/* Its launch is not in there. */
+	json = read_chrome(4200, 4210);
+	assert_non_null(find_event(json, "X", "node"));
+	assert_int_equal(count_phase(json, "s") + count_phase(json, "f"), 0);
+	cJSON_Delete(json);
+}
+
+struct moment {
+	uint64_t at_ns;
+	uint64_t track;
+	bool is_begin;
+	size_t order;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* In the order in which a reader sorts them: tracks of threads nest, those of streams have one slice at a time. */
+static void perfettos_slices_nest_when_they_are_sorted(void **state)
+{
+	size_t n_bytes, n = 0, depth[32] = {0}, n_flows = 0, n_ends = 0;
+	char *bytes = write_trace(&torsh_trace_perfetto, 0, UINT64_MAX, &n_bytes);
+	Perfetto__Trace *trace = perfetto__trace__unpack(NULL, n_bytes, (uint8_t *)bytes);
+	struct moment moments[256];
+	uint64_t last_ns[3] = {0};
+
+	(void)state;
+	assert_non_null(trace);
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		const Perfetto__TracePacket *packet = trace->packet[i];
+		const Perfetto__TrackEvent *event = packet->track_event;
+
+		if (!event)
+			continue;
+		assert_true(n < 256 && event->track_uuid < 32);
+		moments[n].at_ns = packet->has_timestamp_clock_id
+					   ? packet->timestamp
+					   : (last_ns[packet->trusted_packet_sequence_id] += packet->timestamp);
+		moments[n].track = event->track_uuid;
+		moments[n].is_begin = event->type == PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN;
+		moments[n].order = n;
+		n++;
+		n_flows += event->n_flow_ids;
+		n_ends += event->n_terminating_flow_ids;
+	}
+	qsort(moments, n, sizeof(*moments), compare_moments);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(moments[i].is_begin || depth[moments[i].track]);
+		depth[moments[i].track] += moments[i].is_begin ? 1 : SIZE_MAX;
+	}
+	/* 3 operators, 5 launches, and what devices did. */
+	assert_int_equal(n, 2 * (3 + 5 + N_GRAPH + 8));
+	assert_int_equal(n_flows, N_GRAPH + 4);
+	assert_int_equal(n_ends, N_GRAPH + 3);
+	perfetto__trace__free_unpacked(trace, NULL);
+	free(bytes);
+}
+
+static void windows_are_of_begins_or_of_launches(void **state)
+{
+	cJSON *json = read_chrome(3000, 3104);
+
+	(void)state;
+	assert_non_null(find_event(json, "X", "none"));
+	assert_non_null(find_event(json, "X", "nearly"));
+	assert_null(find_event(json, "X", "unseen"));
+	assert_null(find_event(json, "X", "too_early"));
+	cJSON_Delete(json);
+}
+
+static void json_says_why_there_is_no_operator(void **state)
+{
+	size_t n;
+	char *text = write_trace(&torsh_trace_json, 0, UINT64_MAX, &n);
+	cJSON *json = cJSON_Parse(text);
+	const cJSON *event;
+	size_t n_reasons = 0, n_rows = 0;
+
+	(void)state;
+	assert_non_null(json);
+	cJSON_ArrayForEach(event, cJSON_GetObjectItem(json, "events"))
+	{
+		const cJSON *reason = cJSON_GetObjectItem(event, "reason");
+
+		if (!reason)
+			continue;
+		n_rows++;
+		n_reasons += cJSON_IsString(reason);
+		assert_int_equal(cJSON_IsString(reason), cJSON_IsNull(cJSON_GetObjectItem(event, "operator")));
+	}
+	assert_int_equal(n_rows, N_GRAPH + 8);
+	assert_int_equal(n_reasons, 6);
+	cJSON_Delete(json);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernels_are_of_the_operator_that_launched_them),
+		cmocka_unit_test(launches_nest_in_their_operators),
+		cmocka_unit_test(what_nearly_overlaps_is_shown_behind),
+		cmocka_unit_test(rows_of_a_stream_do_not_overlap),
+		cmocka_unit_test(each_arrow_has_a_begin_and_an_end),
+		cmocka_unit_test(perfettos_slices_nest_when_they_are_sorted),
+		cmocka_unit_test(windows_are_of_begins_or_of_launches),
+		cmocka_unit_test(json_says_why_there_is_no_operator),
+	};
+
+	return cmocka_run_group_tests(tests, make, let_go);
+}

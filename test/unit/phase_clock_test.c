@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Each nanosecond of a step is in one phase, or in none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/profile/phase_clock.h"
+
+#define N_STEPS 3u
+
+/* With a gap before the first and between the last two. */
+static struct step items[N_STEPS] = {{0, 10, 20}, {1, 20, 40}, {2, 50, 60}};
+static const struct steps steps = {.items = items, .n = N_STEPS};
+
+static struct call operator_of(uint64_t ordinal, enum call_phase phase, uint64_t start_ns, uint64_t end_ns)
+{
+	return (struct call){
+		.kind = CALL_OPERATOR, .phase = phase, .ordinal = ordinal, .start_ns = start_ns, .end_ns = end_ns};
+}
+
+static void a_call_counts_in_each_step_that_it_is_in(void **state)
+{
+	struct phase_step spent[N_STEPS] = {0};
+	struct call call = operator_of(0, PHASE_BACKWARD, 5, 55);
+	struct phase_clock clock;
+
+	(void)state;
+	torsh_phase_clock_start(&clock, &steps, spent);
+	torsh_phase_clock_begin(&clock, &call);
+	torsh_phase_clock_end(&clock, &call);
+	torsh_phase_clock_stop(&clock);
+	for (size_t i = 0; i < N_STEPS; i++) {
+		uint64_t in_it_ns = i == 2 ? 5 : items[i].end_ns - items[i].start_ns;
+
+		assert_int_equal(spent[i].phase_ns[PHASE_BACKWARD], in_it_ns);
+		assert_int_equal(spent[i].other_ns, items[i].end_ns - items[i].start_ns - in_it_ns);
+	}
+}
+
+static void of_several_threads_the_last_that_began_counts(void **state)
+{
+	struct phase_step spent[N_STEPS] = {0};
+	struct call forward = operator_of(0, PHASE_FORWARD, 10, 16), backward = operator_of(1, PHASE_BACKWARD, 12, 18);
+	struct phase_clock clock;
+
+	(void)state;
+	torsh_phase_clock_start(&clock, &steps, spent);
+	torsh_phase_clock_begin(&clock, &forward);
+	torsh_phase_clock_begin(&clock, &backward);
+	torsh_phase_clock_end(&clock, &forward);
+	torsh_phase_clock_end(&clock, &backward);
+	torsh_phase_clock_stop(&clock);
+	assert_int_equal(spent[0].phase_ns[PHASE_FORWARD], 2);
+	assert_int_equal(spent[0].phase_ns[PHASE_BACKWARD], 6);
+	assert_int_equal(spent[0].other_ns, 2);
+}
+
+static void what_says_nothing_of_a_phase_changes_nothing(void **state)
+{
+	struct phase_step spent[N_STEPS] = {0};
+	struct call scope = operator_of(0, PHASE_FORWARD, 10, 20), outlives = operator_of(1, PHASE_FORWARD, 10, 20);
+	struct phase_clock clock;
+
+	(void)state;
+	scope.scope = OP_USER;
+	outlives.is_async = true;
+	torsh_phase_clock_start(&clock, &steps, spent);
+	torsh_phase_clock_begin(&clock, &scope);
+	torsh_phase_clock_begin(&clock, &outlives);
+	torsh_phase_clock_end(&clock, &outlives);
+	torsh_phase_clock_end(&clock, &scope);
+	torsh_phase_clock_stop(&clock);
+	assert_int_equal(spent[0].other_ns, 10);
+}
+
+#define N_CALLS 40u
+#define LAST_NS 70u
+
+/* The phase of each nanosecond, looked up anew. */
+static void look_up(const struct call *calls, uint64_t at_ns, struct phase_step *spent)
+{
+	const struct call *last = NULL;
+
+	for (size_t i = 0; i < N_CALLS; i++) {
+		if (calls[i].start_ns <= at_ns && at_ns < calls[i].end_ns)
+			last = &calls[i];
+	}
+	for (size_t i = 0; i < N_STEPS; i++) {
+		if (at_ns < items[i].start_ns || at_ns >= items[i].end_ns)
+			continue;
+		if (last)
+			spent[i].phase_ns[last->phase]++;
+		else
+			spent[i].other_ns++;
+	}
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	return (int)((const struct call *)a)->start_ns - (int)((const struct call *)b)->start_ns;
+}
+
+static void tell(struct phase_clock *clock, const struct call *calls)
+{
+	for (uint64_t at_ns = 0; at_ns <= 2 * (uint64_t)LAST_NS; at_ns++) {
+		for (size_t i = 0; i < N_CALLS; i++) {
+			if (calls[i].end_ns == at_ns && calls[i].start_ns < at_ns)
+				torsh_phase_clock_end(clock, &calls[i]);
+		}
+		for (size_t i = 0; i < N_CALLS; i++) {
+			if (calls[i].start_ns == at_ns)
+				torsh_phase_clock_begin(clock, &calls[i]);
+		}
+	}
+}
+
+static void random_calls_are_what_each_moment_says(void **state)
+{
+	uint64_t seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct phase_step spent[N_STEPS] = {0}, expected[N_STEPS] = {0};
+		struct call calls[N_CALLS];
+		struct phase_clock clock;
+
+		for (size_t i = 0; i < N_CALLS; i++) {
+			uint64_t start_ns = random_below(&seed, LAST_NS);
+
+			calls[i] = operator_of(0, random_below(&seed, N_PHASES), start_ns,
+					       start_ns + 1 + random_below(&seed, (uint64_t)round % 30 + 1));
+		}
+		qsort(calls, N_CALLS, sizeof(*calls), compare_starts);
+		for (size_t i = 0; i < N_CALLS; i++)
+			calls[i].ordinal = i;
+		for (uint64_t at_ns = 0; at_ns < LAST_NS; at_ns++)
+			look_up(calls, at_ns, expected);
+		torsh_phase_clock_start(&clock, &steps, spent);
+		tell(&clock, calls);
+		torsh_phase_clock_stop(&clock);
+		assert_memory_equal(spent, expected, sizeof(spent));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_counts_in_each_step_that_it_is_in),
+		cmocka_unit_test(of_several_threads_the_last_that_began_counts),
+		cmocka_unit_test(what_says_nothing_of_a_phase_changes_nothing),
+		cmocka_unit_test(random_calls_are_what_each_moment_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

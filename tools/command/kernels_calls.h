@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The parts of torsh kernels that are about devices and calls, and about how kernels were launched. */
+#ifndef TORSH_COMMAND_KERNELS_CALLS_H
+#define TORSH_COMMAND_KERNELS_CALLS_H
+
+#include "tools/profile/device_calls.h"
+#include "tools/report/json.h"
+
+/* The members "devices", "calls", "waits" and "overhead". */
+void torsh_kernels_print_calls(struct json *json, const struct device_calls *calls);
+
+/* How the kernel of that name was launched, the longest first; a few of them. */
+cJSON *torsh_kernels_shapes(const struct device_calls *calls, const char *name);
+
+void torsh_kernels_show_calls(const struct device_calls *calls);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the device's number, its streams
+ * are threads; the calls that launch are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/chrome.h"
+#include "tools/export/device_rows.h"
+#include "tools/writer/key_index.h"
+
+#define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
+#define OTHER_TID_BASE 0x1000000u /* of lanes whose stream's number is taken, beyond any stream's */
+
+/* Which numbers of processes and threads are in use. */
+struct chrome_devices {
+	struct device_rows *rows;
+	struct key_index devices, streams; /* by device; by device and stream */
+	char **threads; /* of lanes */
+	size_t n_threads, threads_room;
+};
+
+static bool is_new(struct key_index *index, uint64_t key)
+{
+	struct key_slot *slot = torsh_key_index_find(index, key + 1);
+
+	if (slot->key)
+		return false;
+	torsh_key_index_fill(index, slot, key + 1, 0);
+	return true;
+}
+
+/* ---- rows of a GPU ------------------------------------------------------------------------------------------------ */
+
+static void put_device(struct sink *sink, uint32_t device, const struct profile_process *process)
+{
+	char argument[48];
+
+	torsh_chrome_put_named(sink, "process_name", device, 0, torsh_profile_program_name(process));
+	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
+	torsh_chrome_put_metadata(sink, "process_labels", device, 0, argument);
+	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, UINT64_C(0) + GPU_SORT_INDEX + device);
+	torsh_chrome_put_metadata(sink, "process_sort_index", device, 0, argument);
+}
+
+/* What tells a lane from the stream of that number which came first. */
+static char *name_lane(const struct device_lane *lane, bool is_first)
+{
+	if (lane->number)
+		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ", overlapping %" PRIu32
+				       ")",
+				       lane->stream, lane->context, lane->process->pid, lane->number);
+	if (!is_first)
+		return torsh_need_text("stream %" PRIu32 " (context %" PRIu32 " of %" PRIu32 ")", lane->stream,
+				       lane->context, lane->process->pid);
+	return torsh_need_text("stream %" PRIu32, lane->stream);
+}
+
+static void put_lane(void *context, struct device_lane *lane)
+{
+	struct chrome *chrome = context;
+	struct chrome_devices *devices = chrome->devices;
+	bool is_first = !lane->number && is_new(&devices->streams, (uint64_t)lane->device << 32 | lane->stream);
+	uint64_t tid = is_first ? lane->stream : OTHER_TID_BASE + devices->n_threads;
+	char *name = name_lane(lane, is_first), argument[48];
+
+	if (is_new(&devices->devices, lane->device))
+		put_device(chrome->sink, lane->device, lane->process);
+	torsh_chrome_put_named(chrome->sink, "thread_name", lane->device, tid, name);
+	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, tid);
+	torsh_chrome_put_metadata(chrome->sink, "thread_sort_index", lane->device, tid, argument);
+	free(name);
+	devices->threads =
+		torsh_need_room(devices->threads, devices->n_threads, &devices->threads_room, sizeof(char *));
+	devices->threads[devices->n_threads] =
+		torsh_need_text("\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, lane->device, tid);
+	lane->own = devices->n_threads++;
+}
+
+static char *put_place(char *at, const struct device_row *row)
+{
+	const struct device_span *span = &row->span;
+
+	at = NUMBER(at, "\"device\":", span->device);
+	at = NUMBER(at, ",\"context\":", span->context);
+	at = NUMBER(at, ",\"stream\":", span->stream);
+	at = NUMBER(at, ",\"correlation\":", span->correlation);
+	at = NUMBER(at, ",\"graph id\":", span->graph);
+	return NUMBER(at, ",\"graph node id\":", span->node);
+}
+
+static char *put_three(char *at, uint32_t x, uint32_t y, uint32_t z)
+{
+	at = NUMBER(at, "[", x);
+	at = NUMBER(at, ",", y);
+	at = NUMBER(at, ",", z);
+	return PUT(at, "]");
+}
+
+/* Occupancy and what is by SM need the device's properties, which are not recorded. */
+static char *put_kernel_args(char *at, const struct event_kernel *kernel)
+{
+	at = NUMBER(at, ",\"registers per thread\":", kernel->registers);
+	at = NUMBER(at, ",\"shared memory\":", (uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes);
+	at = put_three(PUT(at, ",\"grid\":"), kernel->grid_x, kernel->grid_y, kernel->grid_z);
+	return put_three(PUT(at, ",\"block\":"), kernel->block_x, kernel->block_y, kernel->block_z);
+}
+
+/* A time of nothing has no bandwidth. */
+static char *put_copy_args(char *at, const struct device_span *span)
+{
+	at = NUMBER(at, ",\"bytes\":", span->bytes);
+	if (span->duration_ns)
+		at += sprintf(at, ",\"memory bandwidth (GB/s)\":%.6g", (double)span->bytes / (double)span->duration_ns);
+	return at;
+}
+
+/* By id, which no other arrow has: that of a launch of a graph goes to many. */
+static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread, uint64_t begin_ns)
+{
+	struct texts *texts = &torsh_chrome_process(chrome, row->process)->texts;
+	char *at;
+
+	chrome->n_flows++;
+	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
+				torsh_texts_thread(texts, row->launch.thread), row->launch.shown_ns);
+	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, begin_ns);
+	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
+}
+
+static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
+{
+	static const char *const kinds[N_DEVICE_WHATS] = {
+		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
+		[DEVICE_COPY] = "\"X\",\"cat\":\"gpu_memcpy\"",
+		[DEVICE_MEMSET] = "\"X\",\"cat\":\"gpu_memset\"",
+	};
+	struct chrome *chrome = context;
+	const char *thread = chrome->devices->threads[lane->own], *name;
+	char title[DEVICE_TITLE_BYTES], *at;
+
+	name = torsh_device_title(&row->event, title)
+		       ? title
+		       : torsh_texts_kernel(&torsh_chrome_process(chrome, row->process)->texts, row->span.name);
+	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, begin_ns);
+	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
+	at = PUT(at, ",\"args\":{");
+	if (!row->reason)
+		at = PUT(NUMBER(at, "\"External id\":", row->cause.operator_call + 1), ",");
+	if (row->span.what == DEVICE_KERNEL)
+		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
+	at = put_place(at, row);
+	at = row->span.what == DEVICE_KERNEL ? put_kernel_args(at, &row->event.kernel) : put_copy_args(at, &row->span);
+	if (begin_ns != row->span.begin_ns)
+		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
+	torsh_chrome_end(chrome, PUT(at, "}"));
+	if (torsh_trace_has_launch(chrome->trace, row))
+		put_arrow(chrome, row, thread, begin_ns);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/* HTA knows launches by the names that they had before CUDA 13. */
+static const char *plain_name(const char *api)
+{
+	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;
+}
+
+static void see_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+{
+	struct chrome *chrome = context;
+	struct texts *texts = &torsh_chrome_process(chrome, process)->texts;
+	const char *name = plain_name(torsh_texts_name(texts, launch->api));
+	char *at = torsh_chrome_begin(
+		chrome, torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\"" : "\"X\",\"cat\":\"cuda_driver\"",
+		"", name, torsh_texts_thread(texts, launch->thread), launch->shown_ns);
+
+	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
+	at = PUT(at, ",\"args\":{");
+	if (launch->cause.has_operator)
+		at = PUT(NUMBER(at, "\"External id\":", launch->cause.operator_call + 1), ",");
+	at = NUMBER(at, "\"correlation\":", launch->correlation);
+	if (launch->result)
+		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
+	torsh_chrome_end(chrome, PUT(at, "}"));
+}
+
+static void see_row(void *context, const struct device_row *row)
+{
+	const struct chrome *chrome = context;
+
+	torsh_device_rows_add(chrome->devices->rows, row);
+}
+
+const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .row = see_row};
+
+void torsh_chrome_devices_create(struct chrome *chrome)
+{
+	static const struct device_rows_visitor visitor = {.lane = put_lane, .row = put_row};
+	struct chrome_devices *devices = torsh_need(calloc(1, sizeof(*devices)));
+
+	devices->rows = torsh_device_rows_create(&visitor, chrome);
+	torsh_key_index_create(&devices->devices);
+	torsh_key_index_create(&devices->streams);
+	chrome->devices = devices;
+}
+
+void torsh_chrome_devices_destroy(struct chrome *chrome)
+{
+	struct chrome_devices *devices = chrome->devices;
+
+	torsh_trace_warn_left_out(torsh_device_rows_destroy(devices->rows));
+	torsh_key_index_destroy(&devices->devices);
+	torsh_key_index_destroy(&devices->streams);
+	for (size_t i = 0; i < devices->n_threads; i++)
+		free(devices->threads[i]);
+	free(devices->threads);
+	free(devices);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/device_rows.h. */
+#include "tools/export/device_rows.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+#define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
+
+/* A row in the window, by its times. */
+struct place {
+	uint64_t begin_ns, end_ns;
+	uint32_t number; /* in the order of their coming, which equal ones keep; differences tell: it wraps around */
+	uint32_t slot;
+};
+
+struct stream_lanes {
+	struct device_lane key;
+	struct device_lane **lanes;
+	size_t n, n_room;
+};
+
+struct device_rows {
+	const struct device_rows_visitor *visitor;
+	void *context;
+	struct device_row *slots;
+	/* Most rows come in order, and stand in a ring; the others in a heap, the earliest at its top. */
+	struct place *ring, *heap;
+	uint32_t *unused; /* slots */
+	uint32_t n_ring, first, n_heap, n_unused, n_added;
+	uint64_t n_left_out;
+	void *streams; /* tree of struct stream_lanes */
+	struct stream_lanes *last;
+	void *devices; /* tree of struct device_lane, by process and device: the first lane of each */
+};
+
+struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *visitor, void *context)
+{
+	struct device_rows *rows = torsh_need(calloc(1, sizeof(*rows)));
+
+	rows->visitor = visitor;
+	rows->context = context;
+	return rows;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
+
+static int compare_devices(const void *a, const void *b)
+{
+	const struct device_lane *x = a, *y = b;
+
+	if (x->process != y->process)
+		return (x->process->number > y->process->number) - (x->process->number < y->process->number);
+	return (x->device > y->device) - (x->device < y->device);
+}
+
+static int compare_streams(const void *a, const void *b)
+{
+	const struct device_lane *x = &((const struct stream_lanes *)a)->key,
+				 *y = &((const struct stream_lanes *)b)->key;
+	int rc = compare_devices(x, y);
+
+	if (rc == 0)
+		rc = (x->context > y->context) - (x->context < y->context);
+	return rc ? rc : (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+static struct stream_lanes *find_stream(struct device_rows *rows, const struct device_row *row)
+{
+	const struct stream_lanes key = {.key = {.process = row->process,
+						 .device = row->span.device,
+						 .context = row->span.context,
+						 .stream = row->span.stream}};
+	struct stream_lanes **found, *made;
+
+	if (rows->last && compare_streams(rows->last, &key) == 0)
+		return rows->last;
+	found = tfind(&key, &rows->streams, compare_streams);
+	if (found)
+		return rows->last = *found;
+	made = torsh_need(malloc(sizeof(*made)));
+	*made = key;
+	torsh_need(tsearch(made, &rows->streams, compare_streams));
+	return rows->last = made;
+}
+
+static struct device_lane *add_lane(struct device_rows *rows, struct stream_lanes *stream)
+{
+	struct device_lane *lane = torsh_need(malloc(sizeof(*lane))), **first;
+
+	*lane = stream->key;
+	lane->number = (uint32_t)stream->n;
+	first = torsh_need(tsearch(lane, &rows->devices, compare_devices));
+	lane->device_own = (*first)->device_own;
+	stream->lanes = torsh_need_room(stream->lanes, stream->n, &stream->n_room, sizeof(struct device_lane *));
+	stream->lanes[stream->n++] = lane;
+	rows->visitor->lane(rows->context, lane);
+	return lane;
+}
+
+static uint64_t shown_on(const struct device_lane *lane, const struct device_row *row)
+{
+	return lane->last_ns > row->span.begin_ns ? lane->last_ns : row->span.begin_ns;
+}
+
+/* The first that is free at the row's begin, or nearly so; NULL: there are too many. */
+static struct device_lane *find_lane(struct device_rows *rows, const struct device_row *row)
+{
+	struct stream_lanes *stream = find_stream(rows, row);
+
+	for (size_t i = 0; i < stream->n; i++) {
+		if (shown_on(stream->lanes[i], row) - row->span.begin_ns <= OVERLAP_NS)
+			return stream->lanes[i];
+	}
+	return stream->n < DEVICE_LANES_MAX ? add_lane(rows, stream) : NULL;
+}
+
+static void put_row(struct device_rows *rows, const struct device_row *row)
+{
+	struct device_lane *lane = find_lane(rows, row);
+	uint64_t begin_ns;
+
+	if (!lane) {
+		rows->n_left_out++;
+		return;
+	}
+	begin_ns = shown_on(lane, row);
+	lane->last_ns = begin_ns + row->span.duration_ns;
+	rows->visitor->row(rows->context, row, lane, begin_ns);
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+static bool is_before(const struct place *a, const struct place *b)
+{
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns;
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : (int32_t)(a->number - b->number) < 0;
+}
+
+static void sift_up(struct place *heap, size_t i, struct place place)
+{
+	while (i && is_before(&place, &heap[(i - 1) / 2])) {
+		heap[i] = heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	heap[i] = place;
+}
+
+static void sift_down(struct place *heap, size_t n, struct place place)
+{
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < n) {
+		child += child + 1 < n && is_before(&heap[child + 1], &heap[child]);
+		if (!is_before(&heap[child], &place))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = place;
+}
+
+static struct place take_from_heap(struct device_rows *rows)
+{
+	struct place first = rows->heap[0];
+
+	if (--rows->n_heap)
+		sift_down(rows->heap, rows->n_heap, rows->heap[rows->n_heap]);
+	return first;
+}
+
+static struct place take_from_ring(struct device_rows *rows)
+{
+	struct place first = rows->ring[rows->first];
+
+	rows->first = (rows->first + 1) % WINDOW;
+	rows->n_ring--;
+	return first;
+}
+
+/* Put the earliest one, and let its slot be used again. */
+static void take_first(struct device_rows *rows)
+{
+	bool is_in_ring = rows->n_ring && (!rows->n_heap || is_before(&rows->ring[rows->first], &rows->heap[0]));
+	struct place first = is_in_ring ? take_from_ring(rows) : take_from_heap(rows);
+
+	put_row(rows, &rows->slots[first.slot]);
+	rows->unused[rows->n_unused++] = first.slot;
+}
+
+/* When the first row comes: most traces have none. */
+static void make_window(struct device_rows *rows)
+{
+	rows->slots = torsh_need(malloc(WINDOW * sizeof(*rows->slots)));
+	rows->ring = torsh_need(malloc(WINDOW * sizeof(*rows->ring)));
+	rows->heap = torsh_need(malloc(WINDOW * sizeof(*rows->heap)));
+	rows->unused = torsh_need(malloc(WINDOW * sizeof(*rows->unused)));
+	while (rows->n_unused < WINDOW) {
+		rows->unused[rows->n_unused] = WINDOW - 1 - rows->n_unused;
+		rows->n_unused++;
+	}
+}
+
+void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row)
+{
+	struct place place = {.begin_ns = row->span.begin_ns,
+			      .end_ns = row->span.begin_ns + row->span.duration_ns,
+			      .number = rows->n_added++};
+
+	if (!rows->slots)
+		make_window(rows);
+	if (!rows->n_unused)
+		take_first(rows);
+	place.slot = rows->unused[--rows->n_unused];
+	rows->slots[place.slot] = *row;
+	if (!rows->n_ring || !is_before(&place, &rows->ring[(rows->first + rows->n_ring - 1) % WINDOW]))
+		rows->ring[(rows->first + rows->n_ring++) % WINDOW] = place;
+	else
+		sift_up(rows->heap, rows->n_heap++, place);
+}
+
+static void free_stream(void *item)
+{
+	struct stream_lanes *stream = item;
+
+	for (size_t i = 0; i < stream->n; i++)
+		free(stream->lanes[i]);
+	free(stream->lanes);
+	free(stream);
+}
+
+static void keep_item(void *item)
+{
+	(void)item;
+}
+
+uint64_t torsh_device_rows_destroy(struct device_rows *rows)
+{
+	uint64_t n_left_out;
+
+	while (rows->n_ring || rows->n_heap)
+		take_first(rows);
+	n_left_out = rows->n_left_out;
+	tdestroy(rows->devices, keep_item);
+	tdestroy(rows->streams, free_stream);
+	free(rows->slots);
+	free(rows->ring);
+	free(rows->heap);
+	free(rows->unused);
+	free(rows);
+	return n_left_out;
+}

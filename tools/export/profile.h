@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The operator profile, profile.json 1.0: each kernel once, below the call of the operator that launched it. The form is that
+ * of the published models of the operator profiler (yottalabsai/Profiler), which ignore what we add; tools/schema/profile.json
+ * says all of it.
+ *
+ * What devices did comes later than the calls that asked for it, so that a record of each kernel and of each call with
+ * kernels is held until all is known (some 300 bytes a kernel); what is written is put out as it is made.
+ */
+#ifndef TORSH_EXPORT_PROFILE_H
+#define TORSH_EXPORT_PROFILE_H
+
+#include "tools/export/trace.h"
+#include "tools/profile/attribution.h"
+#include "tools/profile/counters.h"
+#include "tools/profile/flops.h"
+#include "tools/profile/kernel_metrics.h"
+#include "tools/report/json.h"
+
+#define OWNER_NONE 0u /* of a launch: no call, */
+#define OWNER_LEFT_OUT 1u /* one that was not asked for, */
+#define OWNER_FIRST 2u /* or an operator's number and this */
+
+#define NO_OPERATOR UINT32_MAX
+
+/* What one call of an operator is called: its name, and which of that name's calls it is. */
+struct call_id {
+	const char *name; /* the profile's; NULL: no call */
+	uint64_t index;
+};
+
+/* A call that launched something; or, where none is known, what stands for one: a range, a fused kernel, a family. */
+struct profile_operator {
+	const struct profile_process *process;
+	struct call_id id, forward; /* forward: of a backward call */
+	enum attribution_method method;
+	bool is_call; /* of an operator: times, inputs and the like are known */
+	uint64_t start_ns, end_ns;
+	uint64_t sequence; /* OP_NO_SEQUENCE: none */
+	uint64_t host_bytes, device_bytes; /* that tensors allocated in it, and in no call inside */
+	uint32_t inputs, module, range, domain; /* labels */
+	uint32_t depth; /* of a range: ranges around it */
+	uint32_t layer_tag; /* label of the range layer::... around it */
+	enum call_phase phase;
+	size_t first, n; /* its work: places in profile->order, by start */
+	const char *layer_group; /* NULL: none */
+	uint32_t layer_instance;
+	bool is_representative;
+};
+
+/* A kernel, a copy or a memset. */
+struct profile_work {
+	const struct profile_process *process;
+	struct device_span span;
+	struct attribution by;
+	bool is_early; /* its launch had not been told when it was */
+	uint32_t op; /* number of its operator, or NO_OPERATOR */
+	uint64_t number; /* by start: of kernels, or of copies and memsets */
+	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
+};
+
+/* Whose counters a kernel has: its own, those of one that was launched alike, or none. */
+enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
+
+/* What is kept of a process: what is missing, and its texts as they stand inside of JSON strings, made when first needed. */
+struct profile_texts {
+	const struct profile_process *process;
+	struct event_device_loss losses; /* sums: the last ones count */
+	bool has_losses;
+	char **names, **demangled; /* by label */
+	uint32_t *measured; /* by the number of launches that are alike: the first kernel that was measured, and 1 */
+};
+
+/* A layer; those of one group launch the same. */
+struct profile_layer {
+	const char *group;
+	char *label;
+	bool is_representative; /* its counters stand for the group's */
+};
+
+/* A device as its process saw it. */
+struct profile_device {
+	const struct profile_process *process;
+	struct event_device event;
+};
+
+struct profile_json {
+	const struct trace *trace;
+	struct sink *sink;
+	struct attributor *attributor;
+	struct profile_operator *operators;
+	size_t n_operators, operators_room;
+	struct profile_work *work; /* by start */
+	size_t n_work, work_room;
+	uint32_t *order; /* places in work, by operator and then by start; those without one come last */
+	size_t n_unattributed; /* of these */
+	struct profile_texts *texts; /* of each of the trace's processes */
+	struct profile_layer *layers;
+	size_t n_layers, layers_room;
+	char **groups; /* names of layer groups */
+	size_t n_groups, groups_room;
+	struct profile_device *devices;
+	size_t n_devices, devices_room;
+	struct counters counters;
+	struct event_device_mode mode; /* of the first process that has one */
+	const struct profile_process *mode_of; /* NULL: none has */
+	const char *model; /* class of the first module that was called, or NULL */
+	void *names; /* tree of operators' names, with their counts */
+};
+
+/* Go over the timeline and put every piece of work where it belongs. Returns 0 or -errno. */
+int torsh_profile_collect(struct profile_json *profile);
+void torsh_profile_free(struct profile_json *profile);
+
+/* Find the layers among the operators. */
+void torsh_profile_find_layers(struct profile_json *profile);
+
+#define PROFILE_RAW_MAX (2u + COUNTERS_A_DEVICE)
+
+/* What is known of a kernel by counters, and of its launch. */
+struct profile_raw {
+	struct raw_metric items[PROFILE_RAW_MAX];
+	const char *units[PROFILE_RAW_MAX]; /* NULL: CUPTI did not say */
+	size_t n;
+	enum metrics_source source;
+};
+
+void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw);
+
+/* Why a kernel or an operator has no counters, or not all. */
+const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process);
+
+/* How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not. */
+struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
+						     const struct profile_process *process);
+
+/* What is known of the device of a piece of work, or NULL. */
+const struct event_device *torsh_profile_device(const struct profile_json *profile,
+						const struct profile_process *process, uint32_t device);
+
+/* A label's text, inside of a JSON string; never NULL. */
+const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label);
+const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process,
+				    uint32_t label);
+
+/* "init", "warmup" or "steady" of what began then; NULL: no steps are known. */
+const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
+				uint64_t at_ns);
+
+/* ---- writers: one item each, without commas around it --------------------------------------------------------------- */
+
+void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work);
+void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work);
+void torsh_profile_put_range(struct profile_json *profile, const struct profile_operator *op);
+void torsh_profile_put_operator(struct profile_json *profile, const struct profile_operator *op);
+
+/* Those work items of a list that are kernels, or those that aren't, with commas between. */
+void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels);
+
+/* The values of capture_metadata, analysis, layers, warnings and unmeasured. */
+cJSON *torsh_profile_metadata(const struct profile_json *profile);
+cJSON *torsh_profile_analysis(const struct profile_json *profile);
+cJSON *torsh_profile_layers(const struct profile_json *profile);
+cJSON *torsh_profile_warnings(struct profile_json *profile);
+cJSON *torsh_profile_unmeasured(const struct profile_json *profile);
+
+#endif

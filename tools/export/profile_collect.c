@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What devices did, and the calls that asked for it: one walk over the timeline. See tools/export/profile.h. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/profile.h"
+
+#define FORWARD_CALLS 65536u /* forward calls are looked for among the latest: a power of two */
+#define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
+
+/* An operator's name, and how often it was called. */
+struct known_name {
+	char *text;
+	uint64_t n_calls;
+};
+
+/* What is kept of a call while it is open. */
+struct open_call {
+	struct call_id id, forward;
+	uint32_t number; /* of its operator and 1; 0: it launched nothing */
+	uint64_t host_bytes, device_bytes;
+};
+
+struct forward_call {
+	uint64_t sequence;
+	uint32_t thread;
+	struct call_id id;
+};
+
+struct process_names {
+	const struct profile_process *process;
+	struct known_name **by_label, **ranges;
+	struct forward_call *forward; /* torsh_call_slot */
+};
+
+struct collector {
+	struct profile_json *profile;
+	struct process_names *names, *last;
+};
+
+/* ---- names of calls ---------------------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct known_name *)a)->text, ((const struct known_name *)b)->text);
+}
+
+static void free_name(void *name)
+{
+	free(((struct known_name *)name)->text);
+	free(name);
+}
+
+/* The same in all processes, so that a call's id is its own. */
+static struct known_name *find_name(struct profile_json *profile, const char *text)
+{
+	const struct known_name key = {.text = (char *)text};
+	struct known_name **found = tfind(&key, &profile->names, compare_names), *name;
+
+	if (found)
+		return *found;
+	name = torsh_need(calloc(1, sizeof(*name)));
+	name->text = torsh_need(strdup(text));
+	torsh_need(tsearch(name, &profile->names, compare_names));
+	return name;
+}
+
+static struct call_id next_id(struct known_name *name)
+{
+	return (struct call_id){.name = name->text, .index = name->n_calls++};
+}
+
+static struct process_names *names_of(struct collector *collector, const struct profile_process *process)
+{
+	struct process_names *names = collector->last;
+
+	if (names && names->process == process)
+		return names;
+	for (names = collector->names; names->process != process; names++)
+		;
+	return collector->last = names;
+}
+
+/* An operator's whole name; of a range's text what names one. */
+static struct known_name *name_of(struct collector *collector, const struct call *call)
+{
+	const char *text = torsh_call_name(call);
+	struct known_name *name;
+	char *part;
+
+	if (call->kind == CALL_OPERATOR)
+		return find_name(collector->profile, text);
+	part = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
+	name = find_name(collector->profile, part);
+	free(part);
+	return name;
+}
+
+static struct call_id id_of(struct collector *collector, const struct call *call)
+{
+	struct process_names *names = names_of(collector, call->process);
+	struct known_name **known;
+
+	if (call->name > call->process->n_functions)
+		return next_id(name_of(collector, call));
+	known = call->kind == CALL_OPERATOR ? &names->by_label[call->name] : &names->ranges[call->name];
+	if (!*known)
+		*known = name_of(collector, call);
+	return next_id(*known);
+}
+
+/* ---- from backward to forward ------------------------------------------------------------------------------------ */
+
+/* The last operator with a number, before the node of that number runs, is the one that made it. */
+static void remember_forward(struct collector *collector, const struct call *call, const struct open_call *own)
+{
+	struct process_names *names = names_of(collector, call->process);
+
+	if (call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE || call->phase == PHASE_BACKWARD ||
+	    call->is_async)
+		return;
+	if (!names->forward)
+		names->forward = torsh_need(calloc(FORWARD_CALLS, sizeof(*names->forward)));
+	names->forward[torsh_call_slot(call, FORWARD_CALLS)] =
+		(struct forward_call){.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
+}
+
+static struct call_id find_forward(struct collector *collector, const struct call *call)
+{
+	const struct process_names *names = names_of(collector, call->process);
+	const struct call *outer = torsh_call_outer_operator(call);
+	const struct forward_call *found;
+
+	if (call->scope == OP_BACKWARD && call->sequence != OP_NO_SEQUENCE && names->forward) {
+		found = &names->forward[torsh_call_slot(call, FORWARD_CALLS)];
+		if (found->sequence == call->sequence && found->thread == call->forward_thread)
+			return found->id;
+	}
+	/* What a node of autograd calls belongs to the forward call that the node does. */
+	return outer && outer->own ? ((const struct open_call *)outer->own)->forward : (struct call_id){0};
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct profile_json *profile, const struct profile_process *process, uint64_t at_ns)
+{
+	return torsh_trace_has(profile->trace, at_ns) && torsh_survey_has(profile->trace->survey, process, at_ns);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+	struct profile_json *profile = collector->profile;
+	struct open_call *own;
+
+	torsh_attributor_begin(profile->attributor, call);
+	if (call->is_module && !profile->model && !call->module)
+		profile->model = torsh_call_name(call);
+	if (call->kind != CALL_OPERATOR &&
+	    torsh_attributor_range(profile->attributor, call->process, call->thread) != call)
+		return;
+	call->own = own = torsh_need(calloc(1, sizeof(*own)));
+	own->id = id_of(collector, call);
+	if (call->kind != CALL_OPERATOR)
+		return;
+	own->forward = find_forward(collector, call);
+	remember_forward(collector, call, own);
+}
+
+static void fill_operator(struct profile_operator *op, const struct call *call, const struct open_call *own)
+{
+	op->start_ns = call->start_ns;
+	op->end_ns = call->end_ns;
+	op->module = call->module;
+	op->host_bytes = own->host_bytes;
+	op->device_bytes = own->device_bytes;
+}
+
+static void see_end(void *context, struct call *call)
+{
+	struct profile_json *profile = ((struct collector *)context)->profile;
+	struct open_call *own = call->own;
+
+	torsh_attributor_end(profile->attributor, call);
+	if (own && own->number)
+		fill_operator(&profile->operators[own->number - 1], call, own);
+	free(own);
+	call->own = NULL;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static struct profile_operator *add_operator(struct profile_json *profile, const struct profile_process *process,
+					     struct call_id id, enum attribution_method method)
+{
+	profile->operators = torsh_need_room(profile->operators, profile->n_operators, &profile->operators_room,
+					     sizeof(*profile->operators));
+	profile->operators[profile->n_operators] =
+		(struct profile_operator){.process = process, .id = id, .method = method, .sequence = OP_NO_SEQUENCE};
+	return &profile->operators[profile->n_operators++];
+}
+
+/* "layer::unique::block_1" and "layer::duplicate::block_2", the innermost around the call. */
+static uint32_t find_layer_tag(const struct call *call)
+{
+	for (; call; call = call->outer) {
+		if (call->kind == CALL_RANGE && !call->is_module && strncmp(torsh_call_name(call), "layer::", 7) == 0)
+			return call->name;
+	}
+	return 0;
+}
+
+static uint32_t count_ranges(const struct call *call)
+{
+	uint32_t n = 0;
+
+	while ((call = call->outer))
+		n += call->kind == CALL_RANGE && !call->is_module;
+	return n;
+}
+
+/* The operator that an open call, or a range in place of one, is; made at its first launch. Returns its number and 1. */
+static uint32_t operator_of_call(struct profile_json *profile, struct call *call)
+{
+	struct open_call *own = call->own;
+	struct profile_operator *op;
+
+	if (own->number)
+		return own->number;
+	op = add_operator(profile, call->process, own->id, ATTRIBUTION_BY_DIRECT);
+	own->number = (uint32_t)profile->n_operators;
+	op->is_call = call->kind == CALL_OPERATOR;
+	op->forward = own->forward;
+	op->sequence = call->sequence;
+	op->inputs = call->inputs;
+	op->phase = call->phase;
+	op->layer_tag = find_layer_tag(call);
+	fill_operator(op, call, own);
+	if (call->kind == CALL_RANGE) {
+		op->range = call->name;
+		op->domain = call->domain;
+		op->depth = count_ranges(call);
+	}
+	return own->number;
+}
+
+static void see_launch(struct profile_json *profile, const struct profile_process *process,
+		       const struct timeline_event *event, struct call *innermost)
+{
+	struct call *call = innermost ? innermost : torsh_attributor_range(profile->attributor, process, event->thread);
+	/* What is captured in a graph counts when it runs. */
+	bool is_node = event->event.id == EVENT_GRAPH_NODE;
+	uint32_t owner = OWNER_NONE;
+
+	if (!is_node && !is_wanted(profile, process, call ? call->start_ns : event->at_ns))
+		owner = OWNER_LEFT_OUT;
+	else if (call && (is_node || event->event.launch.correlation))
+		owner = operator_of_call(profile, call) - 1 + OWNER_FIRST;
+	torsh_attributor_launch(profile->attributor, process, event, innermost, owner);
+}
+
+/* ---- what devices did -------------------------------------------------------------------------------------------- */
+
+static void add_work(struct profile_json *profile, const struct profile_process *process, const struct event *event,
+		     const struct device_span *span)
+{
+	const struct event_kernel *kernel = &event->kernel;
+	struct profile_work *work;
+
+	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room, sizeof(*profile->work));
+	work = &profile->work[profile->n_work++];
+	work->process = process;
+	work->span = *span;
+	work->is_early = !torsh_attribute(profile->attributor, process, span, &work->by);
+	if (span->what != DEVICE_KERNEL)
+		return;
+	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(work->grid));
+	memcpy(work->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z}, sizeof(work->block));
+	work->registers = kernel->registers;
+	work->static_bytes = kernel->static_shared_bytes;
+	work->dynamic_bytes = kernel->dynamic_shared_bytes;
+}
+
+static void see_tensor(const struct event_tensor *tensor, struct call *innermost)
+{
+	struct open_call *own = innermost ? innermost->own : NULL;
+
+	if (!own || tensor->is_free)
+		return;
+	if (tensor->device >> 8 == DEVICE_CPU)
+		own->host_bytes += tensor->bytes;
+	else
+		own->device_bytes += tensor->bytes;
+}
+
+static void see_device(struct profile_json *profile, const struct event_device *device,
+		       const struct profile_process *process)
+{
+	profile->devices = torsh_need_room(profile->devices, profile->n_devices, &profile->devices_room,
+					   sizeof(*profile->devices));
+	profile->devices[profile->n_devices++] = (struct profile_device){.process = process, .event = *device};
+}
+
+static void see_loss(struct profile_json *profile, const struct profile_process *process,
+		     const struct event_device_loss *losses)
+{
+	struct profile_texts *texts = profile->texts;
+
+	while (texts->process != process)
+		texts++;
+	texts->losses = *losses;
+	texts->has_losses = true;
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct profile_json *profile = ((struct collector *)context)->profile;
+	struct device_span span;
+
+	switch (event->event.id) {
+	case EVENT_LAUNCH:
+	case EVENT_GRAPH_NODE:
+		see_launch(profile, process, event, innermost);
+		return;
+	case EVENT_TENSOR:
+		see_tensor(&event->event.tensor, innermost);
+		return;
+	case EVENT_DEVICE:
+		see_device(profile, &event->event.device, process);
+		return;
+	case EVENT_DEVICE_MODE:
+		if (!profile->mode_of || profile->mode_of == process)
+			profile->mode = event->event.device_mode;
+		profile->mode_of = profile->mode_of ? profile->mode_of : process;
+		return;
+	case EVENT_DEVICE_LOSS:
+		see_loss(profile, process, &event->event.device_loss);
+		return;
+	default:
+		torsh_counters_see(&profile->counters, process, &event->event);
+		if (torsh_device_span(&event->event, &span))
+			add_work(profile, process, &event->event, &span);
+	}
+}
+
+/* ---- afterwards: everything in its place --------------------------------------------------------------------------- */
+
+/* A kernel of torch.compile's that no operator launched is a call of the first one it was made of. */
+static uint32_t operator_of_fused(struct profile_json *profile, const struct profile_work *work)
+{
+	struct known_name *name = find_name(profile, work->by.operator_name);
+	struct profile_operator *op = add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_INDUCTOR);
+
+	op->start_ns = work->span.begin_ns;
+	return (uint32_t)profile->n_operators - 1;
+}
+
+/* All of one family and process, whose calls are not known, are one. */
+static uint32_t operator_of_family(struct profile_json *profile, const struct profile_work *work, size_t from)
+{
+	char *text = torsh_need_text("kernel_family::%s", work->by.family);
+	struct known_name *name = find_name(profile, text);
+
+	free(text);
+	for (size_t i = from; i < profile->n_operators; i++) {
+		if (profile->operators[i].id.name == name->text && profile->operators[i].process == work->process)
+			return (uint32_t)i;
+	}
+	add_operator(profile, work->process, next_id(name), ATTRIBUTION_BY_FAMILY)->start_ns = work->span.begin_ns;
+	return (uint32_t)profile->n_operators - 1;
+}
+
+/* Returns false where it is left out. n_calls: operators of before, which are calls. */
+static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
+{
+	/* Told while the call that launched it still ran. */
+	if (work->is_early)
+		torsh_attribute(profile->attributor, work->process, &work->span, &work->by);
+	work->op = NO_OPERATOR;
+	if (work->by.owner == OWNER_LEFT_OUT)
+		return false;
+	if (work->by.method == ATTRIBUTION_BY_CAPTURE && !is_wanted(profile, work->process, work->span.begin_ns))
+		return false;
+	if (work->by.owner >= OWNER_FIRST) {
+		work->op = work->by.owner - OWNER_FIRST;
+		profile->operators[work->op].method = work->by.method;
+		return true;
+	}
+	if (!is_wanted(profile, work->process, work->span.begin_ns))
+		return false;
+	if (work->by.method == ATTRIBUTION_BY_INDUCTOR)
+		work->op = operator_of_fused(profile, work);
+	else if (work->by.method == ATTRIBUTION_BY_FAMILY)
+		work->op = operator_of_family(profile, work, n_calls);
+	return true;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_work(const void *a, const void *b)
+{
+	const struct profile_work *x = a, *y = b;
+	int rc = compare_numbers(x->span.begin_ns, y->span.begin_ns);
+
+	rc = rc ? rc : compare_numbers(x->process->number, y->process->number);
+	rc = rc ? rc : compare_numbers(x->span.correlation, y->span.correlation);
+	rc = rc ? rc : compare_numbers(x->span.node, y->span.node);
+	return rc ? rc : compare_numbers(x->span.stream, y->span.stream);
+}
+
+static void place_all(struct profile_json *profile)
+{
+	size_t n_calls = profile->n_operators, n = 0, n_kernels = 0;
+
+	if (profile->n_work)
+		qsort(profile->work, profile->n_work, sizeof(*profile->work), compare_work);
+	for (size_t i = 0; i < profile->n_work; i++) {
+		struct profile_work *work = &profile->work[i];
+
+		if (!place_work(profile, work, n_calls))
+			continue;
+		work->number = work->span.what == DEVICE_KERNEL ? n_kernels++ : n - n_kernels;
+		profile->work[n++] = *work;
+	}
+	profile->n_work = n;
+}
+
+/* Make order, which work is sorted into by its operators. */
+static void order_work(struct profile_json *profile)
+{
+	size_t at = 0;
+
+	profile->order = torsh_need_items(NULL, 0, profile->n_work + 1, sizeof(*profile->order));
+	for (size_t i = 0; i < profile->n_work; i++) {
+		if (profile->work[i].op != NO_OPERATOR)
+			profile->operators[profile->work[i].op].n++;
+		else
+			profile->n_unattributed++;
+	}
+	for (size_t i = 0; i < profile->n_operators; i++) {
+		profile->operators[i].first = at;
+		at += profile->operators[i].n;
+		profile->operators[i].n = 0;
+	}
+	for (size_t i = 0; i < profile->n_work; i++) {
+		struct profile_operator *op =
+			profile->work[i].op != NO_OPERATOR ? &profile->operators[profile->work[i].op] : NULL;
+
+		if (op)
+			profile->order[op->first + op->n++] = (uint32_t)i;
+		else
+			profile->order[at++] = (uint32_t)i;
+	}
+}
+
+int torsh_profile_collect(struct profile_json *profile)
+{
+	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	const struct trace *trace = profile->trace;
+	struct collector collector = {.profile = profile};
+	int rc;
+
+	torsh_counters_create(&profile->counters);
+	profile->attributor = torsh_attributor_create(trace->processes, trace->n_processes, trace->survey);
+	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
+	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		size_t n_labels = trace->processes[i]->n_functions + 1;
+
+		profile->texts[i].process = collector.names[i].process = trace->processes[i];
+		collector.names[i].by_label = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
+		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
+	}
+	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
+			      &visitor, &collector, NULL);
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		free(collector.names[i].by_label);
+		free(collector.names[i].ranges);
+		free(collector.names[i].forward);
+	}
+	free(collector.names);
+	place_all(profile);
+	order_work(profile);
+	return rc;
+}
+
+static void free_texts(struct profile_texts *texts)
+{
+	for (size_t i = 0; i <= texts->process->n_functions; i++) {
+		if (texts->names)
+			free(texts->names[i]);
+		if (texts->demangled)
+			free(texts->demangled[i]);
+	}
+	free(texts->measured);
+	free(texts->names);
+	free(texts->demangled);
+}
+
+void torsh_profile_free(struct profile_json *profile)
+{
+	torsh_attributor_destroy(profile->attributor);
+	torsh_counters_destroy(&profile->counters);
+	for (size_t i = 0; i < profile->trace->n_processes; i++)
+		free_texts(&profile->texts[i]);
+	for (size_t i = 0; i < profile->n_layers; i++)
+		free(profile->layers[i].label);
+	for (size_t i = 0; i < profile->n_groups; i++)
+		free(profile->groups[i]);
+	free(profile->groups);
+	free(profile->devices);
+	free(profile->layers);
+	free(profile->texts);
+	free(profile->operators);
+	free(profile->work);
+	free(profile->order);
+	tdestroy(profile->names, free_name);
+}

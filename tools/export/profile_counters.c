@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What counters say of the kernels of an operator profile. See tools/export/profile.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/export/profile.h"
+
+static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
+{
+	struct profile_texts *texts = profile->texts;
+
+	while (texts->process != process)
+		texts++;
+	return texts;
+}
+
+static void add_raw(struct profile_raw *raw, const char *name, const char *unit, double value)
+{
+	raw->items[raw->n] = (struct raw_metric){name, value};
+	raw->units[raw->n++] = unit;
+}
+
+/* Every kernel has threads and registers: where these are 0 its launch parameters were not recorded. */
+static void add_launch(struct profile_raw *raw, const struct profile_work *work)
+{
+	if (!work->block[0] || !work->registers)
+		return;
+	add_raw(raw, "launch__registers_per_thread", "registers", work->registers);
+	add_raw(raw, "launch__shared_mem_per_block_dynamic", "bytes", work->dynamic_bytes);
+}
+
+/* The kernel that was measured in place of those that are launched alike: the first one. NULL: there is none. */
+static const struct counter_kernel *find_alike(struct profile_json *profile, const struct counter_process *counted,
+					       const struct profile_work *work)
+{
+	struct profile_texts *texts = texts_of(profile, work->process);
+	const struct event_kernel kernel = {
+		.name = work->span.name,
+		.grid_x = work->grid[0],
+		.grid_y = work->grid[1],
+		.grid_z = work->grid[2],
+		.block_x = work->block[0],
+		.block_y = work->block[1],
+		.block_z = work->block[2],
+		.dynamic_shared_bytes = work->dynamic_bytes,
+	};
+	int launch = torsh_counters_launch(counted, &kernel);
+
+	if (launch < 0)
+		return NULL;
+	if (!texts->measured) {
+		texts->measured = torsh_need_items(NULL, 0, counted->n_launches, sizeof(*texts->measured));
+		for (size_t i = counted->n_kernels; i; i--) {
+			if (counted->kernels[i - 1].launch < counted->n_launches)
+				texts->measured[counted->kernels[i - 1].launch] = (uint32_t)i;
+		}
+	}
+	return texts->measured[launch] ? &counted->kernels[texts->measured[launch] - 1] : NULL;
+}
+
+void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw)
+{
+	const struct counter_process *counted = torsh_counters_process(&profile->counters, work->process);
+	const struct counter_kernel *kernel = NULL;
+
+	raw->n = 0;
+	raw->source = METRICS_NONE;
+	add_launch(raw, work);
+	if (!counted || work->span.what != DEVICE_KERNEL)
+		return;
+	kernel = torsh_counters_kernel(counted, work->span.correlation, work->span.graph);
+	if (kernel)
+		raw->source = METRICS_MEASURED;
+	else if ((kernel = find_alike(profile, counted, work)))
+		raw->source = METRICS_PROPAGATED;
+	for (uint32_t i = 0; kernel && i < COUNTERS_A_DEVICE; i++) {
+		const struct counter_metric *metric = torsh_counters_metric(counted, kernel->device, i);
+
+		if (metric->name && isfinite(kernel->values[i]))
+			add_raw(raw, metric->name, metric->unit, kernel->values[i]);
+	}
+}
+
+struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
+						     const struct profile_process *process)
+{
+	const struct counter_process *counted = torsh_counters_process(&profile->counters, process);
+	struct event_counter_mode mode = {.mode = COUNTERS_OFF};
+
+	/* That of a device says more than that of all. */
+	for (size_t i = 0; counted && i < counted->n_devices; i++) {
+		if (!i || counted->devices[i].device != COUNTER_ALL_DEVICES)
+			mode = counted->devices[i].mode;
+	}
+	return mode;
+}
+
+const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process)
+{
+	struct event_counter_mode mode = torsh_profile_counter_mode(profile, process);
+	const char *reason = torsh_timeline_label(process, mode.reason);
+
+	if (reason)
+		return reason;
+	if (mode.mode == COUNTERS_OF_OPERATORS)
+		return "it was not measured, or not asked for";
+	if (mode.mode == COUNTERS_OF_TIMELINE)
+		return "counters were read of the device, not of kernels";
+	return "no counters were collected";
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Kernels, copies and memsets of an operator profile. See tools/export/profile.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/profile.h"
+#include "tools/profile/occupancy.h"
+
+#define PATH_OPERATORS_MAX 64u
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
+{
+	struct profile_texts *texts = profile->texts;
+
+	while (texts->process != process)
+		texts++;
+	return texts;
+}
+
+const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+{
+	struct profile_texts *texts = texts_of(profile, process);
+	const char *text = torsh_timeline_label(process, label);
+
+	if (!text)
+		return "?";
+	if (!texts->names)
+		texts->names = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->names));
+	if (!texts->names[label])
+		texts->names[label] = torsh_trace_escape(text);
+	return texts->names[label];
+}
+
+const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+{
+	struct profile_texts *texts = texts_of(profile, process);
+	const char *text = torsh_timeline_label(process, label);
+
+	if (!text || !profile->trace->symbols)
+		return torsh_profile_text(profile, process, label);
+	if (!texts->demangled)
+		texts->demangled = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->demangled));
+	if (!texts->demangled[label])
+		texts->demangled[label] = torsh_trace_escape(torsh_symbols_demangle(profile->trace->symbols, text));
+	return texts->demangled[label];
+}
+
+/* "name":"text" or "name":null, with a comma before. text may be NULL and needs no escaping. */
+static void put_text(struct sink *sink, const char *name, const char *text)
+{
+	torsh_sink_print(sink, ",\"%s\":%s", name, text ? "\"" : "null");
+	if (!text)
+		return;
+	torsh_sink_text(sink, text);
+	torsh_sink_text(sink, "\"");
+}
+
+/* A text in quotes that may need to be escaped; those of counters don't, unless somebody made them up. */
+static void put_quoted(struct sink *sink, const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;()[]{}<>+-*/=%#&!?'";
+	char *escaped = NULL;
+
+	if (text[strspn(text, plain)])
+		text = escaped = torsh_trace_escape(text);
+	torsh_sink_text(sink, "\"");
+	torsh_sink_text(sink, text);
+	torsh_sink_text(sink, "\"");
+	free(escaped);
+}
+
+/* ---- what all three have in common ------------------------------------------------------------------------------- */
+
+const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
+				uint64_t at_ns)
+{
+	const struct steps *steps = &torsh_survey_of(profile->trace->survey, process)->steps;
+
+	if (!steps->n)
+		return NULL;
+	if (at_ns < steps->items[0].start_ns)
+		return "init";
+	/* A schedule's own warm-up is not among the steps. */
+	return !steps->is_restricted && steps->n > 1 && at_ns < steps->items[0].end_ns ? "warmup" : "steady";
+}
+
+static void put_path(struct profile_json *profile, const struct profile_work *work)
+{
+	uint32_t labels[PATH_OPERATORS_MAX];
+	size_t n =
+		torsh_attribution_path(profile->attributor, work->process, work->by.path, labels, PATH_OPERATORS_MAX);
+
+	torsh_sink_text(profile->sink, ",\"op_path\":[");
+	for (size_t i = 0; i < n; i++) {
+		torsh_sink_text(profile->sink, i ? ",\"" : "\"");
+		torsh_sink_text(profile->sink, torsh_profile_text(profile, work->process, labels[i]));
+		torsh_sink_text(profile->sink, "\"");
+	}
+	torsh_sink_text(profile->sink, "]");
+}
+
+/* Where and when. */
+static void put_span(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	torsh_sink_print(profile->sink,
+			 ",\"stream_id\":%" PRIu32 ",\"device_id\":%" PRIu32 ",\"start_ns\":%" PRIu64
+			 ",\"end_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64,
+			 span->stream, span->device, span->begin_ns, span->begin_ns + span->duration_ns,
+			 span->duration_ns);
+}
+
+/* By whom. */
+static void put_attribution(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct attribution_words *words = &torsh_attribution_words[work->by.method];
+	const struct profile_operator *op = work->op != NO_OPERATOR ? &profile->operators[work->op] : NULL;
+	uint64_t at_ns = op && op->is_call ? op->start_ns : work->span.begin_ns;
+
+	torsh_sink_print(
+		profile->sink,
+		",\"attribution_method\":\"%s\",\"confidence\":\"%s\",\"method_detail\":\"%s\",\"nvtx_range\":",
+		words->method, words->confidence, words->detail);
+	torsh_profile_put_range(profile, op);
+	put_path(profile, work);
+	put_text(profile->sink, "reason_unattributed", work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
+	put_text(profile->sink, "phase", torsh_profile_phase(profile, work->process, at_ns));
+}
+
+static void put_known(struct sink *sink, const char *name, bool is_known, uint64_t number)
+{
+	if (is_known)
+		torsh_sink_print(sink, ",\"%s\":%" PRIu64, name, number);
+	else
+		torsh_sink_print(sink, ",\"%s\":null", name);
+}
+
+/* By which numbers others know it. */
+static void put_ids(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	put_known(profile->sink, "correlation_id", span->correlation, span->correlation);
+	put_known(profile->sink, "graph_id", span->graph, span->graph);
+	put_known(profile->sink, "graph_node_id", span->node, span->node);
+	put_known(profile->sink, "context_id", span->context, span->context);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Every kernel has threads and registers: where these are 0 its launch parameters were not recorded. */
+static bool has_parameters(const struct profile_work *work)
+{
+	return work->block[0] && work->registers;
+}
+
+static void put_metrics(struct profile_json *profile, const struct profile_work *work)
+{
+	static const char *const sources[] = {
+		[METRICS_MEASURED] = "measured", [METRICS_PROPAGATED] = "propagated", [METRICS_NONE] = "none"};
+	struct sink *sink = profile->sink;
+	struct profile_raw raw;
+	const char *separator = "";
+
+	torsh_profile_raw(profile, work, &raw);
+	torsh_sink_text(sink, ",\"metrics\":{\"raw\":{");
+	for (size_t i = 0; i < raw.n; i++) {
+		torsh_sink_text(sink, i ? "," : "");
+		put_quoted(sink, raw.items[i].name);
+		torsh_sink_print(sink, ":%.17g", raw.items[i].value);
+	}
+	torsh_sink_text(sink, "},\"units\":{");
+	for (size_t i = 0; i < raw.n; i++) {
+		if (!raw.units[i])
+			continue;
+		torsh_sink_text(sink, separator);
+		put_quoted(sink, raw.items[i].name);
+		torsh_sink_text(sink, ":");
+		put_quoted(sink, raw.units[i]);
+		separator = ",";
+	}
+	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":", sources[raw.source]);
+	put_quoted(sink, torsh_profile_uncounted(profile, work->process));
+	torsh_sink_text(sink, "}");
+}
+
+const struct event_device *torsh_profile_device(const struct profile_json *profile,
+						const struct profile_process *process, uint32_t device)
+{
+	for (size_t i = 0; i < profile->n_devices; i++) {
+		if (profile->devices[i].process == process && profile->devices[i].event.device == device)
+			return &profile->devices[i].event;
+	}
+	return NULL;
+}
+
+static void put_occupancy(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct event_device *device = torsh_profile_device(profile, work->process, work->span.device);
+	const struct event_kernel kernel = {
+		.grid_x = work->grid[0],
+		.grid_y = work->grid[1],
+		.grid_z = work->grid[2],
+		.block_x = work->block[0],
+		.block_y = work->block[1],
+		.block_z = work->block[2],
+		.registers = work->registers,
+		.static_shared_bytes = work->static_bytes,
+		.dynamic_shared_bytes = work->dynamic_bytes,
+	};
+	struct occupancy occupancy;
+
+	if (device && has_parameters(work) && !torsh_occupancy_of(device, &kernel, &occupancy))
+		torsh_sink_print(profile->sink, ",\"theoretical_occupancy_pct\":%.9g,\"waves_per_sm\":%.9g",
+				 100 * occupancy.share, occupancy.waves);
+	else
+		torsh_sink_text(profile->sink, ",\"theoretical_occupancy_pct\":null,\"waves_per_sm\":null");
+}
+
+static void put_dimensions(struct sink *sink, const char *name, const uint32_t *sizes)
+{
+	if (sizes[0])
+		torsh_sink_print(sink, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, sizes[0], sizes[1],
+				 sizes[2]);
+	else
+		torsh_sink_print(sink, ",\"%s\":null", name);
+}
+
+void torsh_profile_put_kernel(struct profile_json *profile, const struct profile_work *work)
+{
+	struct sink *sink = profile->sink;
+	bool is_known = has_parameters(work);
+
+	torsh_sink_print(sink, "{\"kernel_id\":\"k_%05" PRIu64 "\"", work->number);
+	put_text(sink, "kernel_name", torsh_profile_text(profile, work->process, work->span.name));
+	put_text(sink, "demangled_name", torsh_profile_demangled(profile, work->process, work->span.name));
+	put_span(profile, work);
+	put_dimensions(sink, "grid_dim", work->grid);
+	put_dimensions(sink, "block_dim", work->block);
+	put_metrics(profile, work);
+	put_attribution(profile, work);
+	put_ids(profile, work);
+	put_known(sink, "registers_per_thread", is_known, work->registers);
+	put_known(sink, "static_smem", is_known, work->static_bytes);
+	put_known(sink, "dynamic_smem", is_known, work->dynamic_bytes);
+	put_occupancy(profile, work);
+	torsh_sink_text(sink, "}");
+}
+
+/* ---- copies and memsets ------------------------------------------------------------------------------------------ */
+
+void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work)
+{
+	const struct device_span *span = &work->span;
+
+	torsh_sink_print(profile->sink, "{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":%" PRIu64,
+			 work->number, span->what == DEVICE_COPY ? torsh_copy_name(span->kind) : "memset", span->bytes);
+	put_span(profile, work);
+	put_attribution(profile, work);
+	put_ids(profile, work);
+	torsh_sink_text(profile->sink, "}");
+}
+
+void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels)
+{
+	bool has_items = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_work *work = &profile->work[order[i]];
+
+		if ((work->span.what == DEVICE_KERNEL) != are_kernels)
+			continue;
+		torsh_sink_text(profile->sink, has_items ? ",\n" : "\n");
+		has_items = true;
+		if (are_kernels)
+			torsh_profile_put_kernel(profile, work);
+		else
+			torsh_profile_put_copy(profile, work);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the parts of the exporter for SQLite share. */
+#ifndef TORSH_EXPORT_SQLITE_H
+#define TORSH_EXPORT_SQLITE_H
+
+#include "tools/export/sqlite_database.h"
+#include "tools/export/trace.h"
+#include "tools/profile/process_groups.h"
+#include "tools/profile/operators.h"
+
+/* What of a process has its rows. */
+struct known {
+	struct profile_process *process;
+	bool *stacks, *addresses; /* by number */
+	bool *kernels; /* by label */
+	size_t n_stacks; /* there is room for; views add stacks */
+};
+
+struct sqlite {
+	struct trace *trace;
+	struct flops_book *book;
+	struct database database;
+	struct known *known; /* in the order of the trace's processes */
+	struct collectives collectives;
+};
+
+struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct profile_process *process);
+
+static inline void torsh_sqlite_label(struct database *database, uint32_t label)
+{
+	torsh_database_known(database, label, label);
+}
+
+/* ---- what devices did: sqlite_device.c ----------------------------------------------------------------------------- */
+
+extern const struct device_visitor torsh_sqlite_device_visitor; /* its context is the sqlite */
+
+#endif

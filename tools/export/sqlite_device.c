@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What devices did, and the calls that launched it, as rows of a database; see tools/export/sqlite_tables.h. */
+#include "tools/export/sqlite.h"
+
+/* To be called before the row that has the name is begun. */
+static void meet_kernel(struct sqlite *sqlite, const struct profile_process *process, uint32_t label)
+{
+	struct known *known = torsh_sqlite_known(sqlite, process);
+	const char *name = torsh_timeline_label(process, label);
+
+	if (!name || known->kernels[label])
+		return;
+	known->kernels[label] = true;
+	torsh_database_fill(&sqlite->database, INSERT_KERNEL_NAME);
+	torsh_database_number(&sqlite->database, process->number);
+	torsh_database_number(&sqlite->database, label);
+	torsh_database_text(&sqlite->database, torsh_symbols_demangle(sqlite->trace->symbols, name));
+	torsh_database_text(&sqlite->database, name);
+	torsh_database_insert(&sqlite->database);
+}
+
+static void insert_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+{
+	struct sqlite *sqlite = context;
+	struct database *database = &sqlite->database;
+
+	torsh_database_fill(database, INSERT_LAUNCH);
+	torsh_database_number(database, process->number);
+	torsh_database_number(database, launch->thread);
+	torsh_database_number(database, launch->begin_ns);
+	torsh_database_number(database, launch->begin_ns + launch->duration_ns);
+	torsh_sqlite_label(database, launch->api);
+	torsh_database_known(database, launch->correlation, launch->correlation);
+	torsh_database_number(database, (uint64_t)launch->result);
+	torsh_database_known(database, launch->cause.has_operator, launch->cause.operator_call);
+	torsh_sqlite_label(database, launch->cause.module);
+	torsh_database_number(database, launch->n_caused);
+	torsh_database_insert(database);
+}
+
+/* What the three tables begin with. */
+static void fill_span(struct sqlite *sqlite, enum statement statement, const struct device_row *row)
+{
+	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, row->process)->steps;
+	struct database *database = &sqlite->database;
+	const struct device_span *span = &row->span;
+	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));
+
+	torsh_database_fill(database, statement);
+	torsh_database_number(database, row->process->number);
+	torsh_database_number(database, span->device);
+	torsh_database_number(database, span->context);
+	torsh_database_number(database, span->stream);
+	torsh_database_number(database, span->begin_ns);
+	torsh_database_number(database, span->begin_ns + span->duration_ns);
+	torsh_database_known(database, span->correlation, span->correlation);
+	torsh_database_known(database, span->graph || span->node, span->graph);
+	torsh_database_known(database, span->node, span->node);
+	torsh_database_known(database, !row->reason, row->reason ? 0 : row->cause.operator_call);
+	torsh_database_word(database, row->reason ? torsh_kernel_reasons[row->reason] : NULL);
+	torsh_sqlite_label(database, row->cause.module);
+	torsh_database_word(database, torsh_device_row_phase(row));
+	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
+}
+
+static void insert_kernel(struct sqlite *sqlite, const struct device_row *row)
+{
+	const struct event_kernel *kernel = &row->event.kernel;
+	struct database *database = &sqlite->database;
+
+	meet_kernel(sqlite, row->process, kernel->name);
+	fill_span(sqlite, INSERT_KERNEL, row);
+	torsh_sqlite_label(database, kernel->name);
+	torsh_database_number(database, kernel->grid_x);
+	torsh_database_number(database, kernel->grid_y);
+	torsh_database_number(database, kernel->grid_z);
+	torsh_database_number(database, kernel->block_x);
+	torsh_database_number(database, kernel->block_y);
+	torsh_database_number(database, kernel->block_z);
+	torsh_database_number(database, kernel->registers);
+	torsh_database_number(database, kernel->static_shared_bytes);
+	torsh_database_number(database, kernel->dynamic_shared_bytes);
+	torsh_database_number(database, kernel->local_bytes);
+	torsh_database_insert(database);
+}
+
+static void insert_copy(struct sqlite *sqlite, const struct device_row *row)
+{
+	const struct event_copy *copy = &row->event.copy;
+	struct database *database = &sqlite->database;
+
+	fill_span(sqlite, INSERT_COPY, row);
+	torsh_database_word(database, torsh_copy_name(copy->kind));
+	torsh_database_word(database, torsh_memory_name(copy->from));
+	torsh_database_word(database, torsh_memory_name(copy->to));
+	torsh_database_number(database, copy->to_device);
+	torsh_database_number(database, copy->bytes);
+	torsh_database_number(database, copy->is_async);
+	torsh_database_insert(database);
+}
+
+static void insert_memset(struct sqlite *sqlite, const struct device_row *row)
+{
+	const struct event_memset *memset = &row->event.memset;
+	struct database *database = &sqlite->database;
+
+	fill_span(sqlite, INSERT_MEMSET, row);
+	torsh_database_word(database, torsh_memory_name(memset->to));
+	torsh_database_number(database, memset->value);
+	torsh_database_number(database, memset->bytes);
+	torsh_database_number(database, memset->is_async);
+	torsh_database_insert(database);
+}
+
+static void insert_row(void *context, const struct device_row *row)
+{
+	static void (*const inserters[N_DEVICE_WHATS])(struct sqlite * sqlite, const struct device_row *row) = {
+		[DEVICE_KERNEL] = insert_kernel, [DEVICE_COPY] = insert_copy, [DEVICE_MEMSET] = insert_memset};
+
+	inserters[row->span.what](context, row);
+}
+
+const struct device_visitor torsh_sqlite_device_visitor = {.launch = insert_launch, .row = insert_row};

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/attribution.h. */
+#include "tools/profile/attribution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/profile/launch_window.h"
+
+#define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
+#define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
+
+const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS] = {
+#define METHOD(NAME, detail, method, confidence) {#detail, #method, #confidence},
+	ATTRIBUTION_METHODS
+#undef METHOD
+};
+
+const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
+#define REASON(NAME, text) text,
+	KERNEL_REASONS
+#undef REASON
+};
+
+/* Operators around something: those of the parent, and one more. */
+struct path {
+	uint32_t parent, label;
+};
+
+/* Ranges of one thread that look like operators, the innermost last. */
+struct open_ranges {
+	struct call **calls;
+	size_t n, n_room;
+};
+
+/* What launches of one place have in common. path or range is 0: there was none. */
+struct site {
+	uint32_t path, innermost; /* a label: the last of the path */
+	uint32_t range, source; /* a label; enum range_source */
+};
+
+/* What nodes of graphs were captured in. */
+struct capture {
+	uint32_t site, owner;
+};
+
+struct known_kernel {
+	bool is_known;
+	const struct inductor_kernel *fused;
+	const char *family;
+};
+
+struct process_state {
+	const struct profile_process *process;
+	struct key_index path_index, site_index; /* by parent and label; by path and range */
+	struct launch_window sites_of, owners_of; /* of launches */
+	struct graph_nodes nodes; /* number of their capture and 1 */
+	struct path *paths;
+	size_t n_paths, paths_room;
+	struct site *sites;
+	size_t n_sites, sites_room;
+	struct capture *captures;
+	size_t n_captures, captures_room;
+	struct open_ranges *threads;
+	size_t n_threads;
+	char **operators; /* by label: what a range's text names; "": no operator. NULL: not looked at */
+	struct known_kernel *kernels; /* by label */
+};
+
+struct folder {
+	const char *path;
+	struct inductor inductor;
+};
+
+struct attributor {
+	const struct survey *survey;
+	struct folder *folders; /* that were read; at most one a process */
+	size_t n_folders;
+	struct process_state *states;
+	size_t n;
+	struct process_state *last;
+};
+
+static struct process_state *find_state(const struct attributor *attributor, const struct profile_process *process)
+{
+	struct attributor *own = (struct attributor *)attributor;
+
+	if (own->last && own->last->process == process)
+		return own->last;
+	for (size_t i = 0; i < own->n; i++) {
+		if (own->states[i].process == process)
+			return own->last = &own->states[i];
+	}
+	return NULL;
+}
+
+/* ---- what names give away ---------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static size_t n_word(const char *text)
+{
+	size_t n = 0;
+
+	while (is_word(text[n]))
+		n++;
+	return n;
+}
+
+static bool is_operators_namespace(const char *text, size_t n)
+{
+	static const char *const others[] = {"prims", "torch", "layer", "autograd"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (strlen(others[i]) == n && strncmp(text, others[i], n) == 0)
+			return false;
+	}
+	return n && !(*text >= '0' && *text <= '9');
+}
+
+size_t torsh_attribution_operator_in(const char *text)
+{
+	size_t n = n_word(text), n_name;
+
+	if (!is_operators_namespace(text, n) || strncmp(text + n, "::", 2) != 0)
+		return 0;
+	n += 2;
+	n_name = n_word(text + n);
+	if (!n_name)
+		return 0;
+	n += n_name;
+	/* An overload, or what emit_nvtx says behind the name; another scope or other words make it a text of its own. */
+	if (text[n] == '.' && n_word(text + n + 1))
+		return text[n + 1 + n_word(text + n + 1)] == '\0' ? n : 0;
+	return text[n] == '\0' || text[n] == ',' ? n : 0;
+}
+
+const char *torsh_attribution_family(const char *symbol)
+{
+	static const struct {
+		const char *name, *part;
+	} families[] = {
+#define FAMILY(name, part) {#name, part},
+#include "tools/profile/kernel_families.def"
+#undef FAMILY
+	};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+		if (strstr(symbol, families[i].part))
+			return families[i].name;
+	}
+	return NULL;
+}
+
+static const char *operator_of_range(struct process_state *state, uint32_t label)
+{
+	const char *text = torsh_timeline_label(state->process, label);
+
+	if (!text)
+		return "";
+	if (!state->operators)
+		state->operators = torsh_need(calloc(state->process->n_functions + 1, sizeof(*state->operators)));
+	if (!state->operators[label])
+		state->operators[label] = torsh_need(strndup(text, torsh_attribution_operator_in(text)));
+	return state->operators[label];
+}
+
+/* What a process's torch.compile left behind. */
+static const struct inductor *inductor_of(struct attributor *attributor, const struct process_state *state)
+{
+	const struct facts *facts = &torsh_survey_of(attributor->survey, state->process)->facts;
+	const char *path = torsh_facts_find(facts, "inductor_cache");
+	struct folder *folder = attributor->folders;
+
+	if (!path)
+		return NULL;
+	for (; folder < attributor->folders + attributor->n_folders; folder++) {
+		if (strcmp(folder->path, path) == 0)
+			return &folder->inductor;
+	}
+	attributor->n_folders++;
+	folder->path = path;
+	torsh_inductor_read(&folder->inductor, path);
+	return &folder->inductor;
+}
+
+static const struct inductor_kernel *find_fused(struct attributor *attributor, const struct process_state *state,
+						const char *symbol)
+{
+	if (strncmp(symbol, "triton_", 7) != 0)
+		return NULL;
+	return torsh_inductor_find(inductor_of(attributor, state), symbol);
+}
+
+static const struct known_kernel *know_kernel(struct attributor *attributor, struct process_state *state,
+					      uint32_t label)
+{
+	static const struct known_kernel nothing;
+	const char *symbol = torsh_timeline_label(state->process, label);
+	struct known_kernel *known;
+
+	if (!symbol)
+		return &nothing;
+	if (!state->kernels)
+		state->kernels = torsh_need(calloc(state->process->n_functions + 1, sizeof(*state->kernels)));
+	known = &state->kernels[label];
+	if (!known->is_known)
+		*known = (struct known_kernel){.is_known = true,
+					       .fused = find_fused(attributor, state, symbol),
+					       .family = torsh_attribution_family(symbol)};
+	return known;
+}
+
+/* ---- ranges that look like operators ----------------------------------------------------------------------------- */
+
+static struct open_ranges *ranges_of(struct process_state *state, uint32_t thread)
+{
+	size_t n = state->n_threads ? state->n_threads : 16;
+
+	if (thread >= THREADS_MAX)
+		return NULL;
+	while (n <= thread)
+		n *= 2;
+	if (n > state->n_threads) {
+		state->threads = torsh_need_items(state->threads, state->n_threads, n, sizeof(*state->threads));
+		state->n_threads = n;
+	}
+	return &state->threads[thread];
+}
+
+static bool is_evidence(const struct call *call)
+{
+	return call->kind == CALL_RANGE && !call->is_module && !call->is_async;
+}
+
+void torsh_attributor_begin(struct attributor *attributor, const struct call *call)
+{
+	struct process_state *state = find_state(attributor, call->process);
+	struct open_ranges *ranges;
+
+	if (!is_evidence(call) || !state || !*operator_of_range(state, call->name))
+		return;
+	ranges = ranges_of(state, call->thread);
+	if (!ranges)
+		return;
+	ranges->calls = torsh_need_room(ranges->calls, ranges->n, &ranges->n_room, sizeof(*ranges->calls));
+	ranges->calls[ranges->n++] = (struct call *)call;
+}
+
+void torsh_attributor_end(struct attributor *attributor, const struct call *call)
+{
+	struct process_state *state = find_state(attributor, call->process);
+	struct open_ranges *ranges;
+
+	if (call->kind != CALL_RANGE || !state || call->thread >= state->n_threads)
+		return;
+	ranges = &state->threads[call->thread];
+	for (size_t i = ranges->n; i; i--) {
+		if (ranges->calls[i - 1] != call)
+			continue;
+		memmove(&ranges->calls[i - 1], &ranges->calls[i], (ranges->n - i) * sizeof(*ranges->calls));
+		ranges->n--;
+		return;
+	}
+}
+
+struct call *torsh_attributor_range(const struct attributor *attributor, const struct profile_process *process,
+				    uint32_t thread)
+{
+	const struct process_state *state = find_state(attributor, process);
+	const struct open_ranges *ranges = state && thread < state->n_threads ? &state->threads[thread] : NULL;
+
+	return ranges && ranges->n ? ranges->calls[ranges->n - 1] : NULL;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/* A path is never below its parent: the labels of one come to an end. */
+static uint32_t add_to_path(struct process_state *state, uint32_t parent, uint32_t label)
+{
+	struct key_slot *slot = torsh_key_index_find(&state->path_index, ((uint64_t)parent << 32 | label) + 1);
+
+	if (slot->key)
+		return slot->number;
+	state->paths = torsh_need_room(state->paths, state->n_paths, &state->paths_room, sizeof(*state->paths));
+	state->paths[state->n_paths] = (struct path){.parent = parent, .label = label};
+	torsh_key_index_fill(&state->path_index, slot, ((uint64_t)parent << 32 | label) + 1, (uint32_t)state->n_paths);
+	return (uint32_t)state->n_paths++;
+}
+
+static uint32_t path_of(struct process_state *state, const struct call *innermost)
+{
+	uint32_t labels[PATH_MAX_OPERATORS], path = 0;
+	size_t n = 0;
+
+	for (; innermost && n < PATH_MAX_OPERATORS; innermost = torsh_call_outer_operator(innermost))
+		labels[n++] = innermost->name;
+	while (n)
+		path = add_to_path(state, path, labels[--n]);
+	return path;
+}
+
+static uint32_t find_site(struct process_state *state, const struct site *site)
+{
+	/* Labels are below 2^30: an agent has 2^18 of them at most. */
+	uint64_t key = ((uint64_t)site->path << 32 | site->range << 2 | site->source) + 1;
+	struct key_slot *slot = torsh_key_index_find(&state->site_index, key);
+
+	if (slot->key)
+		return slot->number;
+	state->sites = torsh_need_room(state->sites, state->n_sites, &state->sites_room, sizeof(*state->sites));
+	state->sites[state->n_sites] = *site;
+	torsh_key_index_fill(&state->site_index, slot, key, (uint32_t)state->n_sites);
+	return (uint32_t)state->n_sites++;
+}
+
+static uint32_t site_of(struct attributor *attributor, struct process_state *state, uint32_t thread,
+			const struct call *innermost)
+{
+	const struct call *range = innermost ? NULL : torsh_attributor_range(attributor, state->process, thread);
+	struct site site = {0};
+
+	if (innermost) {
+		site.path = path_of(state, innermost);
+		site.innermost = innermost->name;
+	} else if (range) {
+		site.range = range->name;
+		site.source = range->source;
+	}
+	return find_site(state, &site);
+}
+
+static void see_node(struct process_state *state, const struct event_graph_node *node, uint32_t site, uint32_t owner)
+{
+	const struct capture *last = state->n_captures ? &state->captures[state->n_captures - 1] : NULL;
+
+	/* An operator captures several nodes one after the other. */
+	if (!last || last->site != site || last->owner != owner) {
+		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
+						  sizeof(*state->captures));
+		state->captures[state->n_captures++] = (struct capture){.site = site, .owner = owner};
+	}
+	torsh_graph_nodes_see(&state->nodes, node, state->sites[site].path ? (uint32_t)state->n_captures : 0);
+}
+
+void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
+			     const struct timeline_event *event, const struct call *innermost, uint32_t owner)
+{
+	struct process_state *state = find_state(attributor, process);
+	uint32_t site;
+
+	if (!state)
+		return;
+	site = site_of(attributor, state, event->thread, innermost);
+	if (event->event.id == EVENT_GRAPH_NODE) {
+		see_node(state, &event->event.graph_node, site, owner);
+		return;
+	}
+	torsh_launch_window_add(&state->sites_of, event->event.launch.correlation, site);
+	torsh_launch_window_add(&state->owners_of, event->event.launch.correlation, owner);
+}
+
+/* ---- the chain --------------------------------------------------------------------------------------------------- */
+
+/* Is there an operator by where the launch was? */
+static bool by_site(struct process_state *state, const struct site *site, struct attribution *attribution)
+{
+	static const enum attribution_method by_source[] = {[RANGE_BY_TORSH] = ATTRIBUTION_BY_REGION,
+							    [RANGE_BY_NVTX] = ATTRIBUTION_BY_NVTX,
+							    [RANGE_BY_ITT] = ATTRIBUTION_BY_ITT};
+	const char *name;
+
+	if (site->path) {
+		name = torsh_timeline_label(state->process, site->innermost);
+		attribution->method = ATTRIBUTION_BY_DIRECT;
+		attribution->operator_name = name && *name ? name : "?";
+		return true;
+	}
+	if (!site->range || site->source > RANGE_BY_ITT)
+		return false;
+	attribution->method = by_source[site->source];
+	attribution->operator_name = operator_of_range(state, site->range);
+	return true;
+}
+
+/* By its name, where nothing is known of its launch. */
+static void by_name(const struct known_kernel *known, struct attribution *attribution)
+{
+	if (known->fused) {
+		attribution->method = ATTRIBUTION_BY_INDUCTOR;
+		attribution->operator_name = known->fused->operators[0];
+		attribution->reason = KERNEL_NONE;
+	} else if (known->family) {
+		attribution->method = ATTRIBUTION_BY_FAMILY;
+		attribution->family = known->family;
+	} else {
+		attribution->method = ATTRIBUTION_BY_NONE;
+	}
+}
+
+bool torsh_attribute(struct attributor *attributor, const struct profile_process *process,
+		     const struct device_span *span, struct attribution *attribution)
+{
+	static const struct known_kernel copy = {.family = "memcpy"}, memset_ = {.family = "memset"};
+	struct process_state *state = find_state(attributor, process);
+	const struct known_kernel *known = span->what == DEVICE_KERNEL ? know_kernel(attributor, state, span->name)
+					   : span->what == DEVICE_COPY ? &copy
+								       : &memset_;
+	uint32_t capture = torsh_graph_nodes_find(&state->nodes, span->node), site;
+	bool is_known = torsh_launch_window_find(&state->sites_of, span->correlation, &site);
+
+	*attribution = (struct attribution){.fused = known->fused};
+	if (capture) {
+		site = state->captures[capture - 1].site;
+		attribution->owner = state->captures[capture - 1].owner;
+	} else if (is_known) {
+		torsh_launch_window_find(&state->owners_of, span->correlation, &attribution->owner);
+	}
+	if (capture || is_known) {
+		/* 0: no launch. */
+		attribution->site = (site + 1) << 1 | (capture != 0);
+		attribution->path = state->sites[site].path;
+		if (by_site(state, &state->sites[site], attribution)) {
+			attribution->method = capture ? ATTRIBUTION_BY_CAPTURE : attribution->method;
+			return true;
+		}
+	}
+	attribution->reason = is_known ? KERNEL_NO_OPERATOR : span->correlation ? KERNEL_NOT_SEEN : KERNEL_NO_LAUNCH;
+	by_name(known, attribution);
+	return is_known || !span->correlation;
+}
+
+size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
+			      uint32_t *labels, size_t n_max)
+{
+	const struct process_state *state = find_state(attributor, process);
+	size_t n = 0;
+
+	for (; path && n < n_max; path = state->paths[path].parent)
+		labels[n++] = state->paths[path].label;
+	for (size_t i = 0; i < n / 2; i++) {
+		uint32_t label = labels[i];
+
+		labels[i] = labels[n - 1 - i];
+		labels[n - 1 - i] = label;
+	}
+	return n;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
+					   const struct survey *survey)
+{
+	struct attributor *attributor = torsh_need(calloc(1, sizeof(*attributor)));
+
+	attributor->survey = survey;
+	attributor->folders = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->folders));
+	attributor->n = n_processes;
+	attributor->states = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->states));
+	for (size_t i = 0; i < n_processes; i++) {
+		struct process_state *state = &attributor->states[i];
+
+		state->process = processes[i];
+		torsh_key_index_create(&state->path_index);
+		torsh_key_index_create(&state->site_index);
+		torsh_launch_window_create(&state->sites_of);
+		torsh_launch_window_create(&state->owners_of);
+		torsh_graph_nodes_create(&state->nodes);
+		/* The first path is none. */
+		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
+		state->n_paths = 1;
+	}
+	return attributor;
+}
+
+static void free_state(struct process_state *state)
+{
+	torsh_key_index_destroy(&state->path_index);
+	torsh_key_index_destroy(&state->site_index);
+	torsh_launch_window_destroy(&state->sites_of);
+	torsh_launch_window_destroy(&state->owners_of);
+	torsh_graph_nodes_destroy(&state->nodes);
+	for (size_t i = 0; i < state->n_threads; i++)
+		free(state->threads[i].calls);
+	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
+		free(state->operators[i]);
+	free(state->operators);
+	free(state->kernels);
+	free(state->threads);
+	free(state->paths);
+	free(state->sites);
+	free(state->captures);
+}
+
+void torsh_attributor_destroy(struct attributor *attributor)
+{
+	for (size_t i = 0; i < attributor->n; i++)
+		free_state(&attributor->states[i]);
+	for (size_t i = 0; i < attributor->n_folders; i++)
+		torsh_inductor_free(&attributor->folders[i].inductor);
+	free(attributor->folders);
+	free(attributor->states);
+	free(attributor);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who launched what devices did: the evidence by which a kernel, a copy or a memset gets its operator, the best first.
+ * An attributor is told of the calls and launches of a walk (tools/profile/calls.h), and asked about what devices did, which
+ * comes later than its launch, as a rule.
+ */
+#ifndef TORSH_PROFILE_ATTRIBUTION_H
+#define TORSH_PROFILE_ATTRIBUTION_H
+
+#include "tools/profile/device.h"
+#include "tools/profile/inductor.h"
+#include "tools/profile/survey.h"
+
+/* METHOD(NAME, what it goes by, the operator profile's word for that, how sure it is), the surest first */
+#define ATTRIBUTION_METHODS                                          \
+	METHOD(DIRECT, direct_launch, torch_profiler, high)          \
+	METHOD(CAPTURE, graph_capture, torch_profiler, high)         \
+	METHOD(NVTX, nvtx_live, nvtx, medium)                        \
+	METHOD(ITT, itt, nvtx, medium)                               \
+	METHOD(REGION, region, nvtx, medium)                         \
+	METHOD(INDUCTOR, inductor_artifact, inductor_fusion, medium) \
+	METHOD(FAMILY, name_heuristic, unattributed, low)            \
+	METHOD(NONE, none, unattributed, unattributed)
+
+enum attribution_method {
+#define METHOD(NAME, detail, method, confidence) ATTRIBUTION_BY_##NAME,
+	ATTRIBUTION_METHODS
+#undef METHOD
+		N_ATTRIBUTION_METHODS
+};
+
+struct attribution_words {
+	const char *detail, *method, *confidence;
+};
+
+extern const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS];
+
+/* REASON(NAME, why something has no operator) */
+#define KERNEL_REASONS                                                \
+	REASON(NONE, "")                                              \
+	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
+	REASON(NOT_SEEN, "the call that launched it was not seen")    \
+	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
+
+enum kernel_reason {
+#define REASON(NAME, text) KERNEL_##NAME,
+	KERNEL_REASONS
+#undef REASON
+		N_KERNEL_REASONS
+};
+
+extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
+
+struct attribution {
+	enum attribution_method method;
+	enum kernel_reason reason; /* NONE: it has an operator */
+	const char *operator_name; /* NULL: none. The attributor's, as the other texts are */
+	const char *family; /* of the name, with ATTRIBUTION_BY_FAMILY */
+	const struct inductor_kernel *fused; /* what it was made of, or NULL */
+	uint32_t site; /* of one number all this is the same for one name; of one process */
+	uint32_t path; /* of the operators around its launch: torsh_attribution_path */
+	uint32_t owner; /* what the visitor gave the launch; 0: nothing, or no launch is known */
+};
+
+struct attributor;
+
+/*
+ * The survey is of these processes. Where torch.compile's kernels are met, the folder in which their process had it leave its
+ * code is read, if it is still there.
+ */
+struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
+					   const struct survey *survey);
+void torsh_attributor_destroy(struct attributor *attributor);
+
+/* Both are told of every call. */
+void torsh_attributor_begin(struct attributor *attributor, const struct call *call);
+void torsh_attributor_end(struct attributor *attributor, const struct call *call);
+
+/* The innermost range on a thread that looks like an operator, or NULL. */
+struct call *torsh_attributor_range(const struct attributor *attributor, const struct profile_process *process,
+				    uint32_t thread);
+
+/*
+ * A launch, or a node of a graph that came into being; innermost: the operator on its thread, or NULL. owner: any number of
+ * the visitor's. Of launches the latest WINDOW_LAUNCHES are known.
+ */
+void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
+			     const struct timeline_event *event, const struct call *innermost, uint32_t owner);
+
+/*
+ * Whose it was; to be asked when it is told, and again later where its launch is not there, or not yet: then false is
+ * returned, and what was found is by its name only.
+ */
+bool torsh_attribute(struct attributor *attributor, const struct profile_process *process,
+		     const struct device_span *span, struct attribution *attribution);
+
+/* Labels of the operators of a path, outermost first, at most n_max of them, the innermost ones. Returns how many. */
+size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
+			      uint32_t *labels, size_t n_max);
+
+/*
+ * The operator that a range's text names: "aten::add" of "aten::add, seq = 1, sizes = [[2]]". Returns how many bytes of the
+ * text it is, 0: it names none. Names of PyTorch's own machinery and of layers are none.
+ */
+size_t torsh_attribution_operator_in(const char *text);
+
+/* "gemm" and the like; NULL where a kernel's symbol gives nothing away. */
+const char *torsh_attribution_family(const char *symbol);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Counters of devices: what was measured of kernels, by their launch; and samples of devices over time. Fed with every
+ * event of the timeline, by whoever walks it.
+ */
+#ifndef TORSH_PROFILE_COUNTERS_H
+#define TORSH_PROFILE_COUNTERS_H
+
+#include "tools/profile/timeline.h"
+#include "tools/writer/key_index.h"
+
+enum { COUNTERS_A_DEVICE = 32 /* numbers of metrics that a device has */ };
+
+/* What is measured on a device. Texts are the profile's. */
+struct counter_metric {
+	const char *name; /* CUPTI's; NULL: there is none of this number */
+	const char *field; /* in short */
+	uint32_t field_label; /* the same as a label */
+	const char *unit; /* CUPTI's word; NULL: none */
+	enum counter_aggregate aggregate;
+};
+
+/* How a device is measured, or all of them are not. */
+struct counter_device {
+	uint32_t device; /* COUNTER_ALL_DEVICES: of all */
+	struct event_counter_mode mode;
+	struct counter_metric metrics[COUNTERS_A_DEVICE];
+};
+
+/* A kernel that was measured. */
+struct counter_kernel {
+	uint32_t correlation, launch, device, context;
+	double values[COUNTERS_A_DEVICE]; /* by the device's metrics; NaN: not to be had */
+};
+
+/* Launches that are alike. */
+struct counter_launch {
+	struct event_counter_launch like; /* name is a label */
+	uint32_t n_kernels; /* that were measured */
+};
+
+struct counter_process {
+	const struct profile_process *process;
+	struct counter_device *devices;
+	size_t n_devices, devices_room;
+	struct counter_kernel *kernels; /* as they were measured */
+	size_t n_kernels, kernels_room;
+	struct counter_launch *launches; /* by their number */
+	size_t n_launches, launches_room;
+	struct key_index by_correlation; /* index of kernels */
+	struct key_index by_shape; /* of launches: their number */
+	struct event_counter_loss losses;
+	bool has_losses;
+};
+
+struct counters {
+	struct counter_process *processes;
+	size_t n, n_room;
+};
+
+void torsh_counters_create(struct counters *counters);
+void torsh_counters_destroy(struct counters *counters);
+
+/* Take an event of the process, whatever it is. */
+void torsh_counters_see(struct counters *counters, const struct profile_process *process, const struct event *event);
+
+/* What is known of the process; NULL: nothing. */
+const struct counter_process *torsh_counters_process(const struct counters *counters,
+						     const struct profile_process *process);
+
+/* What was measured of the kernel that this launch caused; NULL: nothing, as of all kernels of a graph. */
+const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process, uint32_t correlation,
+						   uint32_t graph);
+
+/*
+ * The number of the launches that are like that of the kernel, for what was measured of others of them; -1: none was.
+ * Kernels with kernels[i].launch of that number have it.
+ */
+int torsh_counters_launch(const struct counter_process *process, const struct event_kernel *kernel);
+
+/* The metric that values[i] of the kernels of a device is of; its name is NULL where there is none. */
+const struct counter_metric *torsh_counters_metric(const struct counter_process *process, uint32_t device, uint32_t i);
+
+/* The values of a sample or a range as numbers; returns how many. */
+uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *values);
+
+/* A value of a sample. */
+struct counter_point {
+	const struct counter_metric *metric;
+	uint64_t key; /* of its device and metric, among the process's */
+	double value;
+};
+
+/* Those of the sample that there are; returns how many of points. */
+size_t torsh_counters_points(const struct counters *counters, const struct profile_process *process,
+			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES]);
+
+const char *torsh_counter_mode_name(uint32_t mode);
+const char *torsh_counter_aggregate_name(enum counter_aggregate aggregate);
+
+#endif

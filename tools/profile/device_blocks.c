@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/device_blocks.h. */
+#include "tools/profile/device_blocks.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+#define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
+#define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */
+#define THREADS_MAX 65536u /* whose latest frees are kept; beyond, threads share */
+
+/* What a number of an event names. */
+enum space { SPACE_ADDRESS, SPACE_HANDLE, SPACE_ARRAY };
+
+/* Numbers that stand for a block; those of a tree don't overlap. */
+struct range {
+	uint64_t begin, end;
+	uint32_t block;
+};
+
+/* What a thread's latest free ended, until it is known to have succeeded: with the thread's next one. */
+struct device_undo {
+	uint32_t kind;
+	uint64_t address;
+	struct undone {
+		struct range range;
+		enum space space;
+		struct device_block block; /* as it was */
+		uint32_t number;
+	} * items;
+	size_t n, n_room;
+};
+
+/* Overlapping ranges are equal: the one that holds an address is found by that. */
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->end <= y->begin ? -1 : x->begin >= y->end;
+}
+
+static struct range *find_range(const struct device_blocks *blocks, enum space space, uint64_t begin, uint64_t end)
+{
+	struct range wanted = {.begin = begin, .end = end > begin ? end : begin + 1}, **found;
+
+	found = tfind(&wanted, &blocks->ranges[space], compare_ranges);
+	return found ? *found : NULL;
+}
+
+static void add_range(struct device_blocks *blocks, enum space space, const struct range *range)
+{
+	struct range *added = torsh_need(malloc(sizeof(*added)));
+
+	*added = *range;
+	torsh_need(tsearch(added, &blocks->ranges[space], compare_ranges));
+}
+
+static void remove_range(struct device_blocks *blocks, enum space space, struct range *range)
+{
+	tdelete(range, &blocks->ranges[space], compare_ranges);
+	free(range);
+}
+
+static enum space space_of(uint32_t kind)
+{
+	if (kind == BLOCK_PHYSICAL)
+		return SPACE_HANDLE;
+	return kind == BLOCK_ARRAY ? SPACE_ARRAY : SPACE_ADDRESS;
+}
+
+void torsh_device_blocks_create(struct device_blocks *blocks)
+{
+	*blocks = (struct device_blocks){0};
+}
+
+void torsh_device_blocks_destroy(struct device_blocks *blocks)
+{
+	for (size_t i = 0; i < sizeof(blocks->ranges) / sizeof(*blocks->ranges); i++)
+		tdestroy(blocks->ranges[i], free);
+	tdestroy(blocks->tensor_tree, free);
+	for (size_t i = 0; i < blocks->n_undo; i++)
+		free(blocks->undo[i].items);
+	free(blocks->undo);
+	free(blocks->free_blocks);
+	free(blocks->free_tensors);
+	free(blocks->is_managed);
+	free(blocks->left);
+	free(blocks->tensors);
+	free(blocks->blocks);
+	free(blocks->scopes);
+	*blocks = (struct device_blocks){0};
+}
+
+/* ---- blocks and what they add up to -------------------------------------------------------------------------------- */
+
+static enum device_scope_kind scope_kind(const struct event_device_alloc *alloc)
+{
+	if (alloc->flags & BLOCK_IS_IMPORTED)
+		return SCOPE_IMPORTED;
+	switch (alloc->kind) {
+	case BLOCK_MANAGED:
+		return SCOPE_MANAGED;
+	case BLOCK_PINNED:
+		return SCOPE_PINNED;
+	case BLOCK_REGISTERED:
+		return SCOPE_REGISTERED;
+	default:
+		return alloc->flags & BLOCK_IS_OF_HOST ? SCOPE_PINNED : SCOPE_CUDA;
+	}
+}
+
+static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind kind, uint32_t device)
+{
+	if (kind != SCOPE_CUDA)
+		device = DEVICE_NOT_KNOWN;
+	for (size_t i = 0; i < blocks->n_scopes; i++) {
+		if (blocks->scopes[i].kind == kind && blocks->scopes[i].device == device)
+			return (uint32_t)i;
+	}
+	if (blocks->n_scopes >= SCOPES_MAX && device != DEVICE_NOT_KNOWN)
+		return find_scope(blocks, kind, DEVICE_NOT_KNOWN);
+	blocks->scopes =
+		torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room, sizeof(*blocks->scopes));
+	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
+	return (uint32_t)blocks->n_scopes++;
+}
+
+/* sign: 1 it comes, -1 it goes. */
+static void count_block(struct device_blocks *blocks, const struct device_block *block, int sign)
+{
+	struct device_scope *scope = &blocks->scopes[block->scope];
+
+	scope->n += (uint64_t)(int64_t)sign;
+	scope->bytes += sign > 0 ? block->bytes : -block->bytes;
+	scope->tensor_bytes += sign > 0 ? block->tensor_bytes : -block->tensor_bytes;
+	if (block->flags & BLOCK_IS_UNSIZED)
+		scope->n_unsized += (uint64_t)(int64_t)sign;
+}
+
+static uint32_t take_number(uint32_t *unused, size_t *n_unused, size_t *n)
+{
+	return *n_unused ? unused[--*n_unused] : (uint32_t)(*n)++;
+}
+
+static uint32_t put_block(struct device_blocks *blocks, const struct device_block *block)
+{
+	uint32_t number;
+
+	blocks->blocks =
+		torsh_need_room(blocks->blocks, blocks->n_blocks, &blocks->blocks_room, sizeof(*blocks->blocks));
+	number = take_number(blocks->free_blocks, &blocks->n_free_blocks, &blocks->n_blocks);
+	blocks->blocks[number] = *block;
+	blocks->blocks[number].is_alive = true;
+	count_block(blocks, block, 1);
+	return number;
+}
+
+static void end_block(struct device_blocks *blocks, uint32_t number)
+{
+	struct device_block *block = &blocks->blocks[number];
+
+	count_block(blocks, block, -1);
+	block->is_alive = false;
+	blocks->free_blocks = torsh_need_room(blocks->free_blocks, blocks->n_free_blocks, &blocks->free_blocks_room,
+					      sizeof(*blocks->free_blocks));
+	blocks->free_blocks[blocks->n_free_blocks++] = number;
+}
+
+/* ---- what comes ---------------------------------------------------------------------------------------------------- */
+
+static void drop_reference(struct device_blocks *blocks, enum space space, struct range *range)
+{
+	uint32_t number = range->block;
+
+	remove_range(blocks, space, range);
+	if (--blocks->blocks[number].n_refs == 0)
+		end_block(blocks, number);
+}
+
+/* Nothing can live where something new was got: the end of what did was not seen. */
+static void end_what_was_there(struct device_blocks *blocks, enum space space, uint64_t begin, uint64_t end)
+{
+	struct range *range;
+
+	while ((range = find_range(blocks, space, begin, end))) {
+		blocks->implicit_frees++;
+		drop_reference(blocks, space, range);
+	}
+}
+
+static uint64_t end_of(uint64_t address, uint64_t bytes)
+{
+	uint64_t end = address + (bytes ? bytes : 1);
+
+	return end > address ? end : UINT64_MAX;
+}
+
+/* One more name for a physical block, if its handle is known. */
+static void add_reference(struct device_blocks *blocks, enum space space, uint64_t handle, uint64_t begin, uint64_t end)
+{
+	struct range *of_handle = find_range(blocks, SPACE_HANDLE, handle, handle + 1);
+	struct range range;
+
+	if (!of_handle)
+		return;
+	range = (struct range){.begin = begin, .end = end, .block = of_handle->block};
+	/* Before anything ends: the block may have no other name left. */
+	blocks->blocks[range.block].n_refs++;
+	if (space == SPACE_ADDRESS) {
+		end_what_was_there(blocks, space, begin, end);
+		add_range(blocks, space, &range);
+	} else {
+		blocks->blocks[range.block].n_retained++;
+	}
+}
+
+static void take_alloc(struct device_blocks *blocks, const struct event_device_alloc *alloc,
+		       const struct device_origin *origin)
+{
+	enum space space = space_of(alloc->kind);
+	uint64_t bytes = space == SPACE_HANDLE ? 0 : alloc->bytes, end = end_of(alloc->address, bytes);
+	struct device_block block = {
+		.kind = (uint8_t)alloc->kind,
+		.flags = (uint8_t)alloc->flags,
+		.context = alloc->context,
+		.n_refs = 1,
+		.address = alloc->address,
+		.bytes = alloc->bytes,
+		.ordinal = blocks->n_ordinals,
+		.origin = *origin,
+	};
+
+	if (!alloc->address || alloc->kind >= BLOCK_CONTEXT)
+		return;
+	if (alloc->kind == BLOCK_MAPPING || alloc->flags & BLOCK_IS_RETAINED) {
+		uint64_t handle = alloc->kind == BLOCK_MAPPING ? alloc->handle : alloc->address;
+
+		add_reference(blocks, space, handle, alloc->address, end);
+		return;
+	}
+	end_what_was_there(blocks, space, alloc->address, end);
+	block.scope = find_scope(blocks, scope_kind(alloc), alloc->device);
+	blocks->scopes[block.scope].allocs++;
+	blocks->is_managed = torsh_need_room(blocks->is_managed, blocks->n_ordinals, &blocks->managed_room,
+					     sizeof(*blocks->is_managed));
+	blocks->is_managed[blocks->n_ordinals++] = false;
+	add_range(blocks, space,
+		  &(struct range){.begin = alloc->address, .end = end, .block = put_block(blocks, &block)});
+}
+
+/* ---- what goes ----------------------------------------------------------------------------------------------------- */
+
+static struct device_undo *begin_undo(struct device_blocks *blocks, uint32_t thread,
+				      const struct event_device_free *freed)
+{
+	thread %= THREADS_MAX;
+	while (blocks->n_undo <= thread) {
+		blocks->undo = torsh_need_room(blocks->undo, blocks->n_undo, &blocks->undo_room, sizeof(*blocks->undo));
+		blocks->undo[blocks->n_undo++] = (struct device_undo){0};
+	}
+	blocks->undo[thread].kind = freed->kind;
+	blocks->undo[thread].address = freed->address;
+	blocks->undo[thread].n = 0;
+	return &blocks->undo[thread];
+}
+
+static void keep_undo(struct device_undo *undo, enum space space, const struct range *range,
+		      const struct device_block *block)
+{
+	undo->items = torsh_need_room(undo->items, undo->n, &undo->n_room, sizeof(*undo->items));
+	undo->items[undo->n++] =
+		(struct undone){.range = *range, .space = space, .block = *block, .number = range->block};
+}
+
+static void free_range(struct device_blocks *blocks, struct device_undo *undo, enum space space, struct range *range)
+{
+	struct device_block *block = &blocks->blocks[range->block];
+
+	keep_undo(undo, space, range, block);
+	blocks->scopes[block->scope].frees += block->n_refs == 1;
+	if (space == SPACE_HANDLE && block->n_retained) {
+		block->n_retained--;
+		block->n_refs--;
+		return;
+	}
+	drop_reference(blocks, space, range);
+}
+
+static void end_context(struct device_blocks *blocks, uint32_t context)
+{
+	for (size_t i = 0; i < blocks->n_blocks; i++) {
+		const struct device_block *block = &blocks->blocks[i];
+		enum space space = space_of(block->kind);
+		struct range *range;
+
+		if (!block->is_alive || block->context != context || space == SPACE_HANDLE)
+			continue;
+		range = find_range(blocks, space, block->address, block->address + 1);
+		blocks->left = torsh_need_room(blocks->left, blocks->n_left, &blocks->left_room, sizeof(*blocks->left));
+		blocks->left[blocks->n_left++] = *block;
+		if (range)
+			drop_reference(blocks, space, range);
+	}
+}
+
+static void take_free(struct device_blocks *blocks, const struct event_device_free *freed, uint32_t thread)
+{
+	enum space space = space_of(freed->kind);
+	uint64_t end = end_of(freed->address, freed->kind == BLOCK_MAPPING ? freed->bytes : 0);
+	struct device_undo *undo;
+	struct range *range;
+
+	if (freed->kind == BLOCK_CONTEXT) {
+		end_context(blocks, freed->context);
+		return;
+	}
+	undo = begin_undo(blocks, thread, freed);
+	range = find_range(blocks, space, freed->address, end);
+	if (!range || (freed->kind != BLOCK_MAPPING && range->begin != freed->address)) {
+		blocks->unknown_frees++;
+		return;
+	}
+	do {
+		free_range(blocks, undo, space, range);
+	} while (freed->kind == BLOCK_MAPPING && (range = find_range(blocks, space, freed->address, end)));
+}
+
+static void restore(struct device_blocks *blocks, const struct undone *undone)
+{
+	const struct device_block *now = &blocks->blocks[undone->number];
+	struct range range = undone->range;
+
+	bool is_same = now->is_alive && now->ordinal == undone->block.ordinal;
+
+	if (find_range(blocks, undone->space, range.begin, range.end)) {
+		/* A handle that is still retained; otherwise nobody can have got it, and the recording is damaged. */
+		if (is_same && undone->space == SPACE_HANDLE) {
+			blocks->blocks[undone->number].n_refs++;
+			blocks->blocks[undone->number].n_retained++;
+		}
+		return;
+	}
+	if (is_same) {
+		blocks->blocks[undone->number].n_refs++;
+	} else {
+		range.block = put_block(blocks, &undone->block);
+		blocks->blocks[range.block].n_refs = 1;
+		blocks->scopes[undone->block.scope].frees--;
+	}
+	add_range(blocks, undone->space, &range);
+}
+
+static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
+{
+	struct device_undo *undo = thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
+
+	blocks->failed_frees++;
+	if (!undo || undo->kind != failed->kind || undo->address != failed->address)
+		return;
+	if (!undo->n && blocks->unknown_frees)
+		blocks->unknown_frees--;
+	for (size_t i = 0; i < undo->n; i++)
+		restore(blocks, &undo->items[i]);
+	*undo = (struct device_undo){.items = undo->items, .n_room = undo->n_room};
+}
+
+/* ---- tensors ------------------------------------------------------------------------------------------------------- */
+
+struct tensor_node {
+	uint64_t address;
+	uint32_t tensor;
+};
+
+static int compare_tensors(const void *a, const void *b)
+{
+	const struct tensor_node *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Count the tensor's bytes in the blocks that it lies in. Returns how many of them do. */
+static uint64_t count_inside(struct device_blocks *blocks, const struct device_tensor *tensor, int sign)
+{
+	uint64_t at = tensor->address, end = end_of(at, tensor->bytes), inside = 0;
+	const struct range *range;
+
+	while (at < end && (range = find_range(blocks, SPACE_ADDRESS, at, at + 1))) {
+		struct device_block *block = &blocks->blocks[range->block];
+		uint64_t part = (range->end < end ? range->end : end) - at, change;
+
+		/* The block may be a later one than the tensor was made in. */
+		if (sign < 0 && part > block->tensor_bytes)
+			part = block->tensor_bytes;
+		change = sign > 0 ? part : -part;
+		if (sign > 0)
+			blocks->is_managed[block->ordinal] = true;
+		block->tensor_bytes += change;
+		blocks->scopes[block->scope].tensor_bytes += change;
+		inside += part;
+		at = range->end;
+	}
+	return tensor->bytes ? inside : 0;
+}
+
+static void end_tensor(struct device_blocks *blocks, struct tensor_node *node)
+{
+	struct device_tensor *tensor = &blocks->tensors[node->tensor];
+
+	count_inside(blocks, tensor, -1);
+	tensor->is_alive = false;
+	blocks->free_tensors = torsh_need_room(blocks->free_tensors, blocks->n_free_tensors, &blocks->free_tensors_room,
+					       sizeof(*blocks->free_tensors));
+	blocks->free_tensors[blocks->n_free_tensors++] = node->tensor;
+	tdelete(node, &blocks->tensor_tree, compare_tensors);
+	free(node);
+}
+
+static void take_tensor(struct device_blocks *blocks, const struct event_tensor *event,
+			const struct device_origin *origin)
+{
+	struct tensor_node wanted = {.address = event->address}, *node, **found;
+	struct device_tensor *tensor;
+
+	if (!event->address || event->device >> 8 != TENSOR_ON_CUDA)
+		return;
+	found = tfind(&wanted, &blocks->tensor_tree, compare_tensors);
+	if (found)
+		end_tensor(blocks, *found);
+	if (event->is_free || !event->bytes)
+		return;
+	blocks->tensors =
+		torsh_need_room(blocks->tensors, blocks->n_tensors, &blocks->tensors_room, sizeof(*blocks->tensors));
+	node = torsh_need(malloc(sizeof(*node)));
+	node->address = event->address;
+	node->tensor = take_number(blocks->free_tensors, &blocks->n_free_tensors, &blocks->n_tensors);
+	torsh_need(tsearch(node, &blocks->tensor_tree, compare_tensors));
+	tensor = &blocks->tensors[node->tensor];
+	*tensor = (struct device_tensor){
+		.is_alive = true, .address = event->address, .bytes = event->bytes, .origin = *origin};
+	tensor->inside_bytes = count_inside(blocks, tensor, 1);
+}
+
+/* -------------------------------------------------------------------------------------------------------------------- */
+
+bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
+			      const struct device_origin *origin)
+{
+	switch (event->id) {
+	case EVENT_DEVICE_ALLOC:
+		take_alloc(blocks, &event->device_alloc, origin);
+		break;
+	case EVENT_DEVICE_FREE:
+		take_free(blocks, &event->device_free, origin->thread);
+		break;
+	case EVENT_DEVICE_FREE_FAILED:
+		take_failure(blocks, &event->device_free_failed, origin->thread);
+		break;
+	case EVENT_TENSOR:
+		take_tensor(blocks, &event->tensor, origin);
+		break;
+	default:
+		return false;
+	}
+	blocks->n_changes++;
+	return true;
+}
+
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address)
+{
+	const struct range *range = find_range(blocks, SPACE_ADDRESS, address, address + 1);
+
+	return range ? &blocks->blocks[range->block] : NULL;
+}
+
+const char *torsh_device_scope_name(const struct device_scope *scope, char *out)
+{
+	static const char *const names[] = {
+#define SCOPE(NAME, name) #name,
+		DEVICE_SCOPES
+#undef SCOPE
+	};
+
+	if (scope->kind != SCOPE_CUDA)
+		snprintf(out, DEVICE_SCOPE_NAME_BYTES, "%s", names[scope->kind]);
+	else if (scope->device == DEVICE_NOT_KNOWN)
+		snprintf(out, DEVICE_SCOPE_NAME_BYTES, "cuda:?");
+	else
+		snprintf(out, DEVICE_SCOPE_NAME_BYTES, "cuda:%" PRIu32, scope->device);
+	return out;
+}

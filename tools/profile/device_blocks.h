@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The memory that one process has from CUDA, folded from its events in the order of time: what is alive, by where it lies, and
+ * which of it a framework's allocator has given out as tensors.
+ *
+ * Addresses that are mapped show physical memory: that counts from cuMemCreate until its handle was released and nothing
+ * shows it any more. Memory of other processes is counted, and has no bytes of its own. What the recording lacks is
+ * counted and never fatal: a free of what nobody knows (unknown_frees), an allocation where something lives (implicit_frees).
+ */
+#ifndef TORSH_PROFILE_DEVICE_BLOCKS_H
+#define TORSH_PROFILE_DEVICE_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/wire/event.h"
+
+/* SCOPE(NAME, name): where memory lies; of devices there is one scope for each */
+#define DEVICE_SCOPES                 \
+	SCOPE(CUDA, cuda)             \
+	SCOPE(MANAGED, managed)       \
+	SCOPE(PINNED, pinned)         \
+	SCOPE(REGISTERED, registered) \
+	SCOPE(IMPORTED, imported)
+
+enum device_scope_kind {
+#define SCOPE(NAME, name) SCOPE_##NAME,
+	DEVICE_SCOPES
+#undef SCOPE
+};
+
+#define DEVICE_SCOPE_NAME_BYTES 32u
+
+struct device_scope {
+	enum device_scope_kind kind;
+	uint32_t device; /* of SCOPE_CUDA; may be DEVICE_NOT_KNOWN */
+	uint64_t bytes, n; /* alive */
+	uint64_t n_unsized; /* of these without bytes that are known */
+	uint64_t tensor_bytes; /* of the bytes those that a framework has given out */
+	uint64_t allocs, frees;
+};
+
+/* Where a block comes from. */
+struct device_origin {
+	uint64_t at_ns;
+	uint32_t thread, stack;
+	uint32_t operator, module; /* labels; 0: none */
+	uint32_t step; /* its number and 1; 0: in none */
+};
+
+struct device_block {
+	bool is_alive;
+	uint8_t kind, flags; /* enum device_block_kind, device_block_flag */
+	uint32_t scope, context;
+	uint32_t n_refs; /* of physical memory: its handle, each time that it was retained, and its mappings */
+	uint32_t n_retained; /* of these the times */
+	uint64_t address, bytes;
+	uint64_t ordinal; /* which of the process's blocks it is, from 0 */
+	uint64_t tensor_bytes; /* given out by a framework */
+	struct device_origin origin;
+};
+
+struct device_tensor {
+	bool is_alive;
+	uint64_t address, bytes;
+	uint64_t inside_bytes; /* of these in blocks that are known */
+	struct device_origin origin;
+};
+
+struct device_undo;
+
+struct device_blocks {
+	struct device_scope *scopes;
+	size_t n_scopes, scopes_room;
+	struct device_block *blocks; /* dead ones are used again */
+	size_t n_blocks, blocks_room;
+	struct device_tensor *tensors; /* the same */
+	size_t n_tensors, tensors_room;
+	struct device_block *left; /* that ended with their context, and nobody freed */
+	size_t n_left, left_room;
+	bool *is_managed; /* by ordinal: tensors were in it */
+	size_t n_ordinals, managed_room;
+	uint64_t unknown_frees, implicit_frees, failed_frees;
+	uint64_t n_changes; /* events that were taken */
+
+	/* Of device_blocks.c alone. */
+	void *ranges[3]; /* trees by what a number names: an address, a handle, an array */
+	void *tensor_tree;
+	uint32_t *free_blocks, *free_tensors;
+	size_t n_free_blocks, free_blocks_room, n_free_tensors, free_tensors_room;
+	struct device_undo *undo; /* by thread */
+	size_t n_undo, undo_room;
+};
+
+void torsh_device_blocks_create(struct device_blocks *blocks);
+void torsh_device_blocks_destroy(struct device_blocks *blocks);
+
+/* Take an event, whatever it is. Returns whether it was about memory of devices. */
+bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
+			      const struct device_origin *origin);
+
+/* The block that the address lies in, NULL: none that is known. */
+const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address);
+
+/* "cuda:0", "managed". Returns out, which holds DEVICE_SCOPE_NAME_BYTES. */
+const char *torsh_device_scope_name(const struct device_scope *scope, char *out);
+
+#endif

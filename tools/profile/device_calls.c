@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/device_calls.h. */
+#include "tools/profile/device_calls.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+const char *torsh_wait_name(uint32_t kind)
+{
+	static const char *const names[N_WAIT_KINDS] = {
+		[WAIT_UNKNOWN] = "unknown",
+		[WAIT_FOR_EVENT] = "event",
+		[WAIT_STREAM_FOR_EVENT] = "stream for event",
+		[WAIT_FOR_STREAM] = "stream",
+		[WAIT_FOR_CONTEXT] = "context",
+	};
+
+	return kind < N_WAIT_KINDS ? names[kind] : "unknown";
+}
+
+/* CUpti_ActivityOverheadKind: of the driver below 2^16, of CUPTI and the runtime above. */
+static const char *overhead_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		"unknown",
+		"CUPTI flushes buffers",
+		"CUPTI instruments",
+		"CUPTI makes resources",
+		"the runtime loads modules",
+		"functions are loaded when first used",
+		"the command buffer is full",
+		"CUPTI asks for a buffer",
+		"CUPTI prepares for managed memory",
+	};
+	uint32_t i = kind >> 16;
+
+	if (kind == 1)
+		return "the driver compiles";
+	return i < sizeof(names) / sizeof(*names) ? names[i] : "unknown";
+}
+
+/* ---- rows by what they are of ------------------------------------------------------------------------------------ */
+
+struct known_time {
+	enum device_time_kind kind;
+	char *name, *operator_name;
+	size_t row;
+};
+
+static int compare_known_times(const void *a, const void *b)
+{
+	const struct known_time *x = a, *y = b;
+	int rc = (x->kind > y->kind) - (x->kind < y->kind);
+
+	if (rc == 0)
+		rc = strcmp(x->name, y->name);
+	return rc ? rc : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
+}
+
+static void free_known_time(void *known)
+{
+	free(((struct known_time *)known)->name);
+	free(((struct known_time *)known)->operator_name);
+	free(known);
+}
+
+static struct device_time *find_time(struct device_calls *calls, enum device_time_kind kind, const char *name,
+				     const char *operator_name)
+{
+	struct known_time key = {.kind = kind, .name = (char *)name, .operator_name = (char *)operator_name}, *made;
+	struct known_time **found = tfind(&key, &calls->known_times, compare_known_times);
+
+	if (found)
+		return &calls->times[(*found)->row];
+	made = torsh_need(malloc(sizeof(*made)));
+	*made = (struct known_time){
+		.kind = kind,
+		.name = torsh_need(strdup(name)),
+		.operator_name = operator_name ? torsh_need(strdup(operator_name)) : NULL,
+		.row = calls->n_times,
+	};
+	torsh_need(tsearch(made, &calls->known_times, compare_known_times));
+	calls->times = torsh_need_room(calls->times, calls->n_times, &calls->times_room, sizeof(*calls->times));
+	calls->times[calls->n_times] = (struct device_time){
+		.kind = kind,
+		.name = torsh_need(strdup(name)),
+		.operator_name = operator_name ? torsh_need(strdup(operator_name)) : NULL,
+	};
+	return &calls->times[calls->n_times++];
+}
+
+static void add_time(struct device_time *row, uint64_t duration_ns, bool has_failed)
+{
+	row->calls++;
+	row->failed += has_failed;
+	row->total_ns += duration_ns;
+	row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
+}
+
+static const char *label_or(const struct profile_process *process, uint32_t label, const char *otherwise)
+{
+	const char *text = torsh_timeline_label(process, label);
+
+	return text ? text : otherwise;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+struct known_shape {
+	const struct profile_process *process;
+	struct event_kernel launch;
+	size_t row;
+};
+
+static int compare_known_shapes(const void *a, const void *b)
+{
+	const struct known_shape *x = a, *y = b;
+	int rc = (x->process > y->process) - (x->process < y->process);
+
+#define BY(field)    \
+	if (rc == 0) \
+		rc = (x->launch.field > y->launch.field) - (x->launch.field < y->launch.field);
+	BY(name)
+	BY(device)
+	BY(grid_x)
+	BY(grid_y)
+	BY(grid_z)
+	BY(block_x)
+	BY(block_y)
+	BY(block_z)
+	BY(registers)
+	BY(static_shared_bytes)
+	BY(dynamic_shared_bytes)
+	BY(local_bytes)
+#undef BY
+	return rc;
+}
+
+static void add_shape(struct device_calls *calls, const struct profile_process *process,
+		      const struct event_kernel *kernel)
+{
+	struct known_shape key = {.process = process, .launch = *kernel, .row = calls->n_shapes}, *made;
+	struct known_shape **found = tfind(&key, &calls->known_shapes, compare_known_shapes);
+	struct launch_shape *shape;
+
+	if (!found) {
+		made = torsh_need(malloc(sizeof(*made)));
+		*made = key;
+		found = torsh_need(tsearch(made, &calls->known_shapes, compare_known_shapes));
+		calls->shapes =
+			torsh_need_room(calls->shapes, calls->n_shapes, &calls->shapes_room, sizeof(*calls->shapes));
+		calls->shapes[calls->n_shapes++] = (struct launch_shape){.process = process, .launch = *kernel};
+	}
+	shape = &calls->shapes[(*found)->row];
+	shape->calls++;
+	shape->total_ns += kernel->duration_ns;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static void add_device(struct device_calls *calls, const struct profile_process *process,
+		       const struct event_device *device)
+{
+	for (size_t i = 0; i < calls->n_devices; i++) {
+		if (calls->devices[i].process == process && calls->devices[i].device.device == device->device)
+			return;
+	}
+	calls->devices =
+		torsh_need_room(calls->devices, calls->n_devices, &calls->devices_room, sizeof(*calls->devices));
+	calls->devices[calls->n_devices++] = (struct process_device){.process = process, .device = *device};
+}
+
+void torsh_device_calls_create(struct device_calls *calls)
+{
+	*calls = (struct device_calls){0};
+}
+
+/* A launch is a call too. */
+#define ADD_CALL(says)                                                                                        \
+	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), (says)->duration_ns, \
+		 (says)->result)
+
+void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+			    const struct event *event, uint32_t operator_label)
+{
+	switch (event->id) {
+	case EVENT_LAUNCH:
+		ADD_CALL(&event->launch);
+		break;
+	case EVENT_DEVICE_CALL:
+		ADD_CALL(&event->device_call);
+		break;
+	case EVENT_KERNEL:
+		add_shape(calls, process, &event->kernel);
+		break;
+	case EVENT_DEVICE:
+		add_device(calls, process, &event->device);
+		break;
+	case EVENT_DEVICE_WAIT:
+		add_time(find_time(calls, TIME_WAIT, torsh_wait_name(event->device_wait.kind),
+				   label_or(process, operator_label, NULL)),
+			 event->device_wait.duration_ns, false);
+		break;
+	case EVENT_DEVICE_OVERHEAD:
+		add_time(find_time(calls, TIME_OVERHEAD, overhead_name(event->device_overhead.kind), NULL),
+			 event->device_overhead.duration_ns, false);
+		break;
+	default:
+		break;
+	}
+}
+
+#undef ADD_CALL
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct device_time *x = a, *y = b;
+	int rc = (x->kind > y->kind) - (x->kind < y->kind);
+
+	if (rc == 0)
+		rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+	return rc ? rc : strcmp(x->name, y->name);
+}
+
+static int compare_shapes(const void *a, const void *b)
+{
+	const struct launch_shape *x = a, *y = b;
+
+	return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+}
+
+static const struct event_device *device_of(const struct device_calls *calls, const struct launch_shape *shape)
+{
+	for (size_t i = 0; i < calls->n_devices; i++) {
+		if (calls->devices[i].process == shape->process &&
+		    calls->devices[i].device.device == shape->launch.device)
+			return &calls->devices[i].device;
+	}
+	return NULL;
+}
+
+void torsh_device_calls_finish(struct device_calls *calls)
+{
+	tdestroy(calls->known_times, free_known_time);
+	tdestroy(calls->known_shapes, free);
+	calls->known_times = calls->known_shapes = NULL;
+	for (size_t i = 0; i < calls->n_shapes; i++)
+		calls->shapes[i].device = device_of(calls, &calls->shapes[i]);
+	if (calls->n_times)
+		qsort(calls->times, calls->n_times, sizeof(*calls->times), compare_times);
+	if (calls->n_shapes)
+		qsort(calls->shapes, calls->n_shapes, sizeof(*calls->shapes), compare_shapes);
+}
+
+void torsh_device_calls_free(struct device_calls *calls)
+{
+	for (size_t i = 0; i < calls->n_times; i++) {
+		free(calls->times[i].name);
+		free(calls->times[i].operator_name);
+	}
+	free(calls->times);
+	free(calls->shapes);
+	free(calls->devices);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What there is about devices beside what they did: the devices themselves, calls of CUDA by name, waits with the operators
+ * that waited, what CUPTI and the driver took for themselves, and how full kernels made their devices.
+ */
+#ifndef TORSH_PROFILE_DEVICE_CALLS_H
+#define TORSH_PROFILE_DEVICE_CALLS_H
+
+#include "tools/profile/occupancy.h"
+#include "tools/profile/timeline.h"
+
+enum device_time_kind { TIME_CALL, TIME_WAIT, TIME_OVERHEAD, N_TIME_KINDS };
+
+/* All calls of one name, waits of one kind by one operator, or overhead of one kind. */
+struct device_time {
+	enum device_time_kind kind;
+	char *name;
+	char *operator_name; /* of waits; NULL: none is known */
+	uint64_t calls, failed, total_ns, max_ns;
+};
+
+/* All launches of a kernel with the same numbers on devices of one kind. */
+struct launch_shape {
+	const struct profile_process *process;
+	struct event_kernel launch; /* the first; name is the process's label */
+	const struct event_device *device; /* NULL: it was not told */
+	uint64_t calls, total_ns;
+};
+
+struct process_device {
+	const struct profile_process *process;
+	struct event_device device;
+};
+
+struct device_calls {
+	struct device_time *times; /* by kind, then by time, the longest first */
+	size_t n_times, times_room;
+	struct launch_shape *shapes; /* by time, the longest first */
+	size_t n_shapes, shapes_room;
+	struct process_device *devices;
+	size_t n_devices, devices_room;
+	void *known_times, *known_shapes; /* trees of rows while they are collected */
+};
+
+void torsh_device_calls_create(struct device_calls *calls);
+void torsh_device_calls_free(struct device_calls *calls);
+
+/* Take whatever event there is. operator_label: of what it belongs to; 0: none. */
+void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+			    const struct event *event, uint32_t operator_label);
+
+/* Sort, when all were added. */
+void torsh_device_calls_finish(struct device_calls *calls);
+
+/* What a wait is called. */
+const char *torsh_wait_name(uint32_t kind);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/device_join.h. */
+#include "tools/profile/device_join.h"
+
+#include <stdlib.h>
+
+#include "tools/die.h"
+#include "tools/profile/launches.h"
+
+#define NO_ROW SIZE_MAX
+
+/* What was told before its launch: by another thread, while the call still ran. */
+struct early_row {
+	struct device_row row;
+	size_t next; /* of the same launch, or NO_ROW */
+};
+
+struct early_list {
+	size_t first, last;
+};
+
+struct process_state {
+	const struct profile_process *process;
+	const struct device_work *work;
+	struct launches waiting;
+	struct early_row *early;
+	size_t n_early, early_room;
+	struct early_list *lists;
+	size_t n_lists, lists_room;
+	struct key_index index; /* by correlation: index of lists */
+	struct graph_nodes nodes; /* what they were captured in: index of captures, from 1 */
+	struct device_cause *captures;
+	size_t n_captures, captures_room;
+};
+
+struct device_join {
+	const struct device_visitor *visitor;
+	void *context;
+	struct process_state *states, *last;
+	size_t n_states;
+};
+
+struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
+					     void *context)
+{
+	struct device_join *join = torsh_need(calloc(1, sizeof(*join)));
+
+	join->visitor = visitor;
+	join->context = context;
+	join->n_states = survey->n;
+	join->states = torsh_need_items(NULL, 0, survey->n, sizeof(*join->states));
+	for (size_t i = 0; i < survey->n; i++) {
+		join->states[i].process = survey->items[i].process;
+		join->states[i].work = &survey->items[i].work;
+		torsh_launches_create(&join->states[i].waiting);
+		torsh_key_index_create(&join->states[i].index);
+		torsh_graph_nodes_create(&join->states[i].nodes);
+	}
+	return join;
+}
+
+static struct process_state *find_state(struct device_join *join, const struct profile_process *process)
+{
+	if (join->last && join->last->process == process)
+		return join->last;
+	for (size_t i = 0; i < join->n_states; i++) {
+		if (join->states[i].process == process)
+			return join->last = &join->states[i];
+	}
+	return NULL;
+}
+
+static void tell(struct device_join *join, struct device_row *row, enum kernel_reason reason)
+{
+	row->reason = reason;
+	join->visitor->row(join->context, row);
+}
+
+/* As torsh ops has it: a node that was captured in an operator is that one's. */
+static const struct device_cause *cause_of(const struct process_state *state, const struct device_row *row)
+{
+	uint32_t capture = row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
+
+	return capture ? &state->captures[capture - 1] : &row->launch.cause;
+}
+
+/* Returns false where its launch has not been told. */
+static bool tell_with_launch(struct device_join *join, struct process_state *state, struct device_row *row)
+{
+	struct launch_waiting *waiting = torsh_launches_find(&state->waiting, row->span.correlation);
+
+	if (!waiting)
+		return false;
+	row->has_launch = true;
+	row->launch = waiting->launch;
+	row->cause = *cause_of(state, row);
+	row->index = waiting->n_told++;
+	if (waiting->n_told == waiting->launch.n_caused)
+		torsh_launches_remove(&state->waiting, waiting);
+	tell(join, row, row->cause.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
+	return true;
+}
+
+/* ---- what comes too early ---------------------------------------------------------------------------------------- */
+
+static struct early_list *list_of(struct process_state *state, uint32_t correlation)
+{
+	struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
+
+	if (slot->key)
+		return &state->lists[slot->number];
+	state->lists = torsh_need_room(state->lists, state->n_lists, &state->lists_room, sizeof(*state->lists));
+	state->lists[state->n_lists] = (struct early_list){.first = NO_ROW};
+	torsh_key_index_fill(&state->index, slot, correlation, (uint32_t)state->n_lists);
+	return &state->lists[state->n_lists++];
+}
+
+static void keep_early(struct process_state *state, const struct device_row *row)
+{
+	struct early_list *list = list_of(state, row->span.correlation);
+
+	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
+	state->early[state->n_early] = (struct early_row){.row = *row, .next = NO_ROW};
+	if (list->first == NO_ROW)
+		list->first = state->n_early;
+	else
+		state->early[list->last].next = state->n_early;
+	list->last = state->n_early++;
+}
+
+/* Its launch has come. */
+static void tell_early(struct device_join *join, struct process_state *state, uint32_t correlation)
+{
+	const struct key_slot *slot = torsh_key_index_find(&state->index, correlation);
+	struct early_list *list = slot->key ? &state->lists[slot->number] : NULL;
+
+	if (!list)
+		return;
+	for (size_t i = list->first; i != NO_ROW; i = state->early[i].next) {
+		tell_with_launch(join, state, &state->early[i].row);
+		state->early[i].row.process = NULL;
+	}
+	list->first = NO_ROW;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static struct device_cause make_cause(const struct calls_around *around)
+{
+	const struct module_chain *modules = torsh_around_modules(around);
+	const struct call *open = around->in_operator ? around->in_operator : around->innermost;
+	struct device_cause cause = {
+		.modules = modules,
+		.module = modules ? modules->module : 0,
+		.has_phase = open != NULL,
+		.phase = open ? open->phase : 0,
+	};
+
+	if (around->in_operator) {
+		cause.has_operator = true;
+		cause.operator_call = around->in_operator->ordinal;
+		cause.operator_name = around->in_operator->name;
+	}
+	return cause;
+}
+
+static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
+					const struct calls_around *around)
+{
+	const struct event_launch *said = &event->event.launch;
+	struct device_launch launch = {
+		.correlation = said->correlation,
+		.api = said->api,
+		.result = (int32_t)said->result,
+		.thread = event->thread,
+		.begin_ns = said->begin,
+		.duration_ns = said->duration_ns,
+		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
+		.cause = make_cause(around),
+	};
+
+	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
+	launch.shown_ns = launch.shown_ns < event->at_ns ? launch.shown_ns : event->at_ns;
+	launch.shown_end_ns = said->begin + said->duration_ns;
+	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
+		launch.shown_end_ns = event->at_ns;
+	return launch;
+}
+
+static void see_node(struct process_state *state, const struct event_graph_node *node,
+		     const struct calls_around *around)
+{
+	struct device_cause cause = make_cause(around);
+
+	if (cause.has_operator) {
+		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
+						  sizeof(*state->captures));
+		state->captures[state->n_captures++] = cause;
+	}
+	torsh_graph_nodes_see(&state->nodes, node, cause.has_operator ? (uint32_t)state->n_captures : 0);
+}
+
+void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
+			      const struct timeline_event *event, const struct calls_around *around)
+{
+	struct process_state *state = find_state(join, process);
+	struct device_launch launch;
+
+	if (event->event.id == EVENT_GRAPH_NODE) {
+		see_node(state, &event->event.graph_node, around);
+		return;
+	}
+	launch = make_launch(state, event, around);
+	if (join->visitor->launch)
+		join->visitor->launch(join->context, process, &launch);
+	if (!launch.n_caused)
+		return;
+	torsh_launches_add(&state->waiting, &launch);
+	if (state->n_early)
+		tell_early(join, state, launch.correlation);
+}
+
+void torsh_device_join_event(struct device_join *join, const struct profile_process *process, const struct event *event)
+{
+	struct device_row row = {.process = process};
+	struct process_state *state;
+
+	if (!torsh_device_span(event, &row.span))
+		return;
+	state = find_state(join, process);
+	row.event = *event;
+	if (!row.span.correlation)
+		tell(join, &row, KERNEL_NO_LAUNCH);
+	else if (tell_with_launch(join, state, &row))
+		return;
+	else if (torsh_device_work_by(state->work, row.span.correlation).is_launched)
+		keep_early(state, &row);
+	else
+		tell(join, &row, KERNEL_NOT_SEEN);
+}
+
+static void end_state(struct device_join *join, struct process_state *state)
+{
+	for (size_t i = 0; i < state->n_early; i++) {
+		if (state->early[i].row.process)
+			tell(join, &state->early[i].row, KERNEL_NOT_SEEN);
+	}
+	free(state->early);
+	free(state->lists);
+	free(state->captures);
+	torsh_graph_nodes_destroy(&state->nodes);
+	torsh_key_index_destroy(&state->index);
+	torsh_launches_destroy(&state->waiting);
+}
+
+void torsh_device_join_destroy(struct device_join *join)
+{
+	for (size_t i = 0; i < join->n_states; i++)
+		end_state(join, &join->states[i]);
+	free(join->states);
+	free(join);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Who made a device work: kernels, copies and memsets, each with the call that launched it and what was open around that.
+ *
+ * A device's work is told some time after it was done, which is after its launch was told, but for rare races; what
+ * comes too early waits for its launch. What is held are launches whose work has not all come (the survey knows how
+ * much there is), so that memory is bounded by what was under way at once.
+ */
+#ifndef TORSH_PROFILE_DEVICE_JOIN_H
+#define TORSH_PROFILE_DEVICE_JOIN_H
+
+#include "tools/profile/kernels.h"
+
+/* What was open around something. */
+struct device_cause {
+	bool has_operator, has_phase;
+	enum call_phase phase; /* of the innermost operator; where there is none, of whatever is open */
+	uint64_t operator_call; /* ordinal of the innermost operator */
+	uint32_t operator_name, module; /* labels; 0: none */
+	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
+};
+
+/* A call that gave devices work. */
+struct device_launch {
+	uint32_t correlation; /* 0: it has none */
+	uint32_t api; /* label: cudaLaunchKernel and the like */
+	int32_t result; /* 0: it succeeded */
+	uint32_t thread; /* row */
+	uint64_t begin_ns, duration_ns;
+	/*
+	 * The same for pictures, in which what is on a thread nests: not before what last began or ended there, and over
+	 * when the call was told. Both clocks agree to less than a microsecond.
+	 */
+	uint64_t shown_ns, shown_end_ns;
+	struct device_cause cause;
+	uint32_t n_caused; /* kernels, copies and memsets that came of it */
+};
+
+/* What a device did. */
+struct device_row {
+	const struct profile_process *process;
+	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET */
+	struct device_span span; /* of it */
+	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
+	struct device_cause cause;
+	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
+	uint32_t index; /* which one of its launch's it is, from 0 */
+	bool has_launch;
+	struct device_launch launch;
+};
+
+/* When the program asked for it; where that was not seen, when it began. */
+static inline uint64_t torsh_device_row_asked_ns(const struct device_row *row)
+{
+	return row->has_launch ? row->launch.begin_ns : row->span.begin_ns;
+}
+
+/* The phase that it belongs to, or NULL. */
+static inline const char *torsh_device_row_phase(const struct device_row *row)
+{
+	return row->cause.has_phase ? torsh_phase_names[row->cause.phase] : NULL;
+}
+
+struct device_visitor {
+	/* A launch, when it is told, before all that it caused. May be NULL. */
+	void (*launch)(void *context, const struct profile_process *process, const struct device_launch *launch);
+	/* In the order in which devices told it, not that in which it began. */
+	void (*row)(void *context, const struct device_row *row);
+};
+
+struct device_join;
+
+/* All of these are to outlive it. */
+struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
+					     void *context);
+/* Let go of it, after telling what still waits. */
+void torsh_device_join_destroy(struct device_join *join);
+
+/* For the callbacks of a walk (struct calls_visitor): to be told of launches and nodes, and of all other events. */
+void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
+			      const struct timeline_event *event, const struct calls_around *around);
+void torsh_device_join_event(struct device_join *join, const struct profile_process *process,
+			     const struct event *event);
+
+#endif

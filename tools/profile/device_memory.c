@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/device_memory.h. */
+#include "tools/profile/device_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/profile/stack_view.h"
+
+#define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
+#define TENSOR_ON_CUDA 1u
+
+/* ---- one walk over the timeline ------------------------------------------------------------------------------------ */
+
+static struct device_process *find_process(struct memory_of_devices *memory, const struct profile_process *process)
+{
+	for (size_t i = 0; i < memory->n; i++) {
+		if (memory->items[i].process == process)
+			return &memory->items[i];
+	}
+	return NULL;
+}
+
+/* The number of the step in which it happened, and 1. */
+static uint32_t step_at(const struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+{
+	const struct survey_process *of = torsh_survey_of(survey, process);
+	size_t i = of ? torsh_steps_at(&of->steps, at_ns) : STEP_NONE;
+
+	return i == STEP_NONE ? 0 : (uint32_t)of->steps.items[i].number + 1;
+}
+
+static struct device_origin origin_of(const struct survey *survey, const struct profile_process *process,
+				      const struct timeline_event *event, const struct call *innermost)
+{
+	const struct call *call = torsh_call_telling(innermost);
+
+	return (struct device_origin){
+		.at_ns = event->at_ns,
+		.thread = event->thread,
+		.stack = event->stack,
+		.operator= call ? call->name : 0,
+		.module = call ? call->module : 0,
+		.step = step_at(survey, process, event->at_ns),
+	};
+}
+
+static struct device_framework *find_framework(struct device_process *process, uint32_t device)
+{
+	for (size_t i = 0; i < process->n_frameworks; i++) {
+		if (process->frameworks[i].device == device)
+			return &process->frameworks[i];
+	}
+	process->frameworks = torsh_need_room(process->frameworks, process->n_frameworks, &process->frameworks_room,
+					      sizeof(*process->frameworks));
+	process->frameworks[process->n_frameworks].device = device;
+	return &process->frameworks[process->n_frameworks++];
+}
+
+static void see_framework(struct device_process *process, const struct event_tensor *tensor)
+{
+	struct device_framework *framework;
+
+	if (tensor->device >> 8 != TENSOR_ON_CUDA)
+		return;
+	framework = find_framework(process, tensor->device & 0xff);
+	framework->allocated = tensor->allocated;
+	framework->reserved = tensor->reserved;
+}
+
+/* Places as scopes. */
+static void follow_scopes(struct device_process *process)
+{
+	while (process->n_places < process->blocks.n_scopes) {
+		process->places = torsh_need_room(process->places, process->n_places, &process->places_room,
+						  sizeof(*process->places));
+		process->places[process->n_places++] = (struct device_place){0};
+	}
+}
+
+static const struct device_framework *framework_of(const struct device_process *process,
+						   const struct device_scope *scope)
+{
+	for (size_t i = 0; i < process->n_frameworks && scope->kind == SCOPE_CUDA; i++) {
+		if (process->frameworks[i].device == scope->device)
+			return &process->frameworks[i];
+	}
+	return NULL;
+}
+
+static void see_peaks(struct device_process *process, uint64_t at_ns)
+{
+	for (size_t i = 0; i < process->n_places; i++) {
+		const struct device_scope *scope = &process->blocks.scopes[i];
+		const struct device_framework *framework;
+		struct device_place *place = &process->places[i];
+
+		if (scope->bytes < place->peak_bytes ||
+		    (scope->bytes == place->peak_bytes && scope->tensor_bytes <= place->peak_tensor_bytes))
+			continue;
+		place->peak = (struct device_moment){.at_ns = at_ns, .change = process->blocks.n_changes};
+		place->peak_bytes = scope->bytes;
+		place->peak_n = scope->n;
+		place->peak_tensor_bytes = scope->tensor_bytes;
+		framework = framework_of(process, scope);
+		place->at_peak = framework ? *framework : (struct device_framework){0};
+	}
+}
+
+bool torsh_device_is_joint(const struct device_scope *scope)
+{
+	return scope->kind == SCOPE_CUDA || scope->kind == SCOPE_MANAGED || scope->kind == SCOPE_PINNED;
+}
+
+/* The heap's highest moment since the last change: the devices had all the while what they have now. */
+static void see_joint(struct device_process *process, const struct event_heap_mark *mark)
+{
+	uint64_t bytes = mark->peak_bytes;
+
+	for (size_t i = 0; i < process->blocks.n_scopes; i++) {
+		if (torsh_device_is_joint(&process->blocks.scopes[i]))
+			bytes += process->blocks.scopes[i].bytes;
+	}
+	if (process->joint.is_known && bytes <= process->joint.bytes)
+		return;
+	process->joint = (struct device_joint){
+		.is_known = true,
+		.bytes = bytes,
+		.heap_bytes = mark->peak_bytes,
+		.at = {.at_ns = mark->peak_ns, .change = process->blocks.n_changes},
+	};
+	for (size_t i = 0; i < process->n_places; i++)
+		process->places[i].joint_bytes = process->blocks.scopes[i].bytes;
+}
+
+static void see_room(struct device_process *process, const struct event_device_room *room, uint64_t at_ns)
+{
+	for (size_t i = 0; i < process->n_places; i++) {
+		if (process->blocks.scopes[i].kind != SCOPE_CUDA || process->blocks.scopes[i].device != room->device)
+			continue;
+		process->places[i].room = (struct device_room){
+			.is_known = true,
+			.is_asked = room->is_asked,
+			.at_ns = at_ns,
+			.free_bytes = room->free_bytes,
+			.total_bytes = room->total_bytes,
+		};
+	}
+}
+
+static void see_event(void *context, const struct profile_process *of, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct memory_of_devices *memory = context;
+	struct device_process *process = find_process(memory, of);
+	struct device_origin origin;
+
+	if (!process)
+		return;
+	switch (event->event.id) {
+	case EVENT_HEAP_MARK:
+		see_joint(process, &event->event.heap_mark);
+		return;
+	case EVENT_DEVICE_ROOM:
+		see_room(process, &event->event.device_room, event->at_ns);
+		return;
+	case EVENT_DEVICE_MODE:
+		process->has_mode = true;
+		process->mode = event->event.device_mode;
+		return;
+	case EVENT_TENSOR:
+		see_framework(process, &event->event.tensor);
+		break;
+	default:
+		break;
+	}
+	origin = origin_of(memory->survey, of, event, innermost);
+	if (!torsh_device_blocks_take(&process->blocks, &event->event, &origin))
+		return;
+	follow_scopes(process);
+	see_peaks(process, event->at_ns);
+}
+
+static void walk(const struct memory_of_devices *memory, struct profile_process *const *processes, size_t n_processes,
+		 const struct calls_visitor *visitor, void *context)
+{
+	int rc = torsh_calls_walk(memory->profile, processes, n_processes, memory->survey->crossings, NULL, visitor,
+				  context, NULL);
+
+	if (rc < 0)
+		torsh_die("can't read the timeline of %s: %s", memory->profile->path, strerror(-rc));
+}
+
+static void end_process(struct device_process *process)
+{
+	for (size_t i = 0; i < process->n_places; i++) {
+		const struct device_framework *framework = framework_of(process, &process->blocks.scopes[i]);
+
+		process->places[i].has_framework = framework != NULL;
+		if (framework)
+			process->places[i].at_end = *framework;
+	}
+}
+
+void torsh_device_memory_collect(struct memory_of_devices *memory, const struct profile *profile,
+				 struct profile_process *const *processes, size_t n_processes,
+				 const struct survey *survey)
+{
+	static const struct calls_visitor visitor = {.event = see_event};
+
+	*memory = (struct memory_of_devices){.profile = profile, .survey = survey, .n = n_processes};
+	memory->items = torsh_need_items(NULL, 0, n_processes, sizeof(*memory->items));
+	for (size_t i = 0; i < n_processes; i++) {
+		memory->items[i].process = processes[i];
+		torsh_device_blocks_create(&memory->items[i].blocks);
+	}
+	walk(memory, processes, n_processes, &visitor, memory);
+	for (size_t i = 0; i < n_processes; i++)
+		end_process(&memory->items[i]);
+}
+
+void torsh_device_memory_free(struct memory_of_devices *memory)
+{
+	for (size_t i = 0; i < memory->n; i++) {
+		torsh_device_blocks_destroy(&memory->items[i].blocks);
+		free(memory->items[i].places);
+		free(memory->items[i].frameworks);
+	}
+	free(memory->items);
+	*memory = (struct memory_of_devices){0};
+}
+
+size_t torsh_device_place(const struct device_process *process, const char *name)
+{
+	char buffer[DEVICE_SCOPE_NAME_BYTES];
+
+	for (size_t i = 0; i < process->n_places; i++) {
+		if (strcmp(torsh_device_scope_name(&process->blocks.scopes[i], buffer), name) == 0)
+			return i;
+	}
+	return DEVICE_NO_PLACE;
+}
+
+/* ---- who holds it -------------------------------------------------------------------------------------------------- */
+
+static bool is_of_cuda(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_module *module = torsh_profile_module(process, address);
+	const char *base = module ? strrchr(module->path, '/') : NULL;
+
+	return base && (strncmp(base, "/libcuda.so", 11) == 0 || strncmp(base, "/libcudart", 10) == 0);
+}
+
+/*
+ * A recorded stack begins in CUPTI, which was called within CUDA: what is shown begins with the function of CUDA's that the
+ * program called. A node of the same process.
+ */
+static uint32_t shown_stack(const struct profile_process *process, uint32_t stack)
+{
+	uint32_t shown = stack;
+	bool is_inside = false;
+
+	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->n_stacks; i++) {
+		bool is_cuda = is_of_cuda(process, process->stacks[stack].address);
+
+		if (is_inside && !is_cuda)
+			break;
+		if (is_cuda)
+			shown = stack;
+		is_inside = is_inside || is_cuda;
+		stack = process->stacks[stack].parent;
+	}
+	return shown;
+}
+
+static void put(struct holders *holders, const struct profile_process *process, const struct device_origin *origin,
+		enum holder_what what, uint64_t bytes)
+{
+	torsh_holders_put(holders, &(struct holder){
+					   .process = process,
+					   .what = what,
+					   .stack = shown_stack(process, origin->stack),
+					   .blocks = 1,
+					   .bytes = bytes,
+					   .has_times = true,
+					   .first_ns = origin->at_ns,
+					   .last_ns = origin->at_ns,
+					   .operator= origin->operator,
+					   .module = origin->module,
+					   .first_step = origin->step,
+					   .last_step = origin->step,
+				   });
+}
+
+/* In which of the places that are asked for? */
+struct wanted {
+	size_t place; /* DEVICE_NO_PLACE: all that joint is the sum of */
+	const bool *is_managed; /* by ordinal, as of the end */
+};
+
+static bool is_wanted(const struct wanted *wanted, const struct device_blocks *blocks, const struct device_block *block)
+{
+	if (wanted->place == DEVICE_NO_PLACE)
+		return torsh_device_is_joint(&blocks->scopes[block->scope]);
+	return block->scope == wanted->place;
+}
+
+static void put_blocks(struct holders *holders, const struct device_process *of, const struct device_blocks *blocks,
+		       const struct wanted *wanted, struct device_sum *cached)
+{
+	for (size_t i = 0; i < blocks->n_blocks; i++) {
+		const struct device_block *block = &blocks->blocks[i];
+
+		if (!block->is_alive || !is_wanted(wanted, blocks, block))
+			continue;
+		if (!wanted->is_managed[block->ordinal]) {
+			put(holders, of->process, &block->origin, HOLDER_OF_BLOCKS, block->bytes);
+		} else if (block->bytes > block->tensor_bytes && cached) {
+			cached->blocks++;
+			cached->bytes += block->bytes - block->tensor_bytes;
+		} else if (block->bytes > block->tensor_bytes) {
+			put(holders, of->process, &block->origin, HOLDER_OF_CACHE, block->bytes - block->tensor_bytes);
+		}
+	}
+}
+
+static void put_tensors(struct holders *holders, const struct device_process *of, const struct device_blocks *blocks,
+			const struct wanted *wanted)
+{
+	for (size_t i = 0; i < blocks->n_tensors; i++) {
+		const struct device_tensor *tensor = &blocks->tensors[i];
+		const struct device_block *block;
+
+		if (!tensor->is_alive || !tensor->inside_bytes)
+			continue;
+		block = torsh_device_blocks_at(blocks, tensor->address);
+		if (block && is_wanted(wanted, blocks, block))
+			put(holders, of->process, &tensor->origin, HOLDER_OF_TENSORS, tensor->inside_bytes);
+	}
+}
+
+void torsh_device_memory_alive(struct holders *holders, const struct device_process *process, size_t place,
+			       struct device_sum *cached, struct device_sum *left)
+{
+	const struct device_blocks *blocks = &process->blocks;
+	struct wanted wanted = {.place = place, .is_managed = blocks->is_managed};
+
+	put_blocks(holders, process, blocks, &wanted, cached);
+	put_tensors(holders, process, blocks, &wanted);
+	for (size_t i = 0; i < blocks->n_left; i++) {
+		if (!is_wanted(&wanted, blocks, &blocks->left[i]))
+			continue;
+		put(holders, process->process, &blocks->left[i].origin, HOLDER_OF_BLOCKS, blocks->left[i].bytes);
+		left->blocks++;
+		left->bytes += blocks->left[i].bytes;
+	}
+}
+
+/* ---- a second walk, up to a moment --------------------------------------------------------------------------------- */
+
+struct revisit {
+	const struct memory_of_devices *memory;
+	struct device_blocks blocks;
+	uint64_t until; /* changes */
+};
+
+static void see_again(void *context, const struct profile_process *of, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct revisit *revisit = context;
+	struct device_origin origin;
+
+	if (revisit->blocks.n_changes == revisit->until)
+		return;
+	origin = origin_of(revisit->memory->survey, of, event, innermost);
+	torsh_device_blocks_take(&revisit->blocks, &event->event, &origin);
+}
+
+void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
+			    const struct device_process *process, size_t place, const struct device_moment *moment)
+{
+	static const struct calls_visitor visitor = {.event = see_again};
+	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};
+	struct profile_process *one[1] = {(struct profile_process *)process->process};
+	struct revisit revisit = {.memory = memory, .until = moment->change};
+
+	torsh_device_blocks_create(&revisit.blocks);
+	walk(memory, one, 1, &visitor, &revisit);
+	put_blocks(holders, process, &revisit.blocks, &wanted, NULL);
+	put_tensors(holders, process, &revisit.blocks, &wanted);
+	torsh_device_blocks_destroy(&revisit.blocks);
+}

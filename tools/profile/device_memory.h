@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The memory of devices as reports tell it: for each process and each place where memory lies what is alive at the end, and who
+ * held it when most of it was held; beside that what frameworks and the driver say themselves.
+ *
+ * The peak of a place is the first moment at which the sum of what the driver gave was at its highest; where a framework's
+ * allocator holds that memory, the one of these moments at which most of it was given out as tensors.
+ */
+#ifndef TORSH_PROFILE_DEVICE_MEMORY_H
+#define TORSH_PROFILE_DEVICE_MEMORY_H
+
+#include "tools/profile/device_blocks.h"
+#include "tools/profile/holders.h"
+#include "tools/profile/survey.h"
+
+/* What a framework's allocator says of a device. */
+struct device_framework {
+	uint32_t device;
+	uint64_t allocated, reserved;
+};
+
+/* What the driver said of one. */
+struct device_room {
+	bool is_known, is_asked; /* is_asked: by the program, and not at the end */
+	uint64_t at_ns, free_bytes, total_bytes;
+};
+
+/* A moment of a process. */
+struct device_moment {
+	uint64_t at_ns;
+	uint64_t change; /* after so many changes of device_blocks */
+};
+
+struct device_place {
+	struct device_moment peak;
+	uint64_t peak_bytes, peak_n, peak_tensor_bytes;
+	bool has_framework; /* an allocator spoke of it */
+	struct device_framework at_peak, at_end;
+	struct device_room room; /* the last one */
+	uint64_t joint_bytes; /* at the joint peak */
+};
+
+/* Where the heap and the memory of all devices together were largest; memory that was only registered is not added. */
+struct device_joint {
+	struct device_moment at;
+	uint64_t bytes, heap_bytes;
+	bool is_known;
+};
+
+struct device_process {
+	const struct profile_process *process;
+	struct device_blocks blocks; /* as of the end */
+	struct device_place *places; /* as blocks.scopes */
+	size_t n_places, places_room;
+	struct device_framework *frameworks; /* as of the end */
+	size_t n_frameworks, frameworks_room;
+	struct device_joint joint;
+	bool has_mode;
+	struct event_device_mode mode; /* how devices were seen */
+};
+
+struct memory_of_devices {
+	const struct profile *profile;
+	const struct survey *survey;
+	struct device_process *items; /* of the processes given */
+	size_t n;
+};
+
+/* profile and survey stay the caller's, and outlive it. Dies where the recording can't be read. */
+void torsh_device_memory_collect(struct memory_of_devices *memory, const struct profile *profile,
+				 struct profile_process *const *processes, size_t n_processes,
+				 const struct survey *survey);
+void torsh_device_memory_free(struct memory_of_devices *memory);
+
+/* Is it a part of the joint sum? Registered memory is in the heap already, imported memory another process's. */
+bool torsh_device_is_joint(const struct device_scope *scope);
+
+#define DEVICE_NO_PLACE SIZE_MAX
+
+/* The place of that name in a process, or DEVICE_NO_PLACE. */
+size_t torsh_device_place(const struct device_process *process, const char *name);
+
+/* What a cache holds, or what ended otherwise than by being freed. */
+struct device_sum {
+	uint64_t blocks, bytes;
+};
+
+/*
+ * Add what is alive at the end, with what ended with its context: that is in *left too. What an allocator keeps for its
+ * cache is in *cached only.
+ */
+void torsh_device_memory_alive(struct holders *holders, const struct device_process *process, size_t place,
+			       struct device_sum *cached, struct device_sum *left);
+
+/* Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all that joint is the sum of. */
+void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
+			    const struct device_process *process, size_t place, const struct device_moment *moment);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/facts.h. */
+#include "tools/profile/facts.h"
+
+#include <string.h>
+
+void torsh_facts_add(struct facts *facts, const struct profile_process *process, const struct event *event)
+{
+	const char *name, *value;
+
+	if (event->id != EVENT_FACT || facts->n == FACTS_MAX)
+		return;
+	name = torsh_timeline_label(process, event->fact.name);
+	value = torsh_timeline_label(process, event->fact.value);
+	if (!name || !value || torsh_facts_find(facts, name))
+		return;
+	facts->items[facts->n].name = name;
+	facts->items[facts->n++].value = value;
+}
+
+const char *torsh_facts_find(const struct facts *facts, const char *name)
+{
+	for (size_t i = 0; i < facts->n; i++) {
+		if (strcmp(facts->items[i].name, name) == 0)
+			return facts->items[i].value;
+	}
+	return NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What counters say of several kernels together: the fields of the operator profile's AggregatedMetrics, by its formulas. And
+ * what the roofline of a device says of an operator. Nothing is measured here.
+ */
+#ifndef TORSH_PROFILE_KERNEL_METRICS_H
+#define TORSH_PROFILE_KERNEL_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum kernel_metric {
+#define METRIC(NAME, field, WAY, form, unit, ...) METRIC_##NAME,
+#include "tools/profile/kernel_metrics.def"
+#undef METRIC
+	N_KERNEL_METRICS
+};
+
+enum metric_form { METRIC_number, METRIC_integer, METRIC_count };
+
+extern const struct metric_field {
+	const char *name, *unit;
+	enum metric_form form;
+} torsh_metric_fields[N_KERNEL_METRICS];
+
+/* A counter's value of one kernel, in its base unit. */
+struct raw_metric {
+	const char *name;
+	double value;
+};
+
+struct kernel_sums {
+	uint64_t total_ns, n_kernels;
+	size_t dominant; /* which of the kernels took longest, the first of equals; where n_kernels isn't 0 */
+	uint64_t dominant_ns;
+	struct {
+		bool is_known;
+		double value; /* a sum, or a maximum */
+		double weight_ns; /* of a mean */
+	} metrics[N_KERNEL_METRICS];
+};
+
+/* {0} is no kernel; the next one is that with the number n_kernels. */
+void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const struct raw_metric *raw, size_t n_raw);
+
+/* A field of all that were added. Returns false where no kernel has it, or a mean is one of no time. */
+bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metric, double *value);
+
+/* The metric that a counter of this name is, or N_KERNEL_METRICS. */
+enum kernel_metric torsh_metric_of(const char *counter);
+
+/* Of an operator on a device whose peaks are known. */
+struct roofline {
+	double intensity; /* FLOP a byte of the device's memory */
+	bool is_compute_bound; /* else by memory */
+	double ceiling_gflops;
+	double efficiency_pct; /* at most 100 */
+};
+
+/* Returns false where one of the five is 0: not known. */
+bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double peak_gflops, double peak_gb_per_s,
+		       struct roofline *roofline);
+
+#endif

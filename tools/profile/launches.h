@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Launches whose work has not all come, by correlation: a hash table out of which entries go. */
+#ifndef TORSH_PROFILE_LAUNCHES_H
+#define TORSH_PROFILE_LAUNCHES_H
+
+#include "tools/profile/device_join.h"
+
+struct launches {
+	struct launch_waiting *slots;
+	size_t n, n_slots; /* a power of two; at most half of them are used */
+};
+
+struct launch_waiting {
+	struct device_launch launch; /* correlation 0: an empty slot */
+	uint32_t n_told;
+};
+
+void torsh_launches_create(struct launches *launches);
+void torsh_launches_destroy(struct launches *launches);
+
+/* Keep it, where none has its correlation, which is not 0. */
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch);
+
+/* The one with that correlation, or NULL; until the next change. */
+struct launch_waiting *torsh_launches_find(const struct launches *launches, uint32_t correlation);
+
+void torsh_launches_remove(struct launches *launches, struct launch_waiting *waiting);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/profile/phase_clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps, struct phase_step *spent)
+{
+	*clock = (struct phase_clock){.steps = steps, .spent = spent};
+}
+
+/* Scopes around a whole step say nothing about its parts. */
+static bool is_of_a_phase(const struct call *call)
+{
+	if (call->is_async)
+		return false;
+	if (call->traits & (NAME_OPTIMIZER | NAME_DATA))
+		return true;
+	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
+}
+
+static void spend(struct phase_clock *clock, size_t step, uint64_t ns)
+{
+	struct phase_step *spent = &clock->spent[step];
+
+	if (clock->n_open)
+		spent->phase_ns[clock->open[clock->n_open - 1].phase] += ns;
+	else
+		spent->other_ns += ns;
+}
+
+/* Each step gets what it has of the time since the last change. */
+static void go_on(struct phase_clock *clock, uint64_t now_ns)
+{
+	for (; clock->step < clock->steps->n; clock->step++) {
+		const struct step *step = &clock->steps->items[clock->step];
+		uint64_t from_ns = step->start_ns > clock->now_ns ? step->start_ns : clock->now_ns;
+		uint64_t to_ns = step->end_ns < now_ns ? step->end_ns : now_ns;
+
+		if (to_ns > from_ns)
+			spend(clock, clock->step, to_ns - from_ns);
+		if (step->end_ns > now_ns)
+			break;
+	}
+	if (now_ns > clock->now_ns)
+		clock->now_ns = now_ns;
+}
+
+void torsh_phase_clock_begin(struct phase_clock *clock, const struct call *call)
+{
+	if (!is_of_a_phase(call))
+		return;
+	go_on(clock, call->start_ns);
+	clock->open = torsh_need_room(clock->open, clock->n_open, &clock->n_room, sizeof(*clock->open));
+	clock->open[clock->n_open++] = (struct open_phase){.ordinal = call->ordinal, .phase = call->phase};
+}
+
+void torsh_phase_clock_end(struct phase_clock *clock, const struct call *call)
+{
+	for (size_t i = clock->n_open; i-- > 0;) {
+		if (clock->open[i].ordinal != call->ordinal)
+			continue;
+		go_on(clock, call->end_ns);
+		clock->n_open--;
+		memmove(&clock->open[i], &clock->open[i + 1], (clock->n_open - i) * sizeof(*clock->open));
+		return;
+	}
+}
+
+void torsh_phase_clock_stop(struct phase_clock *clock)
+{
+	go_on(clock, UINT64_MAX);
+	free(clock->open);
+	clock->open = NULL;
+}

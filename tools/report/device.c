@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/device.h. */
+#include "tools/report/device.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/size.h"
+
+#define NAMES_SHOWN 32
+
+static const char never_asked[] = "neither the program nor the agent asked the driver while the device was in use";
+static const char asked_late[] = "the driver was asked at the end, not at the peak";
+static const char asked_then[] = "the driver was asked when the program asked, not at the peak";
+
+cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
+				   uint64_t bytes)
+{
+	cJSON *object;
+
+	if (!place->has_framework)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "allocated_bytes", torsh_json_u64(then->allocated));
+	torsh_json_set(object, "reserved_bytes", torsh_json_u64(then->reserved));
+	torsh_json_set(object, "unmanaged_bytes", torsh_json_i64((int64_t)(bytes - then->reserved)));
+	return object;
+}
+
+/* What the driver counts as used and the program did not get: contexts, code, pools, other processes. Known at the end only. */
+static bool has_others(const struct device_room *room)
+{
+	return room->is_known && !room->is_asked && room->total_bytes >= room->free_bytes;
+}
+
+static int64_t others_bytes(const struct device_process *process, size_t place)
+{
+	const struct device_room *room = &process->places[place].room;
+
+	return (int64_t)(room->total_bytes - room->free_bytes - process->blocks.scopes[place].bytes);
+}
+
+cJSON *torsh_device_room_json(const struct device_process *process, size_t place)
+{
+	const struct device_room *room = &process->places[place].room;
+	cJSON *object = torsh_json_object();
+	const char *reason = !room->is_known ? never_asked : room->is_asked ? asked_then : asked_late;
+	cJSON *(*number)(uint64_t) = torsh_json_u64;
+
+	if (!room->is_known) {
+		static const char *const names[] = {"free_bytes",   "total_bytes", "used_bytes",
+						    "others_bytes", "at_ns",	   "asked_by"};
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			torsh_json_set(object, names[i], torsh_json_text(NULL));
+		torsh_json_set(object, "reason", torsh_json_text(reason));
+		return object;
+	}
+	torsh_json_set(object, "free_bytes", number(room->free_bytes));
+	torsh_json_set(object, "total_bytes", number(room->total_bytes));
+	torsh_json_set(object, "used_bytes", number(room->total_bytes - room->free_bytes));
+	torsh_json_set(object, "others_bytes",
+		       has_others(room) ? torsh_json_i64(others_bytes(process, place)) : torsh_json_text(NULL));
+	torsh_json_set(object, "at_ns", number(room->at_ns));
+	torsh_json_set(object, "asked_by", torsh_json_text(room->is_asked ? "program" : "agent"));
+	torsh_json_set(object, "reason", torsh_json_text(reason));
+	return object;
+}
+
+cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
+{
+	const struct device_scope *scope = &process->blocks.scopes[place];
+	const struct device_place *seen = &process->places[place];
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
+	torsh_json_set(object, "current_bytes", torsh_json_u64(scope->bytes));
+	torsh_json_set(object, "current_blocks", torsh_json_u64(scope->n));
+	torsh_json_set(object, "unsized_blocks", torsh_json_u64(scope->n_unsized));
+	torsh_json_set(object, "allocs", torsh_json_u64(scope->allocs));
+	torsh_json_set(object, "frees", torsh_json_u64(scope->frees));
+	torsh_json_set(object, "unknown_frees", torsh_json_u64(process->blocks.unknown_frees));
+	torsh_json_set(object, "failed_frees", torsh_json_u64(process->blocks.failed_frees));
+	torsh_json_set(object, "framework", torsh_device_framework_json(seen, &seen->at_end, scope->bytes));
+	torsh_json_set(object, "driver", torsh_device_room_json(process, place));
+	return object;
+}
+
+cJSON *torsh_device_joint_json(const struct device_process *process)
+{
+	const struct device_joint *joint = &process->joint;
+	cJSON *object, *list;
+
+	if (!joint->is_known)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	list = torsh_json_list();
+	torsh_json_set(object, "bytes", torsh_json_u64(joint->bytes));
+	torsh_json_set(object, "at_ns", torsh_json_u64(joint->at.at_ns));
+	torsh_json_set(object, "heap_bytes", torsh_json_u64(joint->heap_bytes));
+	for (size_t i = 0; i < process->n_places; i++) {
+		char name[DEVICE_SCOPE_NAME_BYTES];
+		cJSON *device;
+
+		if (!torsh_device_is_joint(&process->blocks.scopes[i]))
+			continue;
+		device = torsh_json_object();
+		torsh_json_set(device, "device",
+			       torsh_json_text(torsh_device_scope_name(&process->blocks.scopes[i], name)));
+		torsh_json_set(device, "bytes", torsh_json_u64(process->places[i].joint_bytes));
+		torsh_json_add(list, device);
+	}
+	torsh_json_set(object, "devices", list);
+	return object;
+}
+
+static void print_framework(FILE *out, const struct device_place *place, const struct device_framework *then,
+			    uint64_t bytes)
+{
+	char allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], unmanaged[SIZE_TEXT_BYTES];
+
+	if (place->has_framework)
+		fprintf(out, "of that the framework's allocator had reserved %s and given out %s; %s are not its own\n",
+			torsh_size_human(then->reserved, reserved), torsh_size_human(then->allocated, allocated),
+			torsh_size_human(bytes > then->reserved ? bytes - then->reserved : 0, unmanaged));
+}
+
+static void print_room(FILE *out, const struct device_process *process, size_t place)
+{
+	const struct device_room *room = &process->places[place].room;
+	char used[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES], others[SIZE_TEXT_BYTES];
+
+	if (process->blocks.scopes[place].kind != SCOPE_CUDA)
+		return;
+	if (!room->is_known) {
+		fprintf(out, "what the driver counts as used is not known: %s\n", never_asked);
+		return;
+	}
+	fprintf(out, "the driver's count %s: %s used of %s", room->is_asked ? "when the program asked" : "at the end",
+		torsh_size_human(room->total_bytes - room->free_bytes, used),
+		torsh_size_human(room->total_bytes, total));
+	if (has_others(room) && others_bytes(process, place) >= 0)
+		fprintf(out, ", of which %s are contexts, code, caches of pools, or other processes'",
+			torsh_size_human((uint64_t)others_bytes(process, place), others));
+	fputc('\n', out);
+}
+
+static void print_joint(FILE *out, const struct device_process *process)
+{
+	const struct device_joint *joint = &process->joint;
+	uint64_t start_ns = process->process->start_ns;
+	char bytes[SIZE_TEXT_BYTES], at[SIZE_TEXT_BYTES], heap[SIZE_TEXT_BYTES], name[DEVICE_SCOPE_NAME_BYTES];
+
+	if (!joint->is_known)
+		return;
+	fprintf(out, "heap and devices together were largest %s after the start: %s, of which heap %s",
+		torsh_size_duration(joint->at.at_ns > start_ns ? joint->at.at_ns - start_ns : 0, at),
+		torsh_size_exact(joint->bytes, bytes), torsh_size_human(joint->heap_bytes, heap));
+	for (size_t i = 0; i < process->n_places; i++) {
+		if (process->places[i].joint_bytes && torsh_device_is_joint(&process->blocks.scopes[i]))
+			fprintf(out, ", %s %s", torsh_device_scope_name(&process->blocks.scopes[i], name),
+				torsh_size_human(process->places[i].joint_bytes, bytes));
+	}
+	fputc('\n', out);
+}
+
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
+		       const struct device_framework *then, uint64_t bytes)
+{
+	if (place != DEVICE_NO_PLACE) {
+		print_framework(out, &process->places[place], then, bytes);
+		print_room(out, process, place);
+	}
+	print_joint(out, process);
+}
+
+/* "cuda:0, pinned", of all processes. Returns false where there are none. */
+static bool list_names(const struct memory_of_devices *memory, char *out, size_t n_out)
+{
+	const char *seen[NAMES_SHOWN];
+	char names[NAMES_SHOWN][DEVICE_SCOPE_NAME_BYTES];
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < memory->n; i++) {
+		for (size_t k = 0; k < memory->items[i].n_places && n < NAMES_SHOWN; k++) {
+			size_t same = 0;
+
+			seen[n] = torsh_device_scope_name(&memory->items[i].blocks.scopes[k], names[n]);
+			while (same < n && strcmp(seen[same], seen[n]) != 0)
+				same++;
+			n += same == n;
+		}
+	}
+	for (size_t i = 0; i < n && at < n_out; i++)
+		at += (size_t)snprintf(out + at, n_out - at, "%s%s", i ? ", " : "", seen[i]);
+	return n;
+}
+
+void torsh_device_refuse(const struct memory_of_devices *memory, const char *name)
+{
+	char names[NAMES_SHOWN * (DEVICE_SCOPE_NAME_BYTES + 2)];
+	const char *reason = NULL;
+
+	if (list_names(memory, names, sizeof(names)))
+		torsh_die("%s has no memory of a device \"%s\"; it has that of %s", memory->profile->path, name, names);
+	for (size_t i = 0; i < memory->n && !reason; i++) {
+		if (memory->items[i].has_mode)
+			reason = torsh_timeline_label(memory->items[i].process, memory->items[i].mode.reason);
+	}
+	torsh_die("%s has no memory of devices%s%s", memory->profile->path, reason ? ": " : "", reason ? reason : "");
+}

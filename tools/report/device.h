@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What reports say of the memory of a device beside its holders: the framework's view of it, the driver's, the joint peak. */
+#ifndef TORSH_REPORT_DEVICE_H
+#define TORSH_REPORT_DEVICE_H
+
+#include <stdio.h>
+
+#include "tools/profile/device_memory.h"
+#include "tools/report/json.h"
+
+/*
+ * {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what the allocator said when the place had so many bytes. null
+ * where none spoke of it.
+ */
+cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
+				   uint64_t bytes);
+
+/* {"free_bytes", "total_bytes", "used_bytes", "others_bytes", "at_ns", "asked_by", "reason"} */
+cJSON *torsh_device_room_json(const struct device_process *process, size_t place);
+
+/* {"pid", "current_bytes", "current_blocks", "unsized_blocks", "framework", "driver", ...}: of a process at its end. */
+cJSON *torsh_device_end_json(const struct device_process *process, size_t place);
+
+/* {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is not known. */
+cJSON *torsh_device_joint_json(const struct device_process *process);
+
+/* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
+		       const struct device_framework *then, uint64_t bytes);
+
+/* Ends with a sentence that says which devices there are. */
+_Noreturn void torsh_device_refuse(const struct memory_of_devices *memory, const char *name);
+
+#endif

@@ -86,7 +86,7 @@ static void do_without(const char *reason, int may_mark)
 	torsh_text_put(&note, reason);
 	torsh_channel_note(&torsh_process->channel, buffer);
 	say_mode(mode, reason);
-	torsh_cuda_counters_begin(0);
+	torsh_cuda_counters_begin(reason);
 }
 
 /* CUPTI's own word for a result. */
@@ -515,7 +515,7 @@ static void attach(void)
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
 	torsh_cuda_subscribed(subscriber);
 	watch_calls();
-	torsh_cuda_counters_begin(1);
+	torsh_cuda_counters_begin(NULL);
 	torsh_cuda_flusher_start();
 	if (torsh_cupti.ActivityFlushPeriod)
 		torsh_cupti.ActivityFlushPeriod(FLUSH_EVERY_MS);

@@ -291,12 +291,12 @@ void torsh_cuda_counters_kernel(const struct cupti_kernel *kernel)
 
 /* ---- beginning and end -------------------------------------------------------------------------------------------------- */
 
-void torsh_cuda_counters_begin(int has_callbacks)
+void torsh_cuda_counters_begin(const char *why_not)
 {
 	if (torsh_config.counters.mode == COUNTERS_OFF)
 		return;
-	if (!has_callbacks) {
-		say_off("CUPTI doesn't call us back, and launches are not seen");
+	if (why_not) {
+		say_off(why_not);
 		return;
 	}
 	if (torsh_cupti_profiler_open(torsh_cupti_library) || !torsh_cupti.GetDeviceId) {

@@ -20,8 +20,8 @@
 /* Are counters asked for, and not refused yet? */
 int torsh_cuda_counters_are_on(void);
 
-/* CUPTI is attached; subscriber: NULL where its callbacks are another tool's. */
-void torsh_cuda_counters_begin(int has_callbacks);
+/* It is decided whether CUPTI calls us back; why_not: NULL, or why it does not, in words. */
+void torsh_cuda_counters_begin(const char *why_not);
 
 /* Is this call of the driver's to be watched, though it launches nothing? The id is remembered then. */
 int torsh_cuda_counters_watch(uint32_t id, const char *name);

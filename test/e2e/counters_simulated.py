@@ -296,7 +296,7 @@ REFUSALS = {
     "cuptiRangeProfilerStart=7": "CUPTI_ERROR_INVALID_OPERATION",
     "cuptiRangeProfilerStop=7": "CUPTI_ERROR_INVALID_OPERATION",
     "cuptiRangeProfilerDecodeData=26": "another tool holds the counters",
-    "cuptiSubscribe_v2=39": "another tool has CUPTI's callbacks",
+    "cuptiSubscribe_v2=39": "another tool has CUPTI",
     "cuptiProfilerHostInitialize=46": "a newer one does",
 }
 

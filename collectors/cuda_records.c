@@ -152,7 +152,7 @@ static int take_wait(const struct cupti_wait *wait, struct event *event)
 		.correlation = wait->correlation,
 		.context = wait->context,
 		.stream = wait->stream,
-		.event = wait->event,
+		.cuda_event = wait->event,
 	};
 	return 1;
 }

@@ -126,6 +126,11 @@ ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count
 	return collect(comm, "ncclDevKernel_Broadcast_RING_LL", stream);
 }
 
+ncclResult_t do_ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
+{
+	return do_ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+
 ncclResult_t do_ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
 			   int root, ncclComm_t comm, cudaStream_t stream)
 {

@@ -329,6 +329,26 @@ static void a_usual_event_takes_few_bytes(void **state)
 	assert_true(n_bytes < 20000 * 8);
 }
 
+/* torsh dump puts the fields beside these. */
+static void no_field_has_a_name_of_the_dumps_own(void **state)
+{
+	static const char *const own[] = {"event", "process", "at_ns", "thread", "stack"};
+	static const char *const fields[] = {
+#define EVENT(id, NAME, name, text)
+#define FIELD(type, name) #name,
+#define END(NAME)
+#include "agent/wire/events.def"
+#undef EVENT
+#undef FIELD
+#undef END
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++)
+			assert_string_not_equal(fields[i], own[k]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +358,7 @@ int main(void)
 		cmocka_unit_test(an_event_of_a_later_version_is_skipped),
 		cmocka_unit_test(fields_that_an_earlier_version_did_not_send_are_0),
 		cmocka_unit_test(a_usual_event_takes_few_bytes),
+		cmocka_unit_test(no_field_has_a_name_of_the_dumps_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

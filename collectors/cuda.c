@@ -228,41 +228,26 @@ static uint64_t since(uint64_t begin_ns)
 	return now_ns > begin_ns ? now_ns - begin_ns : 0;
 }
 
+/* What launches and other calls say alike. */
+#define SAID_OF(call, label, since_ns)                                     \
+	{                                                                  \
+		.api = (label), .correlation = (call)->correlation,        \
+		.result = (call)->result ? *(const int *)(call)->result : 0, \
+		.context = (call)->context_id, .begin = (since_ns),        \
+		.duration_ns = since(since_ns),                            \
+	}
+
 static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
-	struct event event = {
-		.id = EVENT_LAUNCH,
-		.launch =
-			{
-				.api = api,
-				.correlation = call->correlation,
-				.result = call->result ? *(const int *)call->result : 0,
-				.context = call->context_id,
-				.begin = begin_ns,
-				.duration_ns = since(begin_ns),
-			},
-	};
-
-	send(&event);
+	send(&(struct event){.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)});
 }
 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
 {
-	struct event event = {
-		.id = EVENT_DEVICE_CALL,
-		.device_call =
-			{
-				.api = api,
-				.correlation = call->correlation,
-				.result = call->result ? *(const int *)call->result : 0,
-				.context = call->context_id,
-				.begin = begin_ns,
-				.duration_ns = since(begin_ns),
-			},
-	};
-
-	send(&event);
+	send(&(struct event){.id = EVENT_DEVICE_CALL, .device_call = SAID_OF(call, api, begin_ns)});
 }
+
+#undef SAID_OF
 
 static void end_call(const struct cupti_call *call, int domain, uint32_t id)
 {

@@ -15,13 +15,11 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
+from simcuda import LIBRARIES, PRELOADED, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
 from consumers import ask_trace_processor  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
-PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
-             "libcublas.so.13", "libnccl.so.2")
 SAMPLES = 3  # kernels that are measured of launches that are alike
 NUMBERS_A_DEVICE = 32
 

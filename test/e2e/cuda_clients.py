@@ -12,29 +12,11 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, cuda_python, need_simcuda, of_kind, read_truth  # noqa: E402
+from simcuda import LIBRARIES, PRELOADED, PROFILED, cuda_python, need_simcuda, of_kind, read_truth  # noqa: E402
 
 CLIENT = PROGRAMS / "cuda_client"
-PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
-             "libcublas.so.13", "libnccl.so.2")
 KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
 N_WINDOWS = 10 if IS_QUICK else 100
-
-PROFILED = """
-import sys, torch
-from torch.profiler import ProfilerActivity, profile
-x = torch.ones(1 << 10, device="cuda")
-for window in range(int(sys.argv[2])):
-    y = x * 2
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-        for i in range(5):
-            y = (x + i).cpu().cuda()
-        torch.cuda.synchronize()
-    profiler.export_chrome_trace(f"{sys.argv[1]}/{window}.json")
-    y = x * 3
-torch.cuda.synchronize()
-"""
 
 
 def simulated(command, agent, libraries=PRELOADED, timeout=120):

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators  # noqa: E402
 from timeline import events  # noqa: E402
-from simcuda import cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
+from simcuda import PROFILED, cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
 import schema  # noqa: E402
 
 PROGRAM = PROGRAMS / "cuda_driver"
@@ -63,22 +63,6 @@ for i in range(7):
 graphed = torch.cuda.make_graphed_callables(layer, (inputs,))
 for i in range(3):
     step(graphed)
-torch.cuda.synchronize()
-"""
-
-PROFILED = """
-import sys, torch
-from torch.profiler import ProfilerActivity, profile
-x = torch.ones(1 << 10, device="cuda")
-for window in range(int(sys.argv[2])):
-    y = x * 2
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-        for i in range(5):
-            y = (x + i).cpu().cuda()
-        torch.cuda.synchronize()
-    profiler.export_chrome_trace(f"{sys.argv[1]}/{window}.json")
-    y = x * 3
 torch.cuda.synchronize()
 """
 

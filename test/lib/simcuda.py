@@ -11,6 +11,22 @@ LIBRARIES = BUILD / "simcuda/lib"
 # In the order in which they need each other.
 PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
              "libcublas.so.13", "libnccl.so.2")
+# A script: FOLDER N. So many windows of torch.profiler, each with five times a sum, a copy to the host and one back.
+PROFILED = """
+import sys, torch
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(1 << 10, device="cuda")
+for window in range(int(sys.argv[2])):
+    y = x * 2
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        for i in range(5):
+            y = (x + i).cpu().cuda()
+        torch.cuda.synchronize()
+    profiler.export_chrome_trace(f"{sys.argv[1]}/{window}.json")
+    y = x * 3
+torch.cuda.synchronize()
+"""
 CPU_ONLY = "the PyTorch here is built without CUDA"
 
 

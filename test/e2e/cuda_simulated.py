@@ -301,13 +301,15 @@ def each_function_of_simulated_cupti_may_fail():
 
 @case
 def lost_buffers_of_simulated_cupti_are_counted():
-    output, truth = record_simulated([PROGRAM, 8, 100], lost_buffers=2)
-    report = read_report("kernels", output)
-    (process,) = report["processes"]
-    assert process["buffers_kept"] > 0, process
-    recorded, done = spans(events(output)), of_kind(truth, *KINDS)
-    assert len(recorded) < len(done), "no buffer was lost"
-    assert {(line["correlation"], line["node"]) for line in done} >= set(recorded), "invented"
+    for every in (1, 2):
+        output, truth = record_simulated([PROGRAM, 8, 100], lost_buffers=every)
+        report = read_report("kernels", output)
+        (process,) = report["processes"]
+        assert process["buffers_kept"] > 0, process
+        recorded, done = spans(events(output)), of_kind(truth, *KINDS)
+        # Of every second one it depends on the threads what it holds.
+        assert every > 1 or not recorded, recorded
+        assert {(line["correlation"], line["node"]) for line in done} >= set(recorded), "invented"
 
 
 @case

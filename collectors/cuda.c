@@ -2,7 +2,8 @@
 /*
  * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is looked for and asked for
  * records of kernels, copies and memsets, and to be called back around every call that makes a device work. Where that
- * can't be had the program's calls of the driver are watched (collectors/cuda_events.c), and it is said why.
+ * can't be had the program's calls of the driver are watched (collectors/cuda_events.c), and it is said why. What becomes of
+ * the calls is collectors/cuda_calls.c.
  */
 #include "collectors/cuda.h"
 
@@ -24,8 +25,6 @@
 #include "shim/objects.h"
 
 #define FLUSH_EVERY_MS 1000u
-#define N_CALLS 2048u /* callback ids of a domain; there are some 850 */
-#define API_NAME_MAX 64u
 
 struct cuda_losses torsh_cuda_losses;
 _Atomic uint64_t torsh_cuda_own_kinds;
@@ -34,23 +33,25 @@ uint32_t torsh_cuda_version;
 /* In pages that a forked child gets as zeros, by whatever call it was made. */
 struct live {
 	_Atomic uint32_t is_attached;
-	_Atomic uint32_t is_ending;
+	_Atomic uint32_t is_ending; /* the last flush has begun */
 };
 
 static struct live *live;
 static _Atomic int was_injected; /* or it was decided otherwise how devices are seen; also in children */
-
-static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][N_CALLS];
-static _Atomic uint8_t is_launching[CUPTI_N_API_DOMAINS][N_CALLS]; /* calls that give a device something to do */
 
 int torsh_cuda_is_live(void)
 {
 	return live && atomic_load_explicit(&live->is_attached, memory_order_acquire);
 }
 
+int torsh_cuda_is_ending(void)
+{
+	return live && atomic_load_explicit(&live->is_ending, memory_order_relaxed);
+}
+
 /* ---- what is said ------------------------------------------------------------------------------------------------ */
 
-static void send(const struct event *event)
+void torsh_cuda_send(const struct event *event)
 {
 	struct flow *flow = torsh_flow_enter();
 
@@ -66,7 +67,7 @@ static void say_mode(enum device_mode mode, const char *reason)
 
 	if (*reason)
 		event.device_mode.reason = torsh_label(reason, strlen(reason));
-	send(&event);
+	torsh_cuda_send(&event);
 }
 
 /* What is done without CUPTI: with times, or not where another tool measures. */
@@ -133,251 +134,7 @@ void torsh_cuda_say_losses(void)
 	};
 
 	torsh_cuda_clock_errors(&event.device_loss.clock_width_ns, &event.device_loss.clock_step_ns);
-	send(&event);
-}
-
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
-
-/* "cudaLaunchKernel_v7000" is cudaLaunchKernel; "cuMemcpyHtoD_v2" stays. */
-static size_t plain_length(const char *name)
-{
-	const char *suffix = strrchr(name, '_');
-	size_t n_digits = suffix && suffix[1] == 'v' ? strspn(suffix + 2, "0123456789") : 0;
-
-	return n_digits >= 4 && !suffix[2 + n_digits] ? (size_t)(suffix - name) : strlen(name);
-}
-
-/* Calls by how their names begin; of what is in neither list there is too much, or it does nothing (getters, queries). */
-static const char *const launches[] = {
-	"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
-	"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch", NULL,
-};
-
-static const char *const slow_calls[] = {
-	"cudaDeviceSynchronize",
-	"cudaStreamSynchronize",
-	"cudaStreamWaitEvent",
-	"cudaStreamCreate",
-	"cudaStreamDestroy",
-	"cudaEventSynchronize",
-	"cudaEventRecord",
-	"cudaMalloc",
-	"cudaFree",
-	"cudaHost",
-	"cudaMemMap",
-	"cudaGraphInstantiate",
-	"cudaGraphExecUpdate",
-	"cudaStreamEndCapture",
-	"cudaLibraryLoad",
-	"cudaDeviceReset",
-	"cuCtxSynchronize",
-	"cuStreamSynchronize",
-	"cuStreamWaitEvent",
-	"cuStreamCreate",
-	"cuStreamDestroy",
-	"cuEventSynchronize",
-	"cuEventRecord",
-	"cuMemAlloc",
-	"cuMemFree",
-	"cuMemHost",
-	"cuMemCreate",
-	"cuMemMap",
-	"cuMemUnmap",
-	"cuMemRelease",
-	"cuGraphInstantiate",
-	"cuGraphExecUpdate",
-	"cuStreamEndCapture",
-	"cuModuleLoad",
-	"cuModuleUnload",
-	"cuLibraryLoad",
-	"cuCtxCreate",
-	"cuCtxDestroy",
-	"cuDevicePrimaryCtx",
-	NULL,
-};
-
-/* A question of the allocator, and asked for each kernel: not what waits. */
-static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet", "cuMemHostGet", NULL};
-
-static int begins_as(const char *name, const char *const *beginnings)
-{
-	for (; *beginnings; beginnings++)
-		if (!strncmp(name, *beginnings, strlen(*beginnings)))
-			return 1;
-	return 0;
-}
-
-/* The outermost call that this thread is in: the runtime does its work by calls of the driver within its own. */
-static _Thread_local struct {
-	int domain; /* 0: in none */
-	uint32_t correlation;
-} outermost;
-
-static int is_within(const struct cupti_call *call, int domain)
-{
-	return outermost.domain &&
-	       (outermost.correlation == call->correlation ||
-		(outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
-}
-
-/* Anchors of the counter may lie a little askew. */
-static uint64_t since(uint64_t begin_ns)
-{
-	uint64_t now_ns = torsh_cuda_now_ns();
-
-	return now_ns > begin_ns ? now_ns - begin_ns : 0;
-}
-
-/* What launches and other calls say alike. */
-#define SAID_OF(call, label, since_ns)                                     \
-	{                                                                  \
-		.api = (label), .correlation = (call)->correlation,        \
-		.result = (call)->result ? *(const int *)(call)->result : 0, \
-		.context = (call)->context_id, .begin = (since_ns),        \
-		.duration_ns = since(since_ns),                            \
-	}
-
-static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
-{
-	send(&(struct event){.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)});
-}
-
-static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
-{
-	send(&(struct event){.id = EVENT_DEVICE_CALL, .device_call = SAID_OF(call, api, begin_ns)});
-}
-
-#undef SAID_OF
-
-static void end_call(const struct cupti_call *call, int domain, uint32_t id)
-{
-	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
-
-	if (!api)
-		return;
-	if (atomic_load_explicit(&is_launching[domain][id], memory_order_relaxed))
-		record_launch(call, api, *call->slot);
-	else
-		record_call(call, api, *call->slot);
-}
-
-static void record_site(const struct cupti_call *call, int domain, uint32_t id, const void *frame)
-{
-	if (call->site == CUPTI_ENTER) {
-		uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
-
-		torsh_cuda_tee_launch();
-		*call->slot = is_within(call, domain) ? 0 : now_ns;
-		if (!*call->slot)
-			return;
-		outermost.domain = domain;
-		outermost.correlation = call->correlation;
-		torsh_cuda_memory_enter(domain, id, call);
-	} else if (*call->slot) {
-		outermost.domain = 0;
-		torsh_cuda_memory_exit(domain, id, call, frame);
-		end_call(call, domain, id);
-	}
-}
-
-static void take_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
-{
-	int is_counted = domain == CUPTI_DOMAIN_DRIVER, saved = errno;
-
-	if (id >= N_CALLS || !torsh_cuda_is_watched(domain, id) || !call->slot)
-		return;
-	/* What is measured lies around the call as it is recorded. */
-	if (is_counted && call->site == CUPTI_ENTER)
-		torsh_cuda_counters_call(call, id);
-	record_site(call, domain, id, frame);
-	if (is_counted && call->site == CUPTI_EXIT)
-		torsh_cuda_counters_call(call, id);
-	errno = saved;
-}
-
-/*
- * A graph's node runs when the graph is launched, but what asked for it is what is open here and now. CUPTI gives a node's
- * number in its callbacks only.
- */
-static void take_node(const struct cupti_graph *graph)
-{
-	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node = {.type = (uint32_t)graph->node_type}};
-
-	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
-		return;
-	if (graph->original_node &&
-	    torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
-		return;
-	send(&event);
-}
-
-/* What the driver takes down behind our end is not the program's doing. */
-static void take_resource(uint32_t id, const struct cupti_resource *resource)
-{
-	int saved = errno;
-
-	if (!torsh_cuda_is_watched(CUPTI_DOMAIN_RESOURCE, id))
-		return;
-	if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
-		take_node(resource->descriptor);
-	if (id == CUPTI_CONTEXT_ENDS)
-		torsh_cuda_counters_context_ends(resource->context);
-	if (id == CUPTI_CONTEXT_ENDS && !atomic_load_explicit(&live->is_ending, memory_order_relaxed))
-		torsh_cuda_memory_context_ends(resource->context);
-	errno = saved;
-}
-
-/* Ours is nearest to the call, so that what the other subscriber takes is not the call's time. */
-static void at_callback(void *unused, int domain, uint32_t id, const void *data)
-{
-	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
-	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
-
-	(void)unused;
-	if (!torsh_cuda_is_live())
-		return;
-	if (!is_exit)
-		torsh_cuda_call_shadow(domain, id, data);
-	if (is_api)
-		take_call(domain, id, data, __builtin_frame_address(0));
-	else if (domain == CUPTI_DOMAIN_RESOURCE)
-		take_resource(id, data);
-	if (is_exit)
-		torsh_cuda_call_shadow(domain, id, data);
-}
-
-static void watch_call(int domain, uint32_t id)
-{
-	const char *name = NULL;
-	int is_launch, is_wanted_by_others;
-
-	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name)
-		return;
-	is_launch = begins_as(name, launches);
-	is_wanted_by_others = torsh_cuda_memory_wants(domain, id, name, plain_length(name));
-	is_wanted_by_others |= domain == CUPTI_DOMAIN_DRIVER && torsh_cuda_counters_watch(id, name);
-	if (is_launch || (begins_as(name, slow_calls) && !begins_as(name, chatty_calls))) {
-		atomic_store_explicit(&is_launching[domain][id], (uint8_t)is_launch, memory_order_relaxed);
-		atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)),
-				      memory_order_relaxed);
-	} else if (!is_wanted_by_others) {
-		return;
-	}
-	torsh_cuda_watch_callback(domain, id);
-}
-
-static void watch_calls(void)
-{
-	for (uint32_t id = 1; id < N_CALLS; id++) {
-		watch_call(CUPTI_DOMAIN_DRIVER, id);
-		watch_call(CUPTI_DOMAIN_RUNTIME, id);
-	}
-	if (torsh_config.profile_memory)
-		torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
-	if (!torsh_cupti.GetGraphNodeId)
-		return;
-	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CREATED);
-	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CLONED);
+	torsh_cuda_send(&event);
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -415,9 +172,9 @@ static int subscribe(void **subscriber)
 	int result;
 
 	if (torsh_cupti.Subscribe_v2)
-		result = torsh_cupti.Subscribe_v2(subscriber, at_callback, NULL, &parameters);
+		result = torsh_cupti.Subscribe_v2(subscriber, torsh_cuda_called_back, NULL, &parameters);
 	else
-		result = torsh_cupti.Subscribe(subscriber, at_callback, NULL);
+		result = torsh_cupti.Subscribe(subscriber, torsh_cuda_called_back, NULL);
 	if (result == CUPTI_SUBSCRIBER_TAKEN)
 		do_without_taken(old_name);
 	else if (result)
@@ -451,10 +208,11 @@ static int enable_records(void)
 
 static void disable_records(void)
 {
-	static const int kinds[] = {CUPTI_KIND_KERNEL, CUPTI_KIND_COPY, CUPTI_KIND_PEER_COPY, CUPTI_KIND_MEMSET};
+	uint64_t kinds = atomic_exchange_explicit(&torsh_cuda_own_kinds, 0, memory_order_relaxed);
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		torsh_cupti.ActivityDisable(kinds[i]);
+	for (int kind = 0; kinds; kind++, kinds >>= 1)
+		if (kinds & 1)
+			torsh_cupti.ActivityDisable(kind);
 }
 
 /* Returns 0, or it is said what is done without. */
@@ -499,7 +257,7 @@ static void attach(void)
 	}
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
 	torsh_cuda_subscribed(subscriber);
-	watch_calls();
+	torsh_cuda_watch_calls();
 	torsh_cuda_counters_begin(NULL);
 	torsh_cuda_flusher_start();
 	if (torsh_cupti.ActivityFlushPeriod)
@@ -542,7 +300,7 @@ static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
-	if (torsh_cuda_is_live() && !torsh_agent_is_borrowed() && !outermost.domain)
+	if (torsh_cuda_is_live() && !torsh_cuda_is_ending() && !torsh_agent_is_borrowed() && !torsh_cuda_is_in_call())
 		torsh_cuda_memory_exiting();
 	torsh_cuda_exiting();
 }
@@ -609,7 +367,8 @@ void torsh_cuda_first_work(void)
 /* The driver did not call us, though the program did use CUDA, or would have. */
 static void say_why_not_injected(void)
 {
-	if (!is_wanted() || torsh_agent_is_borrowed() || atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
+	if (!is_wanted() || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&was_injected, 1, memory_order_acq_rel))
 		return;
 	if (is_of_another_tool(getenv(TORSH_CUDA_INJECTION)) && torsh_objects_has("/libcuda.so"))
 		do_without(other_tool(), 0);
@@ -630,9 +389,10 @@ void torsh_cuda_exiting(void)
 	torsh_operator_marks_finish();
 	say_why_not_injected();
 	torsh_cuda_end_marks();
-	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed())
+	/* Once: a handler that was registered early runs when the driver may be gone already. */
+	if (!torsh_cuda_is_live() || torsh_agent_is_borrowed() ||
+	    atomic_exchange_explicit(&live->is_ending, 1, memory_order_relaxed))
 		return;
-	atomic_store_explicit(&live->is_ending, 1, memory_order_relaxed);
 	torsh_cuda_counters_end();
 	torsh_cuda_flush(1);
 	torsh_cuda_counters_check_records(atomic_load_explicit(&torsh_cuda_losses.records, memory_order_relaxed));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI and records launches,
+ * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI, collectors/cuda_calls.c records what the program calls,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
  * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records. Where CUPTI can't be
  * had collectors/cuda_events.c sees the program's calls of the driver instead.
@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "agent/wire/event.h"
 #include "shim/cupti.h"
 #include "shim/sys.h"
 
@@ -53,8 +54,25 @@ extern uint32_t torsh_cuda_version;
 /* Is CUPTI attached in this process, which is no child of the one that attached it? */
 int torsh_cuda_is_live(void);
 
+/* Has the last flush begun? What the driver does from then on is its own. */
+int torsh_cuda_is_ending(void);
+
+/* As an event of the calling thread, without a stack. */
+void torsh_cuda_send(const struct event *event);
+
 /* Tell what is missing so far; takes no lock. */
 void torsh_cuda_say_losses(void);
+
+/* ---- collectors/cuda_calls.c ---- */
+
+/* Given to CUPTI with the subscription. */
+void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *data);
+
+/* Have CUPTI call back whatever is wanted: before the program can have called anything. */
+void torsh_cuda_watch_calls(void);
+
+/* Is the calling thread within a call of CUDA? */
+int torsh_cuda_is_in_call(void);
 
 /* ---- collectors/cuda_flush.c ---- */
 

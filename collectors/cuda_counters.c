@@ -10,7 +10,6 @@
 #include "agent/process.h"
 #include "collectors/cuda.h"
 
-#define N_CALLS 2048u /* callback ids of the driver's domain */
 #define END_AT_MOST_NS UINT64_C(2000000000)
 
 struct counter_losses torsh_counter_losses;
@@ -29,7 +28,7 @@ enum call_class {
 	CALL_SYNCHRONISES,
 };
 
-static uint8_t classes[N_CALLS];
+static uint8_t classes[CUPTI_CALLS_MAX];
 
 /* A call of this thread, from its begin to its end. */
 static _Thread_local struct {
@@ -158,7 +157,7 @@ static enum call_class class_of(const char *name)
 
 int torsh_cuda_counters_watch(uint32_t id, const char *name)
 {
-	if (torsh_config.counters.mode == COUNTERS_OFF || id >= N_CALLS)
+	if (torsh_config.counters.mode == COUNTERS_OFF || id >= CUPTI_CALLS_MAX)
 		return 0;
 	classes[id] = (uint8_t)class_of(name);
 	return classes[id] != CALL_OTHER;

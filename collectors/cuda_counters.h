@@ -23,7 +23,7 @@ int torsh_cuda_counters_are_on(void);
 /* It is decided whether CUPTI calls us back; why_not: NULL, or why it does not, in words. */
 void torsh_cuda_counters_begin(const char *why_not);
 
-/* Is this call of the driver's to be watched, though it launches nothing? The id is remembered then. */
+/* Is torsh_cuda_counters_call to hear of this call of the driver's? The id is remembered then. */
 int torsh_cuda_counters_watch(uint32_t id, const char *name);
 
 /* A call of the driver's that is watched begins or ends, on the thread that makes it, CUPTI holding no lock. */

@@ -7,7 +7,6 @@
  */
 #include "collectors/cuda_memory.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,9 +16,8 @@
 #include "agent/process.h"
 #include "collectors/cuda_array.h"
 #include "shim/cuda_memory.h"
-#include "shim/next.h"
+#include "shim/driver.h"
 
-#define N_CALLS 2048u /* callback ids of a domain; there are some 850 */
 #define N_POOLS 256u
 #define N_CONTEXTS 1024u
 #define N_DEVICES 64u
@@ -37,7 +35,8 @@ static const struct memory_call {
 
 _Static_assert(N_MEMORY_CALLS < 256, "what_of has a byte for each");
 
-static uint8_t what_of[CUPTI_N_API_DOMAINS][N_CALLS]; /* index of calls, and 1; filled before anything is called back */
+static uint8_t what_of[CUPTI_N_API_DOMAINS]
+		      [CUPTI_CALLS_MAX]; /* index of calls, and 1; filled before anything is called back */
 static uint32_t labels[N_MEMORY_CALLS];
 
 /* ---- which device -------------------------------------------------------------------------------------------------- */
@@ -314,7 +313,9 @@ static void at_success(const struct cupti_call *call, const struct memory_call *
 
 static const struct memory_call *find_call(int domain, uint32_t id)
 {
-	return domain < CUPTI_N_API_DOMAINS && id < N_CALLS && what_of[domain][id] ? &calls[what_of[domain][id] - 1] : NULL;
+	return domain < CUPTI_N_API_DOMAINS && id < CUPTI_CALLS_MAX && what_of[domain][id]
+		       ? &calls[what_of[domain][id] - 1]
+		       : NULL;
 }
 
 void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
@@ -363,7 +364,7 @@ int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t le
 {
 	size_t n = known_length(name, length);
 
-	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= N_CALLS)
+	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= CUPTI_CALLS_MAX)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
 		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))
@@ -378,73 +379,38 @@ int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t le
 
 /* ---- the end ------------------------------------------------------------------------------------------------------- */
 
-/* What is asked of the driver, found when it is. Each returns 0 or a CUresult. */
-struct driver {
-	int (*cuDevicePrimaryCtxGetState)(int device, unsigned *flags, int *is_active);
-	int (*cuDevicePrimaryCtxRetain)(void **context, int device);
-	int (*cuDevicePrimaryCtxRelease_v2)(int device);
-	int (*cuCtxPushCurrent_v2)(void *context);
-	int (*cuCtxPopCurrent_v2)(void **context);
-	int (*cuMemGetInfo_v2)(size_t *free_bytes, size_t *total_bytes);
-};
-
-static int find_driver(struct driver *driver)
-{
-	void *library = torsh_next.dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	struct {
-		void **function;
-		const char *name;
-	} wanted[] = {
-		{(void **)&driver->cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState"},
-		{(void **)&driver->cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"},
-		{(void **)&driver->cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease_v2"},
-		{(void **)&driver->cuCtxPushCurrent_v2, "cuCtxPushCurrent_v2"},
-		{(void **)&driver->cuCtxPopCurrent_v2, "cuCtxPopCurrent_v2"},
-		{(void **)&driver->cuMemGetInfo_v2, "cuMemGetInfo_v2"},
-	};
-
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		*wanted[i].function = library ? dlsym(library, wanted[i].name) : NULL;
-		if (!*wanted[i].function)
-			return 0;
-	}
-	return 1;
-}
-
 /* The answer is told by the callback of cuMemGetInfo. A device whose context is gone is left alone. */
-static void ask_device(const struct driver *driver, int device)
+static void ask_device(int device)
 {
 	size_t free_bytes, total_bytes;
 	unsigned flags;
 	int is_active = 0;
 	void *context;
 
-	if (driver->cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
-	    driver->cuDevicePrimaryCtxRetain(&context, device))
+	if (torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
+	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
 		return;
-	if (!driver->cuCtxPushCurrent_v2(context)) {
-		driver->cuMemGetInfo_v2(&free_bytes, &total_bytes);
-		driver->cuCtxPopCurrent_v2(&context);
+	if (!torsh_driver.cuCtxPushCurrent_v2(context)) {
+		torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+		torsh_driver.cuCtxPopCurrent_v2(&context);
 	}
-	driver->cuDevicePrimaryCtxRelease_v2(device);
+	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
 }
 
 void torsh_cuda_memory_exiting(void)
 {
 	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
-	struct driver driver;
 
 	/*
 	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
 	 * handler that came in the middle of a call.
 	 */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid ||
-	    !find_driver(&driver))
+	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || torsh_driver_open())
 		return;
 	is_asking = 1;
 	for (int device = 0; device < (int)N_DEVICES; device++) {
 		if (seen >> device & 1)
-			ask_device(&driver, device);
+			ask_device(device);
 	}
 	is_asking = 0;
 }

@@ -8,13 +8,12 @@
 #include "collectors/cuda.h"
 
 #define N_DOMAINS 8u
-#define N_CALLBACKS 2048u /* of a domain; there are some 850 */
 #define SLOTS_MAX 32u /* calls within calls */
 
 enum enabler { BY_US = 1, BY_SHADOW = 2 };
 
 static void *subscription; /* CUPTI's, ours; set before anything is called back */
-static _Atomic uint8_t enabled[N_DOMAINS][N_CALLBACKS]; /* enum enabler */
+static _Atomic uint8_t enabled[N_DOMAINS][CUPTI_CALLS_MAX]; /* enum enabler */
 
 static struct shadow {
 	_Atomic uint32_t is_taken;
@@ -34,7 +33,7 @@ static _Thread_local uint32_t n_slots;
 
 static int is_known(int domain, uint32_t id)
 {
-	return domain >= 0 && (uint32_t)domain < N_DOMAINS && id < N_CALLBACKS;
+	return domain >= 0 && (uint32_t)domain < N_DOMAINS && id < CUPTI_CALLS_MAX;
 }
 
 static int is_enabled(int domain, uint32_t id, enum enabler by)
@@ -172,7 +171,7 @@ static int is_shadow(const void *subscriber)
 
 static void disable_domain(int domain)
 {
-	for (uint32_t id = 0; id < N_CALLBACKS; id++)
+	for (uint32_t id = 0; id < CUPTI_CALLS_MAX; id++)
 		if (is_enabled(domain, id, BY_SHADOW))
 			set(domain, id, BY_SHADOW, 0);
 }
@@ -182,7 +181,7 @@ static int enable_domain(int domain)
 {
 	int n_enabled = 0;
 
-	for (uint32_t id = 0; id < N_CALLBACKS; id++)
+	for (uint32_t id = 0; id < CUPTI_CALLS_MAX; id++)
 		n_enabled += !set(domain, id, BY_SHADOW, 1);
 	return n_enabled ? CUPTI_DONE : CUPTI_INVALID_PARAMETER;
 }

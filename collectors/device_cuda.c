@@ -28,15 +28,15 @@ struct place {
 	_Atomic uint32_t generation; /* counts how often what was made in it became invalid */
 	int device;
 	uint32_t id;
-	struct event *spares; /* of this generation */
+	struct driver_event *spares; /* of this generation */
 	/* The rest is of who holds the poll in collectors/cuda_events.c. */
 	void *stream; /* our own, for comparisons */
 	struct comparison comparison, next;
 	uint64_t due_ns;
 };
 
-struct event {
-	struct event *next;
+struct driver_event {
+	struct driver_event *next;
 	void *handle;
 	struct place *place;
 	uint32_t generation;
@@ -45,7 +45,7 @@ struct event {
 static struct cuda_lock lock; /* guards places, their spares, and blanks */
 static struct place places[CONTEXTS_MAX];
 static uint32_t n_places;
-static struct event *blanks; /* records that stand for nothing */
+static struct driver_event *blanks; /* records that stand for nothing */
 static struct device_clock clock_known;
 
 static _Thread_local int last_problem;
@@ -168,7 +168,7 @@ static void forget_place(struct place *place)
 	torsh_cuda_lock(&lock);
 	atomic_fetch_add_explicit(&place->generation, 1, memory_order_relaxed);
 	while (place->spares) {
-		struct event *event = place->spares;
+		struct driver_event *event = place->spares;
 
 		place->spares = event->next;
 		event->next = blanks;
@@ -192,15 +192,15 @@ void torsh_device_cuda_forget(void *context, int device)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static int is_valid(const struct event *event)
+static int is_valid(const struct driver_event *event)
 {
 	return event->generation == atomic_load_explicit(&event->place->generation, memory_order_relaxed);
 }
 
 /* With the lock. */
-static struct event *take_blank(void)
+static struct driver_event *take_blank(void)
 {
-	struct event *event = blanks;
+	struct driver_event *event = blanks;
 
 	if (!event) {
 		event = torsh_sys_pages(EVENTS_A_TIME * sizeof(*event));
@@ -214,7 +214,7 @@ static struct event *take_blank(void)
 	return event;
 }
 
-static void give_event(struct event *event)
+static void give_event(struct driver_event *event)
 {
 	torsh_cuda_lock(&lock);
 	if (is_valid(event)) {
@@ -239,9 +239,9 @@ static int make_event(struct place *place, void **handle)
 	return result;
 }
 
-static struct event *take_event(struct place *place)
+static struct driver_event *take_event(struct place *place)
 {
-	struct event *event;
+	struct driver_event *event;
 
 	torsh_cuda_lock(&lock);
 	event = place->spares;
@@ -273,7 +273,7 @@ static int is_enabled(void)
 static int record(void *stream, int *device, void **event, int64_t *cpu_ns)
 {
 	struct place *place = place_of(stream);
-	struct event *mark = *event;
+	struct driver_event *mark = *event;
 
 	if (!place)
 		return -ENODEV;
@@ -317,7 +317,7 @@ static int distance(void *from, void *to, double *us)
 
 static int elapsed(void *from, void *to, double *us)
 {
-	struct event *a = from, *b = to;
+	struct driver_event *a = from, *b = to;
 	struct visit visit;
 	int result;
 
@@ -356,7 +356,7 @@ const struct device_ops torsh_device_cuda = {
 
 struct device_place torsh_device_cuda_place(void *event, void *stream)
 {
-	const struct event *mark = event;
+	const struct driver_event *mark = event;
 	uint64_t id = 0;
 
 	if (!mark || (torsh_driver.cuStreamGetId && torsh_driver.cuStreamGetId(stream, &id)))
@@ -459,7 +459,7 @@ static void compare(struct place *place)
 
 int torsh_device_cuda_moment(void *event, uint64_t *moment_ns)
 {
-	struct event *mark = event;
+	struct driver_event *mark = event;
 	struct place *place = mark->place;
 	struct visit visit;
 	double us;

@@ -13,23 +13,23 @@
 
 #define EVENTS_A_TIME 256u
 
-struct event {
+struct accelerator_event {
 	struct privateuse1_event handle;
 	int device;
-	struct event *next;
+	struct accelerator_event *next;
 };
 
 static struct cuda_lock lock; /* guards blanks */
-static struct event *blanks;
+static struct accelerator_event *blanks;
 
 static int is_enabled(void)
 {
 	return torsh_privateuse1_stubs() != NULL;
 }
 
-static struct event *take_blank(void)
+static struct accelerator_event *take_blank(void)
 {
-	struct event *event;
+	struct accelerator_event *event;
 
 	torsh_cuda_lock(&lock);
 	if (!blanks) {
@@ -49,7 +49,7 @@ static struct event *take_blank(void)
 static int record(void *stream, int *device, void **event, int64_t *cpu_ns)
 {
 	const void *stubs = torsh_privateuse1_stubs();
-	struct event *mark = *event;
+	struct accelerator_event *mark = *event;
 	int64_t runtimes_ns; /* of its own clock */
 
 	(void)stream;
@@ -71,7 +71,7 @@ static int record(void *stream, int *device, void **event, int64_t *cpu_ns)
 static int elapsed(void *from, void *to, double *us)
 {
 	const void *stubs = torsh_privateuse1_stubs();
-	const struct event *a = from, *b = to;
+	const struct accelerator_event *a = from, *b = to;
 
 	if (!stubs || a->device != b->device)
 		return -ENODEV;

@@ -55,6 +55,8 @@ enum cupti_domain {
 
 enum cupti_resource_id { CUPTI_CONTEXT_ENDS = 2, CUPTI_NODE_CREATED = 13, CUPTI_NODE_CLONED = 20 };
 
+#define CUPTI_CALLS_MAX 2048u /* callback ids of a domain; there are some 850 */
+
 enum cupti_site { CUPTI_ENTER, CUPTI_EXIT };
 
 #define CUPTI_FLUSH_FORCED 1u /* records of what still runs too, without their ends */
@@ -173,7 +175,6 @@ struct __attribute__((packed, aligned(8))) cupti_overhead {
 	uint32_t object_id[3];
 	uint64_t start, end;
 };
-
 
 /* CUpti_CallbackData: a call of the runtime or of the driver. */
 struct cupti_call {

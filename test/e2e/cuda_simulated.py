@@ -300,6 +300,25 @@ def each_function_of_simulated_cupti_may_fail():
 
 
 @case
+def simulated_cupti_is_flushed_once_at_the_end():
+    # What is complete, and what still runs: a third flush would fail, and one after the driver's own end harm.
+    output, truth = record_simulated([PROGRAM, 1, 20], faults="cuptiActivityFlushAll=999@3+")
+    compare(events(output), truth)
+    (process,) = read_report("kernels", output)["processes"]
+    expect_equal(process["flushes_cut"], 0, "flushes that failed")
+
+
+@case
+def simulated_memory_of_a_device_that_cupti_does_not_name_is_there():
+    output, _ = record_simulated([PROGRAM, 1, 20], faults="cuptiGetDeviceId=999")
+    result = run([TORSH, "peak", output, "--device", "cuda:0"])
+    expect_equal(result.returncode, 2, "status")
+    assert b'it has that of cuda:?' in result.stderr, result.stderr
+    report = json.loads(torsh("peak", output, "--device", "cuda:?", "--json"))
+    expect_equal(report["peak_bytes"], 2 * 4096, "bytes")
+
+
+@case
 def lost_buffers_of_simulated_cupti_are_counted():
     for every in (1, 2):
         output, truth = record_simulated([PROGRAM, 8, 100], lost_buffers=every)

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The program's calls of CUDA, when CUPTI tells of them: what launches work, what may wait, what is about memory, and nodes of
+ * graphs as they come into being.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/label.h"
+#include "collectors/cuda.h"
+#include "collectors/cuda_counters.h"
+#include "collectors/cuda_memory.h"
+#include "shim/cupti.h"
+
+/* What of a call is wanted; none: it is another client's alone. */
+enum call_kind {
+	CALL_LAUNCHES = 1, /* it gives a device something to do */
+	CALL_IS_TIMED = 2, /* and these may wait */
+	CALL_ON_MEMORY = 4,
+	CALL_IS_COUNTED = 8, /* by collectors/cuda_counters.c */
+};
+
+static _Atomic uint8_t kinds_of[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+static _Atomic uint32_t api_labels[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];
+
+/* "cudaLaunchKernel_v7000" is cudaLaunchKernel; "cuMemcpyHtoD_v2" stays. */
+static size_t plain_length(const char *name)
+{
+	const char *suffix = strrchr(name, '_');
+	size_t n_digits = suffix && suffix[1] == 'v' ? strspn(suffix + 2, "0123456789") : 0;
+
+	return n_digits >= 4 && !suffix[2 + n_digits] ? (size_t)(suffix - name) : strlen(name);
+}
+
+/* Calls by how their names begin; of what is in neither list there is too much, or it does nothing (getters, queries). */
+static const char *const launches[] = {
+	"cudaLaunch", "cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "__cudaLaunch",  "cudaMemPrefetch",
+	"cuLaunch",   "cuMemcpy",   "cuMemset",	  "cuGraphLaunch",   "cuMemPrefetch", NULL,
+};
+
+static const char *const slow_calls[] = {
+	"cudaDeviceSynchronize",
+	"cudaStreamSynchronize",
+	"cudaStreamWaitEvent",
+	"cudaStreamCreate",
+	"cudaStreamDestroy",
+	"cudaEventSynchronize",
+	"cudaEventRecord",
+	"cudaMalloc",
+	"cudaFree",
+	"cudaHost",
+	"cudaMemMap",
+	"cudaGraphInstantiate",
+	"cudaGraphExecUpdate",
+	"cudaStreamEndCapture",
+	"cudaLibraryLoad",
+	"cudaDeviceReset",
+	"cuCtxSynchronize",
+	"cuStreamSynchronize",
+	"cuStreamWaitEvent",
+	"cuStreamCreate",
+	"cuStreamDestroy",
+	"cuEventSynchronize",
+	"cuEventRecord",
+	"cuMemAlloc",
+	"cuMemFree",
+	"cuMemHost",
+	"cuMemCreate",
+	"cuMemMap",
+	"cuMemUnmap",
+	"cuMemRelease",
+	"cuGraphInstantiate",
+	"cuGraphExecUpdate",
+	"cuStreamEndCapture",
+	"cuModuleLoad",
+	"cuModuleUnload",
+	"cuLibraryLoad",
+	"cuCtxCreate",
+	"cuCtxDestroy",
+	"cuDevicePrimaryCtx",
+	NULL,
+};
+
+/* A question of the allocator, and asked for each kernel: not what waits. */
+static const char *const chatty_calls[] = {"cuDevicePrimaryCtxGetState", "cudaHostGet", "cuMemHostGet", NULL};
+
+static int begins_as(const char *name, const char *const *beginnings)
+{
+	for (; *beginnings; beginnings++)
+		if (!strncmp(name, *beginnings, strlen(*beginnings)))
+			return 1;
+	return 0;
+}
+
+/* The outermost call that this thread is in: the runtime does its work by calls of the driver within its own. */
+static _Thread_local struct {
+	int domain; /* 0: in none */
+	uint32_t correlation;
+} outermost;
+
+static int is_within(const struct cupti_call *call, int domain)
+{
+	return outermost.domain && (outermost.correlation == call->correlation ||
+				    (outermost.domain == CUPTI_DOMAIN_RUNTIME && domain == CUPTI_DOMAIN_DRIVER));
+}
+
+int torsh_cuda_is_in_call(void)
+{
+	return outermost.domain != 0;
+}
+
+/* Anchors of the counter may lie a little askew. */
+static uint64_t since(uint64_t begin_ns)
+{
+	uint64_t now_ns = torsh_cuda_now_ns();
+
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
+
+/* What launches and other calls say alike. */
+#define SAID_OF(call, label, since_ns)                                                                      \
+	{                                                                                                   \
+		.api = (label), .correlation = (call)->correlation,                                         \
+		.result = (call)->result ? *(const int *)(call)->result : 0, .context = (call)->context_id, \
+		.begin = (since_ns), .duration_ns = since(since_ns),                                        \
+	}
+
+static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
+{
+	torsh_cuda_send(&(struct event){.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)});
+}
+
+static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
+{
+	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_CALL, .device_call = SAID_OF(call, api, begin_ns)});
+}
+
+#undef SAID_OF
+
+static void begin_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds)
+{
+	uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
+
+	torsh_cuda_tee_launch();
+	*call->slot = is_within(call, domain) ? 0 : now_ns;
+	if (!*call->slot)
+		return;
+	outermost.domain = domain;
+	outermost.correlation = call->correlation;
+	if (kinds & CALL_ON_MEMORY)
+		torsh_cuda_memory_enter(domain, id, call);
+}
+
+static void end_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds, const void *frame)
+{
+	uint32_t api = atomic_load_explicit(&api_labels[domain][id], memory_order_relaxed);
+
+	if (!*call->slot)
+		return;
+	outermost.domain = 0;
+	if (kinds & CALL_ON_MEMORY)
+		torsh_cuda_memory_exit(domain, id, call, frame);
+	if (kinds & CALL_LAUNCHES)
+		record_launch(call, api, *call->slot);
+	else if (kinds & CALL_IS_TIMED)
+		record_call(call, api, *call->slot);
+}
+
+static void take_call(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+{
+	uint32_t kinds = id < CUPTI_CALLS_MAX ? atomic_load_explicit(&kinds_of[domain][id], memory_order_relaxed) : 0;
+	int saved = errno;
+
+	if (!kinds || !call->slot)
+		return;
+	/* What is measured lies around the call as it is recorded. */
+	if (kinds & CALL_IS_COUNTED && call->site == CUPTI_ENTER)
+		torsh_cuda_counters_call(call, id);
+	if (call->site == CUPTI_ENTER)
+		begin_call(call, domain, id, kinds);
+	else
+		end_call(call, domain, id, kinds, frame);
+	if (kinds & CALL_IS_COUNTED && call->site == CUPTI_EXIT)
+		torsh_cuda_counters_call(call, id);
+	errno = saved;
+}
+
+/*
+ * A graph's node runs when the graph is launched, but what asked for it is what is open here and now. CUPTI gives a node's
+ * number in its callbacks only.
+ */
+static void take_node(const struct cupti_graph *graph)
+{
+	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node = {.type = (uint32_t)graph->node_type}};
+
+	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
+		return;
+	if (graph->original_node && torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
+		return;
+	torsh_cuda_send(&event);
+}
+
+/* What the driver takes down behind our end is not the program's doing. */
+static void take_resource(uint32_t id, const struct cupti_resource *resource)
+{
+	int saved = errno;
+
+	if (!torsh_cuda_is_watched(CUPTI_DOMAIN_RESOURCE, id))
+		return;
+	if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
+		take_node(resource->descriptor);
+	if (id == CUPTI_CONTEXT_ENDS)
+		torsh_cuda_counters_context_ends(resource->context);
+	if (id == CUPTI_CONTEXT_ENDS && torsh_config.profile_memory && !torsh_cuda_is_ending())
+		torsh_cuda_memory_context_ends(resource->context);
+	errno = saved;
+}
+
+/* Ours is nearest to the call, so that what the other subscriber takes is not the call's time. */
+void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *data)
+{
+	int is_api = domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME;
+	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
+
+	(void)unused;
+	if (!torsh_cuda_is_live())
+		return;
+	if (!is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
+	if (is_api)
+		take_call(domain, id, data, __builtin_frame_address(0));
+	else if (domain == CUPTI_DOMAIN_RESOURCE)
+		take_resource(id, data);
+	if (is_exit)
+		torsh_cuda_call_shadow(domain, id, data);
+}
+
+static uint32_t kinds_by(int domain, uint32_t id, const char *name)
+{
+	uint32_t kinds = begins_as(name, launches) ? CALL_LAUNCHES : 0;
+
+	if (!kinds && begins_as(name, slow_calls) && !begins_as(name, chatty_calls))
+		kinds = CALL_IS_TIMED;
+	if (torsh_cuda_memory_wants(domain, id, name, plain_length(name)))
+		kinds |= CALL_ON_MEMORY;
+	if (domain == CUPTI_DOMAIN_DRIVER && torsh_cuda_counters_watch(id, name))
+		kinds |= CALL_IS_COUNTED;
+	return kinds;
+}
+
+static void watch_call(int domain, uint32_t id)
+{
+	const char *name = NULL;
+	uint32_t kinds;
+
+	if (torsh_cupti.GetCallbackName(domain, id, &name) || !name || !(kinds = kinds_by(domain, id, name)))
+		return;
+	if (kinds & (CALL_LAUNCHES | CALL_IS_TIMED))
+		atomic_store_explicit(&api_labels[domain][id], torsh_label(name, plain_length(name)),
+				      memory_order_relaxed);
+	atomic_store_explicit(&kinds_of[domain][id], (uint8_t)kinds, memory_order_relaxed);
+	torsh_cuda_watch_callback(domain, id);
+}
+
+void torsh_cuda_watch_calls(void)
+{
+	for (uint32_t id = 1; id < CUPTI_CALLS_MAX; id++) {
+		watch_call(CUPTI_DOMAIN_DRIVER, id);
+		watch_call(CUPTI_DOMAIN_RUNTIME, id);
+	}
+	if (torsh_config.profile_memory)
+		torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_ENDS);
+	if (!torsh_cupti.GetGraphNodeId)
+		return;
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CREATED);
+	torsh_cuda_watch_callback(CUPTI_DOMAIN_RESOURCE, CUPTI_NODE_CLONED);
+}

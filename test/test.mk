@@ -79,7 +79,7 @@ test: ## run every test; T=name those whose name contains it, NEEDS=torch those 
 	.ci/deps build test
 	@$(if $(NEEDS)$(T),:,PYTHON=$(PYTHON) test/python/environment torch >/dev/null || :) # CUDA's headers come with it
 	@$(MAKE) --no-print-directory all unit test-programs simcuda $(REPLAYS)
-	@$(RUN_TESTS) $(NEEDS:%=--needing %)
+	@$(RUN_TESTS) --again $(NEEDS:%=--needing %)
 
 check: all unit test-programs simcuda $(REPLAYS) ## run the tests in their short form, in under a minute
 	@$(RUN_TESTS) --quick

@@ -112,7 +112,8 @@ static void find_ranks(struct ranks *ranks, const struct reading *reading)
 		else
 			ranks->n_without++;
 	}
-	qsort(ranks->numbers, ranks->n, sizeof(*ranks->numbers), compare_numbers);
+	if (ranks->n)
+		qsort(ranks->numbers, ranks->n, sizeof(*ranks->numbers), compare_numbers);
 	for (size_t i = 0; i < ranks->n; i++) {
 		if (!n || ranks->numbers[n - 1] != ranks->numbers[i])
 			ranks->numbers[n++] = ranks->numbers[i];

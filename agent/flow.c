@@ -224,9 +224,10 @@ lose:
 
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
 {
-	uint8_t *begin = torsh_ring_place(&flow->ring), *end, payload[CODEC_PAYLOAD_MAX];
+	uint8_t *begin = torsh_ring_place(&flow->ring), *end;
 
-	end = torsh_codec_put_cold(&flow->codec, begin, stamp, event->id, payload, torsh_codec_pack(event, payload));
+	end = torsh_codec_end_cold(&flow->codec, begin, stamp, event->id,
+				   torsh_codec_pack(event, begin + CODEC_COLD_HEAD));
 	torsh_ring_commit(&flow->ring, begin, end);
 }
 
@@ -240,5 +241,5 @@ void torsh_flow_event(struct flow *flow, const struct event *event, const void *
 	uint64_t stamp;
 
 	if (torsh_flow_hold(flow, frame, &stamp))
-		torsh_flow_event_at(flow, event, torsh_flow_stamp(flow));
+		torsh_flow_event_at(flow, event, stamp);
 }

@@ -140,12 +140,12 @@ static void record_call(const struct cupti_call *call, uint32_t api, uint64_t be
 
 static void begin_call(const struct cupti_call *call, int domain, uint32_t id, uint32_t kinds)
 {
-	uint64_t now_ns = torsh_cuda_clock_now(); /* here CUPTI holds no lock */
-
-	torsh_cuda_tee_launch();
-	*call->slot = is_within(call, domain) ? 0 : now_ns;
-	if (!*call->slot)
+	*call->slot = 0;
+	if (is_within(call, domain))
 		return;
+	/* CUPTI holds no lock here: clocks may be read, and its other client be asked for a buffer. */
+	*call->slot = torsh_cuda_clock_now();
+	torsh_cuda_tee_launch();
 	outermost.domain = domain;
 	outermost.correlation = call->correlation;
 	if (kinds & CALL_ON_MEMORY)

@@ -37,6 +37,7 @@
 #define CODEC_INLINE_IDS 32u /* more pushed frames than this go into STACK events of their own */
 #define CODEC_STACK_IDS 256u /* most ids in one STACK event */
 #define CODEC_POP_ALL UINT32_MAX
+#define CODEC_COLD_HEAD 4u /* bytes before a cold event's payload */
 #define CODEC_PAYLOAD_MAX 96u /* of an event that is not STACK */
 
 enum codec_kind { CODEC_FREE = 1, CODEC_ALLOC = 2, CODEC_COLD = 3 };
@@ -104,10 +105,8 @@ static inline struct codec_change torsh_codec_change(uint32_t pop, uint32_t n, c
 	static const uint64_t used[CODEC_CHANGE_IDS + 1][4] = {
 #define ONE UINT64_C(0xffffffff)
 #define TWO (~UINT64_C(0))
-		{ONE},		     {TWO},
-		{TWO, ONE},	     {TWO, TWO},
-		{TWO, TWO, ONE},     {TWO, TWO, TWO},
-		{TWO, TWO, TWO, ONE}, {TWO, TWO, TWO, TWO},
+		{ONE},		 {TWO},		  {TWO, ONE},		{TWO, TWO},
+		{TWO, TWO, ONE}, {TWO, TWO, TWO}, {TWO, TWO, TWO, ONE}, {TWO, TWO, TWO, TWO},
 #undef ONE
 #undef TWO
 	};
@@ -260,21 +259,28 @@ static inline uint8_t *torsh_codec_put_alloc(struct codec *codec, uint8_t *at, u
 
 /*
  * A cold event: id and a payload of at most CODEC_EVENT_MAX - 32 bytes. The payload is the event's fields in wire
- * order, which for the structs of event.h torsh_codec_pack writes.
+ * order, which for the structs of event.h torsh_codec_pack writes; it lies at at + CODEC_COLD_HEAD already.
  */
-static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t id,
-					    const void *payload, uint32_t n_bytes)
+static inline uint8_t *torsh_codec_end_cold(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t id,
+					    uint32_t n_bytes)
 {
 	uint8_t *lead_at = at;
 	uint32_t lead = CODEC_COLD;
 
-	memcpy(at + 4, payload, n_bytes);
-	at = torsh_codec_put_stamp(codec, at + 4 + n_bytes, stamp, &lead);
+	at = torsh_codec_put_stamp(codec, at + CODEC_COLD_HEAD + n_bytes, stamp, &lead);
 	lead_at[0] = (uint8_t)lead;
 	lead_at[1] = (uint8_t)id;
 	lead_at[2] = (uint8_t)n_bytes;
 	lead_at[3] = (uint8_t)(n_bytes >> 8);
 	return at;
+}
+
+/* The same, of a payload that lies elsewhere. */
+static inline uint8_t *torsh_codec_put_cold(struct codec *codec, uint8_t *at, uint64_t stamp, uint32_t id,
+					    const void *payload, uint32_t n_bytes)
+{
+	memcpy(at + CODEC_COLD_HEAD, payload, n_bytes);
+	return torsh_codec_end_cold(codec, at, stamp, id, n_bytes);
 }
 
 /* The payload of a cold event that is not STACK; returns its length. out holds at least CODEC_PAYLOAD_MAX bytes. */

@@ -2,7 +2,7 @@
 /*
  * The memory that a program gets from CUDA, by the calls themselves: their parameters are looked at before and after. What
  * is got is told when the call has returned, with its stack; what is given back is told before. Who sees the calls is
- * cuda_memory_callbacks.c.
+ * cuda_memory_callbacks.c with CUPTI, cuda_memory_driver.c without.
  */
 #include "collectors/cuda_memory.h"
 

@@ -45,4 +45,9 @@ void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *ca
 /* The context (a CUcontext) is about to be destroyed. */
 void torsh_cuda_memory_context_destroyed(void *context);
 
+/* ---- collectors/cuda_memory_driver.c: calls as the driver's entry points see them ---- */
+
+/* Before the entry points are watched. */
+void torsh_cuda_memory_watch_driver(void);
+
 #endif

@@ -296,11 +296,18 @@ static const char *other_tool(void)
 	return NULL;
 }
 
+static int may_ask(void)
+{
+	if (torsh_cuda_is_live())
+		return !torsh_cuda_is_ending() && !torsh_cuda_is_in_call();
+	return torsh_cuda_may_ask();
+}
+
 static void at_exit(int status, void *unused)
 {
 	(void)status;
 	(void)unused;
-	if (torsh_cuda_is_live() && !torsh_cuda_is_ending() && !torsh_agent_is_borrowed() && !torsh_cuda_is_in_call())
+	if (!torsh_agent_is_borrowed() && may_ask())
 		torsh_cuda_memory_exiting();
 	torsh_cuda_exiting();
 }

@@ -3,7 +3,8 @@
  * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI, collectors/cuda_calls.c records what the program calls,
  * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
  * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records. Where CUPTI can't be
- * had collectors/cuda_events.c sees the program's calls of the driver instead.
+ * had collectors/cuda_events.c sees the program's calls of the driver instead. Calls about memory are collectors/cuda_memory.c's,
+ * whoever sees them.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
@@ -165,6 +166,18 @@ void torsh_cuda_before_client(void);
  * are no times, or NULL.
  */
 int torsh_cuda_watch_driver(const char *reason, int has_marks);
+
+/*
+ * A call of the program's begins: not 0 where it is to be told, and torsh_cuda_leave_call to be called when it returned.
+ * That returns 0 where nothing is to be told any more: in a child that the call made.
+ */
+int torsh_cuda_enter_call(void);
+int torsh_cuda_leave_call(void);
+
+/*
+ * May the agent ask the driver something? It is watched, no other tool measures, and this thread is in none of its calls.
+ */
+int torsh_cuda_may_ask(void);
 
 /* Ask after work that was timed, if it is time to; and at the end, with what is known of the times. */
 void torsh_cuda_poll_marks(uint64_t now_ns);

@@ -150,3 +150,11 @@ uint64_t torsh_cuda_array_bytes(enum cuda_memory_action action, const void *para
 		return 0;
 	}
 }
+
+uint32_t torsh_cuda_array_element_bytes(int format, unsigned n_channels)
+{
+	struct shape shape = {0};
+
+	set_format(&shape, format, n_channels);
+	return shape.block == 1 ? shape.texel_bytes : 0;
+}

@@ -213,7 +213,7 @@ static void take_resource(uint32_t id, const struct cupti_resource *resource)
 	if (id == CUPTI_CONTEXT_ENDS)
 		torsh_cuda_counters_context_ends(resource->context);
 	if (id == CUPTI_CONTEXT_ENDS && torsh_config.profile_memory && !torsh_cuda_is_ending())
-		torsh_cuda_memory_context_ends(resource->context);
+		torsh_cuda_memory_context_destroyed(resource->context);
 	errno = saved;
 }
 

@@ -7,9 +7,11 @@
  */
 #include <errno.h>
 
+#include "agent/config.h"
 #include "agent/process.h"
 #include "agent/text.h"
 #include "collectors/cuda.h"
+#include "collectors/cuda_memory.h"
 #include "collectors/cuda_submissions.h"
 #include "collectors/device_cuda.h"
 #include "collectors/devices.h"
@@ -70,6 +72,7 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	if (result)
 		return result;
 	torsh_driver_keep();
+	torsh_cuda_memory_watch_driver();
 	atomic_store_explicit(&watch->no_marks_reason, torsh_cuda_label(reason), memory_order_relaxed);
 	atomic_store_explicit(&watch->has_marks, has_marks != 0, memory_order_relaxed);
 	atomic_store_explicit(&watch->is_on, 1, memory_order_release);
@@ -202,10 +205,8 @@ static int prepare(struct driver_work *work)
 	return result;
 }
 
-int torsh_cuda_submitting(struct driver_work *work)
+int torsh_cuda_enter_call(void)
 {
-	int saved = errno;
-
 	if (is_inside)
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
@@ -213,6 +214,23 @@ int torsh_cuda_submitting(struct driver_work *work)
 	if (!is_on() || torsh_agent_is_borrowed())
 		return 0;
 	is_inside = 1;
+	return 1;
+}
+
+int torsh_cuda_leave_call(void)
+{
+	is_inside = 0;
+	return is_on();
+}
+
+int torsh_cuda_submitting(struct driver_work *work)
+{
+	int saved = errno;
+
+	if (!torsh_cuda_enter_call()) {
+		errno = saved;
+		return 0;
+	}
 	work->problem = prepare(work);
 	if (work->problem == -EIO)
 		give_up_marks();
@@ -275,13 +293,12 @@ void torsh_cuda_submitted(struct driver_work *work, int result)
 	uint64_t end_ns = torsh_cuda_monotonic_ns();
 	int saved = errno;
 
-	/* Not in a child that was made by a callback of the call. */
 	if (is_on()) {
 		torsh_cuda_say_launch(work, result, end_ns);
 		finish_call(work, result);
 		torsh_cuda_poll_marks(end_ns);
 	}
-	is_inside = 0;
+	torsh_cuda_leave_call();
 	errno = saved;
 }
 
@@ -419,20 +436,40 @@ void torsh_cuda_poll_marks(uint64_t now_ns)
 	give_poll();
 }
 
-void torsh_cuda_context_ending(void *context, int device)
+static int is_ending(void)
+{
+	return atomic_load_explicit(&watch->is_ending, memory_order_relaxed) != 0;
+}
+
+void torsh_cuda_context_ending(struct driver_ending *ending)
 {
 	int saved = errno;
 
-	if (is_on() && !is_inside && !torsh_agent_is_borrowed() &&
-	    !atomic_load_explicit(&watch->is_ending, memory_order_relaxed)) {
+	if (is_on() && !is_inside && !torsh_agent_is_borrowed() && !is_ending()) {
+		struct quiet quiet;
+
 		is_inside = 1;
+		quiet = enter_driver();
+		ending->number = torsh_device_cuda_number(ending->context, ending->device);
+		leave_driver(&quiet);
 		while (!take_poll())
 			TORSH_SYS(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 		poll_all();
-		torsh_device_cuda_forget(context, device);
+		torsh_device_cuda_forget(ending->context, ending->device);
 		give_poll();
 		is_inside = 0;
 	}
+	errno = saved;
+}
+
+/* Told afterwards: a call that fails, or the release of a context that others hold, ends nothing. */
+void torsh_cuda_context_ended(const struct driver_ending *ending, int result)
+{
+	int saved = errno;
+
+	if (ending->number && !result && is_on() && torsh_config.profile_memory &&
+	    !(ending->is_release && torsh_device_cuda_is_active(ending->device)))
+		torsh_cuda_memory_context_ends(ending->number);
 	errno = saved;
 }
 
@@ -466,6 +503,11 @@ static void say_figures(void)
 	});
 }
 
+int torsh_cuda_may_ask(void)
+{
+	return is_on() && !is_inside && !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
+}
+
 void torsh_cuda_end_marks(void)
 {
 	if (!is_on() || is_inside || torsh_agent_is_borrowed() ||
@@ -476,5 +518,6 @@ void torsh_cuda_end_marks(void)
 	if (take_poll())
 		poll_all();
 	say_figures();
+	torsh_cuda_say_not_seen();
 	is_inside = 0;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The memory that a program gets from CUDA, by the calls themselves: CUPTI hands over their parameters before and after.
- * What is got is told when the call has returned, with its stack; what is given back is told before.
- *
- * The runtime does its work by calls of the driver within its own: only the outermost is told.
+ * The memory that a program gets from CUDA, by the calls themselves: their parameters are looked at before and after. What
+ * is got is told when the call has returned, with its stack; what is given back is told before. Who sees the calls is
+ * cuda_memory_callbacks.c with CUPTI, cuda_memory_driver.c without.
  */
 #include "collectors/cuda_memory.h"
 
@@ -19,7 +18,6 @@
 #include "shim/driver.h"
 
 #define N_POOLS 256u
-#define N_CONTEXTS 1024u
 #define N_DEVICES 64u
 
 static const struct memory_call {
@@ -33,31 +31,13 @@ static const struct memory_call {
 
 #define N_MEMORY_CALLS (sizeof(calls) / sizeof(*calls))
 
-_Static_assert(N_MEMORY_CALLS < 256, "what_of has a byte for each");
+_Static_assert(N_MEMORY_CALLS < 256, "numbers of calls are kept in bytes");
 
-static uint8_t what_of[CUPTI_N_API_DOMAINS]
-		      [CUPTI_CALLS_MAX]; /* index of calls, and 1; filled before anything is called back */
 static uint32_t labels[N_MEMORY_CALLS];
 
 /* ---- which device -------------------------------------------------------------------------------------------------- */
 
-static _Atomic uint8_t devices_of_contexts[N_CONTEXTS]; /* number of the device, and 1; 0: not asked */
 static _Atomic uint64_t devices_seen; /* a bit for each */
-
-static uint32_t device_of_context(const struct cupti_call *call)
-{
-	_Atomic uint8_t *known =
-		call->context_id && call->context_id < N_CONTEXTS ? &devices_of_contexts[call->context_id] : NULL;
-	uint32_t device = known ? atomic_load_explicit(known, memory_order_relaxed) : 0;
-
-	if (device)
-		return device - 1;
-	if (!torsh_cupti.GetDeviceId || torsh_cupti.GetDeviceId(call->context, &device))
-		return DEVICE_NOT_KNOWN;
-	if (known && device < UINT8_MAX)
-		atomic_store_explicit(known, (uint8_t)(device + 1), memory_order_relaxed);
-	return device;
-}
 
 static void see_device(uint32_t device)
 {
@@ -211,7 +191,7 @@ static void send(const struct event *event, const void *frame)
 	torsh_flow_leave(flow);
 }
 
-static void tell_alloc(const struct cupti_call *call, const struct memory_call *what, const void *frame)
+static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_ALLOC,
@@ -219,8 +199,8 @@ static void tell_alloc(const struct cupti_call *call, const struct memory_call *
 			{
 				.api = labels[what - calls],
 				.kind = what->kind,
-				.context = call->context_id,
-				.device = device_of_context(call),
+				.context = call->context,
+				.device = call->device,
 				.flags = what->flags,
 			},
 	};
@@ -235,7 +215,7 @@ static int is_free(uint8_t action)
 	return action == CUDA_FREE || action == CUDA_FREE_ASYNC || action == CUDA_UNMAP;
 }
 
-static void tell_free(const struct cupti_call *call, const struct memory_call *what)
+static void tell_free(const struct cuda_memory_call *call, const struct memory_call *what)
 {
 	const struct cuda_extent *extent = call->parameters;
 	const struct cuda_free *freed = call->parameters;
@@ -248,7 +228,7 @@ static void tell_free(const struct cupti_call *call, const struct memory_call *w
 				.address = extent->address,
 				.bytes = what->action == CUDA_UNMAP ? extent->bytes : 0,
 				.stream = what->action == CUDA_FREE_ASYNC ? freed->stream : 0,
-				.context = call->context_id,
+				.context = call->context,
 			},
 	};
 
@@ -256,7 +236,7 @@ static void tell_free(const struct cupti_call *call, const struct memory_call *w
 		send(&event, NULL);
 }
 
-static void tell_failure(const struct cupti_call *call, const struct memory_call *what, int result)
+static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what, int result)
 {
 	struct event event = {
 		.id = EVENT_DEVICE_FREE_FAILED,
@@ -271,20 +251,18 @@ static void tell_failure(const struct cupti_call *call, const struct memory_call
 
 static _Thread_local int is_asking; /* the agent asks the driver itself */
 
-static void tell_room(const struct cupti_call *call)
+static void tell_room(uint32_t device, const struct cuda_room *room)
 {
-	const struct cuda_room *room = call->parameters;
-	struct event event = {.id = EVENT_DEVICE_ROOM, .device_room = {.is_asked = !is_asking}};
+	struct event event = {.id = EVENT_DEVICE_ROOM, .device_room = {.device = device, .is_asked = !is_asking}};
 
 	if (!room->free_bytes || !room->total_bytes)
 		return;
-	event.device_room.device = device_of_context(call);
 	event.device_room.free_bytes = *room->free_bytes;
 	event.device_room.total_bytes = *room->total_bytes;
 	send(&event, NULL);
 }
 
-static void at_success(const struct cupti_call *call, const struct memory_call *what, const void *frame)
+static void at_success(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
 {
 	const struct cuda_pool_of_device *of_device = call->parameters;
 	const struct cuda_pool *pool = call->parameters;
@@ -302,48 +280,39 @@ static void at_success(const struct cupti_call *call, const struct memory_call *
 		learn_pool(*of_device->out, (uint32_t)of_device->device);
 		break;
 	case CUDA_ROOM:
-		tell_room(call);
+		/* What the agent asks itself it tells itself. */
+		if (!is_asking)
+			tell_room(call->device, call->parameters);
 		break;
 	default:
 		tell_alloc(call, what, frame);
 	}
 }
 
-/* ---- called by collectors/cuda.c ------------------------------------------------------------------------------------ */
+/* ---- a call -------------------------------------------------------------------------------------------------------- */
 
-static const struct memory_call *find_call(int domain, uint32_t id)
+void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call)
 {
-	return domain < CUPTI_N_API_DOMAINS && id < CUPTI_CALLS_MAX && what_of[domain][id]
-		       ? &calls[what_of[domain][id] - 1]
-		       : NULL;
-}
+	const struct memory_call *what = &calls[number - 1];
 
-void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
-{
-	const struct memory_call *what = find_call(domain, id);
-
-	if (what && is_free(what->action))
+	if (is_free(what->action))
 		tell_free(call, what);
 }
 
-void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result, const void *frame)
 {
-	const struct memory_call *what = find_call(domain, id);
-	int result = call->result ? *(const int *)call->result : 0;
+	const struct memory_call *what = &calls[number - 1];
 
-	if (what && !result)
+	if (!result)
 		at_success(call, what, frame);
-	else if (what && is_free(what->action))
+	else if (is_free(what->action))
 		tell_failure(call, what, result);
 }
 
-void torsh_cuda_memory_context_ends(void *context)
+void torsh_cuda_memory_context_ends(uint32_t context)
 {
-	struct event event = {.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT}};
-
-	if (!torsh_cupti.GetContextId || torsh_cupti.GetContextId(context, &event.device_free.context))
-		return;
-	send(&event, NULL);
+	send(&(struct event){.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = context}},
+	     NULL);
 }
 
 /* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */
@@ -360,29 +329,29 @@ static size_t known_length(const char *name, size_t length)
 	return length;
 }
 
-int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
+uint32_t torsh_cuda_memory_find(const char *name, size_t length)
 {
 	size_t n = known_length(name, length);
 
-	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= CUPTI_CALLS_MAX)
+	if (!torsh_config.profile_memory)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
 		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))
 			continue;
 		if (!labels[i])
 			labels[i] = torsh_label(name, n);
-		what_of[domain][id] = (uint8_t)(i + 1);
-		return 1;
+		return (uint32_t)i + 1;
 	}
 	return 0;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------------- */
 
-/* The answer is told by the callback of cuMemGetInfo. A device whose context is gone is left alone. */
+/* A device whose context is gone is left alone. */
 static void ask_device(int device)
 {
 	size_t free_bytes, total_bytes;
+	struct cuda_room room = {.free_bytes = &free_bytes, .total_bytes = &total_bytes};
 	unsigned flags;
 	int is_active = 0;
 	void *context;
@@ -391,7 +360,8 @@ static void ask_device(int device)
 	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
 		return;
 	if (!torsh_driver.cuCtxPushCurrent_v2(context)) {
-		torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+		if (!torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes))
+			tell_room((uint32_t)device, &room);
 		torsh_driver.cuCtxPopCurrent_v2(&context);
 	}
 	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);

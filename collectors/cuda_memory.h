@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The memory that a program gets from CUDA: collectors/cuda.c hands on the calls about it. See collectors/cuda_memory.c. */
+/* The memory that a program gets from CUDA, and gives back, by its calls. See collectors/cuda_memory.c. */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_H
 
@@ -8,22 +8,46 @@
 
 #include "collectors/cuda.h"
 
+/* A call about memory as it is seen. */
+struct cuda_memory_call {
+	const void *parameters; /* as shim/cuda_memory.h has them */
+	uint32_t context; /* that is current, by its number; 0: none */
+	uint32_t device; /* that context's, or DEVICE_NOT_KNOWN; as the call returns */
+};
+
 /*
- * Is this a call about memory, by the name of length bytes that CUPTI has for it, less the runtime's version? Then its
- * callbacks are to be enabled; none may run yet.
+ * The number of the call about memory that has this name of length bytes, less the runtime's version; 0: it is none, or
+ * memory is not recorded. Takes labels: before calls are seen.
  */
-int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length);
+uint32_t torsh_cuda_memory_find(const char *name, size_t length);
 
-/* A call of the program's begins, none of the runtime's own; nothing where it is not about memory. */
-void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call);
+/* A call of the program's begins, none of the runtime's own. number: as it was found. */
+void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call);
 
-/* It returns; frame: the callback's __builtin_frame_address(0). */
-void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame);
+/* It returns result. frame: __builtin_frame_address(0) of who was called by CUPTI or by what stands before the driver. */
+void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result, const void *frame);
 
-/* The context (a CUcontext) is about to be destroyed, with all that was allocated in it. From CUPTI's callback. */
-void torsh_cuda_memory_context_ends(void *context);
+/* The context with this number ends, with all that was allocated in it. */
+void torsh_cuda_memory_context_ends(uint32_t context);
 
 /* Ask the driver how much room the devices have. Calls CUDA: at the program's exit, in no callback. */
 void torsh_cuda_memory_exiting(void);
+
+/* ---- collectors/cuda_memory_callbacks.c: calls as CUPTI calls back ---- */
+
+/* Is this a call about memory, by CUPTI's name? Then its callbacks are to be enabled; none may run yet. */
+int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length);
+
+/* A call begins, and returns, whichever it is; frame: the callback's __builtin_frame_address(0). */
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call);
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame);
+
+/* The context (a CUcontext) is about to be destroyed. */
+void torsh_cuda_memory_context_destroyed(void *context);
+
+/* ---- collectors/cuda_memory_driver.c: calls as the driver's entry points see them ---- */
+
+/* Before the entry points are watched. */
+void torsh_cuda_memory_watch_driver(void);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/text.h"
 #include "collectors/cuda.h"
+#include "collectors/cuda_batches.h"
 
 void torsh_cuda_say(const struct event *event)
 {
@@ -47,29 +49,21 @@ static uint32_t attribute_of(const struct driver_work *work, int attribute)
 	return (uint32_t)value;
 }
 
-/* An address that the driver doesn't know is the host's. */
-static int is_of_device(uint64_t address)
-{
-	uint32_t memory = DRIVER_HOST;
-
-	return !torsh_driver.cuPointerGetAttribute(&memory, DRIVER_POINTER_MEMORY_TYPE, address) &&
-	       memory == DRIVER_DEVICE;
-}
-
 static uint32_t direction_of(const struct driver_work *work)
 {
-	static const uint32_t directions[2][2] = {{COPY_HTOH, COPY_HTOD}, {COPY_DTOH, COPY_DTOD}};
-
 	if (work->what != DRIVER_COPY || work->direction != COPY_UNKNOWN)
 		return work->direction;
-	return directions[is_of_device(work->from)][is_of_device(work->to)];
+	return torsh_driver_direction(torsh_cuda_memory_at(work->from), torsh_cuda_memory_at(work->to));
 }
 
 void torsh_cuda_describe(struct device_pair *pair)
 {
 	struct driver_work *work = &pair->work;
 
-	work->direction = direction_of(work);
+	if (work->batch)
+		torsh_cuda_describe_batch(work);
+	else
+		work->direction = direction_of(work);
 	work->is_async = work->is_async || strstr(work->api, "Async");
 	pair->name = torsh_cuda_label(name_of(work));
 	pair->registers = attribute_of(work, DRIVER_FUNCTION_REGISTERS);
@@ -229,3 +223,27 @@ void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uin
 }
 
 #undef PLACE
+
+/* ---- what is not seen --------------------------------------------------------------------------------------------- */
+
+/* The name of the first one: the rest will be of the same kind. */
+static char not_seen[64];
+static _Atomic uint32_t has_not_seen;
+
+void torsh_cuda_not_seen(const char *name)
+{
+	if (strlen(name) < sizeof(not_seen) && !atomic_exchange_explicit(&has_not_seen, 1, memory_order_relaxed))
+		strcpy(not_seen, name);
+}
+
+void torsh_cuda_say_not_seen(void)
+{
+	char buffer[192];
+	struct text note = TEXT_IN(buffer);
+
+	if (!*not_seen)
+		return;
+	torsh_text_put(&note, "cuda: what the program does by functions that are not known is not recorded: ");
+	torsh_text_put(&note, not_seen);
+	torsh_channel_note(&torsh_process->channel, buffer);
+}

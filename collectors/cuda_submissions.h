@@ -24,6 +24,9 @@ void torsh_cuda_say_launch(const struct driver_work *work, int result, uint64_t 
 void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
 void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason);
 
+/* A note, where there was something that is not recorded. */
+void torsh_cuda_say_not_seen(void);
+
 void torsh_cuda_say(const struct event *event);
 uint32_t torsh_cuda_label(const char *text); /* 0 of NULL */
 

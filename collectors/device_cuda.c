@@ -149,6 +149,16 @@ static struct place *add_place(void *context)
 	return place;
 }
 
+static struct place *known_place(const void *context)
+{
+	struct place *place;
+
+	torsh_cuda_lock(&lock);
+	place = find_place(context);
+	torsh_cuda_unlock(&lock);
+	return place;
+}
+
 static struct place *place_of(void *stream)
 {
 	struct place *place;
@@ -156,9 +166,7 @@ static struct place *place_of(void *stream)
 
 	if (context_of(stream, &context))
 		return NULL;
-	torsh_cuda_lock(&lock);
-	place = find_place(context);
-	torsh_cuda_unlock(&lock);
+	place = known_place(context);
 	return place ? place : add_place(context);
 }
 
@@ -183,8 +191,6 @@ static void forget_place(struct place *place)
 
 void torsh_device_cuda_forget(void *context, int device)
 {
-	if (!context && device < 0 && torsh_driver.cuCtxGetCurrent(&context))
-		return;
 	for (uint32_t i = 0; i < n_places; i++)
 		if (context ? places[i].handle == context : places[i].device == device)
 			forget_place(&places[i]);
@@ -366,6 +372,45 @@ struct device_place torsh_device_cuda_place(void *event, void *stream)
 		.context = mark ? mark->place->id : 0,
 		.stream = (uint32_t)id,
 	};
+}
+
+int torsh_device_cuda_here(struct device_place *here)
+{
+	const struct place *place = place_of(NULL);
+
+	if (!place)
+		return -ENODEV;
+	*here = (struct device_place){.device = (uint32_t)place->device, .context = place->id};
+	return 0;
+}
+
+int torsh_device_cuda_is_active(int device)
+{
+	int is_active = 0;
+	unsigned flags;
+
+	return !torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) && is_active;
+}
+
+/* Held for a moment: the driver says by nothing else which one it is. */
+static void *primary_of(int device)
+{
+	void *context = NULL;
+
+	if (!torsh_device_cuda_is_active(device) || torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
+		return NULL;
+	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
+	return context;
+}
+
+uint32_t torsh_device_cuda_number(void *context, int device)
+{
+	const struct place *place;
+
+	if (!context)
+		context = primary_of(device);
+	place = context ? known_place(context) : NULL;
+	return place ? place->id : 0;
 }
 
 /* ---- moments ----------------------------------------------------------------------------------------------------- */

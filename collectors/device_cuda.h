@@ -13,6 +13,15 @@ struct device_place {
 /* Of the stream to which event was last recorded; without event nothing. */
 struct device_place torsh_device_cuda_place(void *event, void *stream);
 
+/* Of the calling thread's current context, with no stream. Returns 0 or -errno: there is none, or it isn't known. */
+int torsh_device_cuda_here(struct device_place *place);
+
+/* The number of a context that was seen, NULL: the device's primary one; 0: it was not seen, or is not there. */
+uint32_t torsh_device_cuda_number(void *context, int device);
+
+/* Does the device have a primary context? */
+int torsh_device_cuda_is_active(int device);
+
 /* How well a moment is known. */
 struct device_clock {
 	uint64_t width_ns; /* the widest bracket around a moment that both clocks know */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "agent/wire/event.h"
 #include "shim/objects.h"
 
 struct driver_functions torsh_driver;
@@ -21,4 +22,15 @@ int torsh_driver_open(void)
 #undef DRIVER
 #undef DRIVER_OPTIONAL
 	return 0;
+}
+
+uint32_t torsh_driver_direction(uint32_t from, uint32_t to)
+{
+	static const uint32_t directions[4][4] = {
+		[DRIVER_HOST] = {[DRIVER_HOST] = COPY_HTOH, [DRIVER_DEVICE] = COPY_HTOD, [DRIVER_ARRAY] = COPY_HTOA},
+		[DRIVER_DEVICE] = {[DRIVER_HOST] = COPY_DTOH, [DRIVER_DEVICE] = COPY_DTOD, [DRIVER_ARRAY] = COPY_DTOA},
+		[DRIVER_ARRAY] = {[DRIVER_HOST] = COPY_ATOH, [DRIVER_DEVICE] = COPY_ATOD, [DRIVER_ARRAY] = COPY_ATOA},
+	};
+
+	return from < 4 && to < 4 ? directions[from][to] : COPY_UNKNOWN;
 }

@@ -2,7 +2,7 @@
 /*
  * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it; test/unit/cupti_test.c
  * compares with the real header where that is. The agent stands before the entry points by which a program gives a device
- * work (shim/driver.def), wherever it finds them: as symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the
+ * work (shim/driver.def) and gets memory (shim/driver_memory.def), wherever it finds them: as symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the
  * driver's own unless it is watched.
  */
 #ifndef TORSH_SHIM_DRIVER_H
@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "shim/cuda_memory.h"
 
 #define DRIVER_LIBRARY "/libcuda.so" /* in the path of what is the driver */
 
@@ -70,7 +72,75 @@ struct driver_box {
 	size_t width_bytes, height, depth;
 };
 
+/* CUmemcpy3DOperand */
+struct driver_operand {
+	int type; /* DRIVER_OPERAND_ARRAY, or an address */
+	union {
+		uint64_t address, array;
+		uint64_t words[4];
+	};
+};
+
+#define DRIVER_OPERAND_ARRAY 2 /* CU_MEMCPY_OPERAND_TYPE_ARRAY */
+
+/* CUDA_MEMCPY3D_BATCH_OP: in elements, which are those of the array, or bytes. */
+struct driver_box_copy {
+	struct driver_operand from, to;
+	size_t width, height, depth;
+	int order;
+	unsigned flags;
+};
+
+/* CUmemDecompressParams */
+struct driver_expansion {
+	size_t from_bytes, to_bytes;
+	void *done, *from, *to;
+	int algorithm;
+	char padding[20];
+};
+
+/* What one call asks for at once: n of the one that is there. The program's, until the call has returned. */
+struct driver_batch {
+	size_t n;
+	const uint64_t *to, *from;
+	const size_t *sizes;
+	const struct driver_box_copy *boxes;
+	const struct driver_expansion *expansions;
+};
+
 enum driver_what { DRIVER_KERNEL, DRIVER_COPY, DRIVER_MEMSET, DRIVER_GRAPH };
+
+/* CUipcMemHandle, which is passed by value. */
+struct driver_ipc {
+	char bytes[64];
+};
+
+/* The entry points of shim/driver_memory.def; the forms of one are one. */
+enum driver_memory_call {
+#define MEMORY(name, ...) DRIVER_##name,
+#define MEMORY_IN_STREAM MEMORY
+#include "shim/driver_memory.def"
+#undef MEMORY
+#undef MEMORY_IN_STREAM
+	N_DRIVER_MEMORY_CALLS
+};
+
+/* A call about memory. The last fields are the collector's. */
+struct driver_memory_use {
+	enum driver_memory_call call;
+	const void *parameters; /* as shim/cuda_memory.h has them */
+
+	uint32_t context, device;
+};
+
+/* A context ends, if the call for that is done. The last field is the collector's. */
+struct driver_ending {
+	void *context; /* NULL: the device's primary one */
+	int device; /* of a primary one, otherwise -1 */
+	int is_release; /* it ends only when nobody else holds it */
+
+	uint32_t number; /* of the context, 0: it was not seen */
+};
 
 /* What a call gives a device to do. The last fields are the collector's. */
 struct driver_work {
@@ -82,6 +152,8 @@ struct driver_work {
 	uint32_t direction; /* enum copy_kind; COPY_UNKNOWN: as the addresses say */
 	uint32_t value;
 	uint64_t to, from, bytes;
+	const struct driver_batch
+		*batch; /* of it direction and bytes are the collector's to find out; NULL: it is none */
 	int is_async;
 
 	uint64_t begin_ns; /* CLOCK_MONOTONIC at the call */
@@ -102,6 +174,9 @@ struct driver_functions {
 
 extern struct driver_functions torsh_driver;
 
+/* Which enum copy_kind leads from one enum driver_memory to another. */
+uint32_t torsh_driver_direction(uint32_t from, uint32_t to);
+
 /* Find the driver among what is loaded. Returns 0, -ENOENT, or -ENOSYS where it lacks a function. */
 int torsh_driver_open(void);
 
@@ -120,12 +195,20 @@ extern _Atomic uint32_t torsh_driver_watch;
 /*
  * Defined by collectors/cuda_events.c. Are the entry points to be stood before at all in this process? The program is
  * about to give a device work: not 0 asks for torsh_cuda_submitted afterwards, with what the driver returned. And it is
- * about to end a context, or (NULL) those of a device.
+ * about to end a context, and did.
  */
 int torsh_cuda_stands_before_driver(void);
 int torsh_cuda_submitting(struct driver_work *work);
 void torsh_cuda_submitted(struct driver_work *work, int result);
-void torsh_cuda_context_ending(void *context, int device);
+void torsh_cuda_context_ending(struct driver_ending *ending);
+void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
+
+/* Defined by collectors/cuda_submissions.c. What is called by this name is not recorded. */
+void torsh_cuda_not_seen(const char *name);
+
+/* Defined by collectors/cuda_memory_driver.c, in the same way; frame: __builtin_frame_address(0) of what the program called. */
+int torsh_cuda_memory_calling(struct driver_memory_use *use);
+void torsh_cuda_memory_called(struct driver_memory_use *use, int result, const void *frame);
 
 /* What a look-up of name that found this is to answer: our own function where it stands before that. */
 void *torsh_driver_instead(const char *name, void *found);

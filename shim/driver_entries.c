@@ -14,22 +14,15 @@
 
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
+#define NEWEST_VERSION 13020 /* of CUDA whose forms are known */
+#define OTHER_SECOND_FORMS 6050 /* the latest of those that are older than cuGetProcAddress: cuMemHostRegister_v2 */
 
-/* The file's name of the object that an address lies in; "" where that isn't known. */
-static const char *object_of(const void *address)
+/* The file's name of the object that was found; "" where that isn't known. */
+static const char *object_name(const Dl_info *found)
 {
-	const char *slash;
-	Dl_info info;
+	const char *slash = found->dli_fname ? strrchr(found->dli_fname, '/') : NULL;
 
-	if (!dladdr(address, &info) || !info.dli_fname)
-		return "";
-	slash = strrchr(info.dli_fname, '/');
-	return slash ? slash + 1 : info.dli_fname;
-}
-
-static int is_of_driver(const void *address)
-{
-	return !strncmp(object_of(address), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
+	return slash ? slash + 1 : found->dli_fname ? found->dli_fname : "";
 }
 
 void torsh_driver_keep(void)
@@ -53,9 +46,16 @@ void torsh_driver_keep(void)
 #define COPY KERNEL
 #define RECT KERNEL
 #define BOX KERNEL
+#define BATCH KERNEL
+#define BOXES KERNEL
+#define EXPANSIONS KERNEL
 #define MEMSET KERNEL
 #define GRAPH KERNEL
+#define UNSEEN(name, ...) ENTRY(name)
+#define MEMORY(name, ...) ENTRY(name)
+#define MEMORY_IN_STREAM(name, ...) ENTRY(name) ENTRY(name##_ptsz)
 #define ENTRIES_OF_WORK "shim/driver.def"
+#define ENTRIES_OF_MEMORY "shim/driver_memory.def"
 #define OTHER_ENTRIES                     \
 	ENTRY(cuGetProcAddress)           \
 	ENTRY(cuGetProcAddress_v2)        \
@@ -66,6 +66,7 @@ void torsh_driver_keep(void)
 enum entry_id {
 #define ENTRY(name) ENTRY_##name,
 #include ENTRIES_OF_WORK
+#include ENTRIES_OF_MEMORY
 	OTHER_ENTRIES
 #undef ENTRY
 		N_ENTRIES
@@ -123,8 +124,12 @@ int torsh_driver_is_own(const void *caller)
 {
 	static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvidia-", "libnvperf_",
 						 "libcudadebugger."};
-	const char *object = object_of(caller);
+	const char *object;
+	Dl_info found;
 
+	if (!dladdr(caller, &found))
+		return 0;
+	object = object_name(&found);
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
 		if (!strncmp(object, beginnings[i], strlen(beginnings[i])))
 			return 1;
@@ -167,8 +172,25 @@ void *torsh_driver_instead(const char *name, void *found)
 
 /* ---- cuGetProcAddress -------------------------------------------------------------------------------------------- */
 
-/* As the driver does: the newest form of a plain name, of one that is per thread where that is asked for. */
-static struct entry *find_form(const char *name, int is_per_thread)
+/* The version of CUDA in which a plain name began to mean its second form, which takes other parameters. */
+static int second_form_since(const char *name)
+{
+	static const struct {
+		const char *name;
+		int version;
+	} late[] = {{"cuGetProcAddress", 12000},
+		    {"cuMemPrefetchAsync", 12020},
+		    {"cuMemcpyBatchAsync", 13000},
+		    {"cuMemcpy3DBatchAsync", 13000}};
+
+	for (size_t i = 0; i < sizeof(late) / sizeof(*late); i++)
+		if (!strcmp(late[i].name, name))
+			return late[i].version;
+	return OTHER_SECOND_FORMS;
+}
+
+/* As the driver does: the newest form of a plain name in that version, of one that is per thread where that is asked for. */
+static struct entry *find_form(const char *name, int version, int is_per_thread)
 {
 	static const char *const versions[] = {"_v2", ""};
 	static const char *const forms[] = {"_ptsz", "_ptds", ""};
@@ -176,7 +198,7 @@ static struct entry *find_form(const char *name, int is_per_thread)
 
 	if (strlen(name) + sizeof("_v2_ptsz") > sizeof(full))
 		return NULL;
-	for (size_t v = 0; v < sizeof(versions) / sizeof(*versions); v++) {
+	for (size_t v = version < second_form_since(name); v < sizeof(versions) / sizeof(*versions); v++) {
 		for (size_t f = is_per_thread ? 0 : 2; f < sizeof(forms) / sizeof(*forms); f++) {
 			struct entry *entry;
 
@@ -191,16 +213,33 @@ static struct entry *find_form(const char *name, int is_per_thread)
 	return NULL;
 }
 
-static void replace(const char *name, void **found, uint64_t flags, const void *caller)
+/*
+ * A driver may hand out another address than that of the symbol. One that is a symbol's, but of none of ours, is a function
+ * with other parameters.
+ */
+static int is_nameless(const void *address)
+{
+	Dl_info found;
+
+	return dladdr(address, &found) && found.dli_saddr != address &&
+	       !strncmp(object_name(&found), &DRIVER_LIBRARY[1], sizeof(DRIVER_LIBRARY) - 2);
+}
+
+static void replace(const char *name, void **found, int version, uint64_t flags, const void *caller)
 {
 	struct entry *entry;
 
 	if (!found || !*found || !name || !torsh_cuda_stands_before_driver() || torsh_driver_is_own(caller))
 		return;
 	entry = find_next(*found);
-	/* A driver may hand out another address than that of the symbol. */
-	if (!entry && is_of_driver(*found))
-		entry = find_form(name, (flags & PER_THREAD_STREAM) != 0);
+	if (!entry && is_nameless(*found)) {
+		entry = find_form(name, version, (flags & PER_THREAD_STREAM) != 0);
+		/* The next version may have given the name to a function with other parameters. */
+		if (entry && version > NEWEST_VERSION) {
+			torsh_cuda_not_seen(name);
+			return;
+		}
+	}
 	if (entry && next_of((enum entry_id)(entry - entries)))
 		*found = entry->ours;
 }
@@ -216,7 +255,7 @@ EXPORT int cuGetProcAddress(const char *name, void **found, int version, uint64_
 		return DRIVER_NOT_INITIALIZED;
 	result = next(name, found, version, flags);
 	if (!result)
-		replace(name, found, flags, __builtin_return_address(0));
+		replace(name, found, version, flags, __builtin_return_address(0));
 	return result;
 }
 
@@ -231,31 +270,75 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int version, uint
 		return DRIVER_NOT_INITIALIZED;
 	result = next(name, found, version, flags, status);
 	if (!result)
-		replace(name, found, flags, __builtin_return_address(0));
+		replace(name, found, version, flags, __builtin_return_address(0));
 	return result;
 }
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
-/* ENDING(name, parameter, argument, what ends) */
-#define ENDING(name, parameter, argument, what)                                                                     \
+/* ENDING(name, parameter, argument, fields of struct driver_ending) */
+#define ENDING(name, parameter, argument, ...)                                                                      \
 	EXPORT int name parameter;                                                                                  \
 	EXPORT int name parameter                                                                                   \
 	{                                                                                                           \
 		int is_watched = atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_WATCHED; \
-		int(*next) parameter;                                                                               \
+		struct driver_ending ending = {__VA_ARGS__};                                                        \
+		int(*next) parameter, result;                                                                       \
                                                                                                                     \
 		*(void **)&next = next_of(ENTRY_##name);                                                            \
 		if (!next)                                                                                          \
 			return DRIVER_NOT_INITIALIZED;                                                              \
-		if (is_watched)                                                                                     \
-			torsh_cuda_context_ending what;                                                             \
-		return next argument;                                                                               \
+		if (!is_watched)                                                                                    \
+			return next argument;                                                                       \
+		torsh_cuda_context_ending(&ending);                                                                 \
+		result = next argument;                                                                             \
+		torsh_cuda_context_ended(&ending, result);                                                          \
+		return result;                                                                                      \
 	}
-ENDING(cuCtxDestroy_v2, (void *context), (context), (context, -1))
-ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), (NULL, device))
-ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), (NULL, device))
+ENDING(cuCtxDestroy_v2, (void *context), (context), .context = context, .device = -1)
+ENDING(cuDevicePrimaryCtxReset_v2, (int device), (device), .device = device)
+ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .is_release = 1)
 #undef ENDING
+
+#define UNWRAP(...) __VA_ARGS__
+#define IS_UNWATCHED \
+	__builtin_expect(atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNWATCHED, 1)
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+#undef MEMORY
+#undef MEMORY_IN_STREAM
+/* Straight on is by a tail call: with CUPTI stacks are taken behind us, and we are not in them. */
+#define FORM(name, call_, parameters_, arguments, type, ...)                                    \
+	static __attribute__((noinline)) int tell_##name parameters_                            \
+	{                                                                                       \
+		const struct type packed = {__VA_ARGS__};                                       \
+		struct driver_memory_use use = {.call = DRIVER_##call_, .parameters = &packed}; \
+		int is_told = torsh_cuda_memory_calling(&use), result;                          \
+		int(*next) parameters_;                                                         \
+                                                                                                \
+		*(void **)&next = next_of(ENTRY_##name);                                        \
+		result = next arguments;                                                        \
+		if (is_told)                                                                    \
+			torsh_cuda_memory_called(&use, result, __builtin_frame_address(0));     \
+		return result;                                                                  \
+	}                                                                                       \
+	EXPORT int name parameters_;                                                            \
+	EXPORT int name parameters_                                                             \
+	{                                                                                       \
+		int(*next) parameters_;                                                         \
+                                                                                                \
+		*(void **)&next = next_of(ENTRY_##name);                                        \
+		if (!next)                                                                      \
+			return DRIVER_NOT_INITIALIZED;                                          \
+		return IS_UNWATCHED ? next arguments : tell_##name arguments;                   \
+	}
+#define MEMORY(name, ...) FORM(name, name, __VA_ARGS__)
+#define MEMORY_IN_STREAM(name, ...) FORM(name, name, __VA_ARGS__) FORM(name##_ptsz, name, __VA_ARGS__)
+#include ENTRIES_OF_MEMORY
+#undef MEMORY
+#undef MEMORY_IN_STREAM
+#undef FORM
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
@@ -266,24 +349,13 @@ static void *stream_of(void *stream, int is_per_thread)
 	return is_per_thread ? DRIVER_STREAM_PER_THREAD : DRIVER_STREAM_LEGACY;
 }
 
-static uint32_t direction_of(uint32_t from, uint32_t to)
-{
-	static const uint32_t directions[4][4] = {
-		[DRIVER_HOST] = {[DRIVER_HOST] = COPY_HTOH, [DRIVER_DEVICE] = COPY_HTOD, [DRIVER_ARRAY] = COPY_HTOA},
-		[DRIVER_DEVICE] = {[DRIVER_HOST] = COPY_DTOH, [DRIVER_DEVICE] = COPY_DTOD, [DRIVER_ARRAY] = COPY_DTOA},
-		[DRIVER_ARRAY] = {[DRIVER_HOST] = COPY_ATOH, [DRIVER_DEVICE] = COPY_ATOD, [DRIVER_ARRAY] = COPY_ATOA},
-	};
-
-	return from < 4 && to < 4 ? directions[from][to] : COPY_UNKNOWN;
-}
-
 static struct driver_work rect_work(const struct driver_rect *copy)
 {
 	if (!copy)
 		return (struct driver_work){.what = DRIVER_COPY};
 	return (struct driver_work){
 		.what = DRIVER_COPY,
-		.direction = direction_of(copy->from.memory, copy->to.memory),
+		.direction = torsh_driver_direction(copy->from.memory, copy->to.memory),
 		.from = copy->from.device,
 		.to = copy->to.device,
 		.bytes = copy->width_bytes * copy->height,
@@ -296,7 +368,7 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 		return (struct driver_work){.what = DRIVER_COPY};
 	return (struct driver_work){
 		.what = DRIVER_COPY,
-		.direction = is_peer ? COPY_PTOP : direction_of(copy->from.memory, copy->to.memory),
+		.direction = is_peer ? COPY_PTOP : torsh_driver_direction(copy->from.memory, copy->to.memory),
 		.from = copy->from.device,
 		.to = copy->to.device,
 		.bytes = copy->width_bytes * copy->height * (copy->depth ? copy->depth : 1),
@@ -307,33 +379,35 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 #undef COPY
 #undef RECT
 #undef BOX
+#undef BATCH
+#undef BOXES
+#undef EXPANSIONS
 #undef MEMSET
 #undef GRAPH
-#define UNWRAP(...) __VA_ARGS__
+#undef UNSEEN
 #define WORK(...) ((struct driver_work){__VA_ARGS__})
 
 /* One entry point: straight on, or with what it does told before and after. */
-#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_)                                            \
-	EXPORT int name_ parameters;                                                                                 \
-	EXPORT int name_ parameters                                                                                  \
-	{                                                                                                            \
-		struct driver_work work;                                                                             \
-		int(*next) parameters, result, is_told;                                                              \
-                                                                                                                     \
-		*(void **)&next = next_of(ENTRY_##name_);                                                            \
-		if (!next)                                                                                           \
-			return DRIVER_NOT_INITIALIZED;                                                               \
-		if (__builtin_expect(                                                                                \
-			    atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNWATCHED, 1)) \
-			return next arguments;                                                                       \
-		work = work_;                                                                                        \
-		work.api = #name_;                                                                                   \
-		work.stream = stream_of(stream_, is_per_thread);                                                     \
-		is_told = torsh_cuda_submitting(&work);                                                              \
-		result = next arguments;                                                                             \
-		if (is_told)                                                                                         \
-			torsh_cuda_submitted(&work, result);                                                         \
-		return result;                                                                                       \
+#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_) \
+	EXPORT int name_ parameters;                                      \
+	EXPORT int name_ parameters                                       \
+	{                                                                 \
+		struct driver_work work;                                  \
+		int(*next) parameters, result, is_told;                   \
+                                                                          \
+		*(void **)&next = next_of(ENTRY_##name_);                 \
+		if (!next)                                                \
+			return DRIVER_NOT_INITIALIZED;                    \
+		if (IS_UNWATCHED)                                         \
+			return next arguments;                            \
+		work = work_;                                             \
+		work.api = #name_;                                        \
+		work.stream = stream_of(stream_, is_per_thread);          \
+		is_told = torsh_cuda_submitting(&work);                   \
+		result = next arguments;                                  \
+		if (is_told)                                              \
+			torsh_cuda_submitted(&work, result);              \
+		return result;                                            \
 	}
 #define BOTH(name, suffix, parameters, arguments, stream, work) \
 	FORM(name, 0, parameters, arguments, stream, work)      \
@@ -351,28 +425,63 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 	BOTH(name, suffix, parameters, arguments, stream, rect_work(c))
 #define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
 	BOTH(name, suffix, parameters, arguments, stream, box_work(c, is_peer))
+#define MANY(name, suffix, parameters, arguments, stream, way, ...) \
+	BOTH(name, suffix, parameters, arguments, stream,           \
+	     WORK(.what = DRIVER_COPY, .direction = (way), .batch = &(const struct driver_batch){__VA_ARGS__}))
+#define BATCH(name, suffix, parameters, arguments, stream, way, to_, from_, sizes_, n_)                         \
+	MANY(name, suffix, parameters, arguments, stream, way, .to = (to_), .from = (from_), .sizes = (sizes_), \
+	     .n = (n_))
+#define BOXES(name, suffix, parameters, arguments, stream, c, n_) \
+	MANY(name, suffix, parameters, arguments, stream, COPY_UNKNOWN, .boxes = (c), .n = (n_))
+#define EXPANSIONS(name, suffix, parameters, arguments, stream, e, n_) \
+	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, .expansions = (e), .n = (n_))
 #define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \
 	BOTH(name, suffix, parameters, arguments, stream,              \
 	     WORK(.what = DRIVER_MEMSET, .to = (to_), .value = (v), .bytes = (n)))
 #define GRAPH(name, suffix, parameters, arguments, stream, g) \
 	BOTH(name, suffix, parameters, arguments, stream, WORK(.what = DRIVER_GRAPH, .function = (g), .is_async = 1))
+#define UNSEEN(name, parameters, arguments)              \
+	EXPORT int name parameters;                      \
+	EXPORT int name parameters                       \
+	{                                                \
+		int(*next) parameters;                   \
+                                                         \
+		*(void **)&next = next_of(ENTRY_##name); \
+		if (!next)                               \
+			return DRIVER_NOT_INITIALIZED;   \
+		if (!IS_UNWATCHED)                       \
+			torsh_cuda_not_seen(#name);      \
+		return next arguments;                   \
+	}
 #include ENTRIES_OF_WORK
 #undef KERNEL
 #undef COPY
 #undef RECT
 #undef BOX
+#undef BATCH
+#undef BOXES
+#undef EXPANSIONS
 #undef MEMSET
 #undef GRAPH
+#undef UNSEEN
+#undef MANY
 
 #define KERNEL(name, suffix, ...) ENTRY(name) ENTRY(name##suffix)
 #define COPY KERNEL
 #define RECT KERNEL
 #define BOX KERNEL
+#define BATCH KERNEL
+#define BOXES KERNEL
+#define EXPANSIONS KERNEL
 #define MEMSET KERNEL
 #define GRAPH KERNEL
+#define UNSEEN(name, ...) ENTRY(name)
+#define MEMORY(name, ...) ENTRY(name)
+#define MEMORY_IN_STREAM(name, ...) ENTRY(name) ENTRY(name##_ptsz)
 static struct entry entries[N_ENTRIES] = {
 #define ENTRY(name_) [ENTRY_##name_] = {.name = #name_, .ours = (void *)name_},
 #include ENTRIES_OF_WORK
+#include ENTRIES_OF_MEMORY
 	OTHER_ENTRIES
 #undef ENTRY
 };

@@ -96,6 +96,10 @@ enum copy_kind {
 	COPY_DTOD,
 	COPY_HTOH,
 	COPY_PTOP,
+
+	/* Not CUPTI's: what the driver's entry points see beside copies. */
+	COPY_PREFETCH = 32, /* managed pages were to be moved before they are used */
+	COPY_DECOMPRESSION,
 	N_COPY_KINDS
 };
 

@@ -13,146 +13,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import cuda_python, need_simcuda, of_kind, record_simulated  # noqa: E402
-import schema  # noqa: E402
-
-# CUpti_ActivityMemoryKind, as the log has it.
-PINNED, DEVICE, ARRAY, MANAGED = 2, 3, 4, 5
-GRANULE = 2 << 20
-KIB = 1024
-
-LEAKING = """
-import ctypes, sys, torch
-device = torch.device("cuda:0")
-def leak(n):
-    tensor = torch.empty(n, dtype=torch.uint8, device=device)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tensor))
-    return tensor.untyped_storage().nbytes()
-model = torch.nn.Linear(512, 512).to(device)
-for step in range(3):
-    y = model(torch.randn(32, 512, device=device)).sum()
-    y.backward()
-    leak(3 << 20)
-big = torch.empty(50 << 20, dtype=torch.uint8, device=device)
-del big
-torch.cuda.synchronize()
-print(torch.cuda.memory_reserved(0), torch.cuda.max_memory_reserved(0), file=open(sys.argv[1], "w"))
-"""
-
-
-def program():
-    need_simcuda()
-    return BUILD / "simcuda/programs/memory"
-
-
-def place_of(line):
-    if line["kind"] in ("create", "release"):
-        return f"cuda:{line['device']}"
-    if line["kind"] in ("import", "import_end"):
-        return "imported"
-    if line["memory"] in (DEVICE, ARRAY):
-        return f"cuda:{line['device']}"
-    if line["memory"] == PINNED:
-        return "registered" if line["registered"] else "pinned"
-    return {MANAGED: "managed"}[line["memory"]]
-
-
-class Place:
-    """What the log says of one place: live blocks, and the first moment of the highest sum."""
-
-    def __init__(self):
-        self.live, self.bytes = {}, 0
-        self.peak_bytes, self.peak_blocks, self.peak_live = 0, 0, {}
-        self.allocs = 0
-
-    def add(self, key, n_bytes):
-        self.allocs += 1
-        self.live[key] = n_bytes
-        self.bytes += n_bytes
-        if self.bytes > self.peak_bytes:
-            self.peak_bytes, self.peak_blocks, self.peak_live = self.bytes, len(self.live), dict(self.live)
-
-    def remove(self, key):
-        self.bytes -= self.live.pop(key)
-
-
-def replay(truth):
-    """Places by their names. What is imported has no bytes of this process's."""
-    places = collections.defaultdict(Place)
-    for line in of_kind(truth, "alloc", "free", "create", "release", "import", "import_end"):
-        if line.get("mapped"):
-            continue
-        key = (line["kind"] in ("create", "release"), line.get("address") or line.get("handle"))
-        if line["kind"] in ("alloc", "create", "import"):
-            places[place_of(line)].add(key, 0 if line["kind"] == "import" else line["bytes"])
-        else:
-            places[place_of(line)].remove(key)
-    return places
-
-
-def leaks_of(output, device, *arguments):
-    report = read_report("leaks", output, "--device", device, "--limit", "0", *arguments)
-    schema.expect_fits("leaks", report)
-    expect_equal(report["device"], device, "device")
-    expect_equal(sum(leak["bytes"] for leak in report["leaks"]), report["leaked_bytes"], "sum of the leaks")
-    return report
-
-
-def peak_of(output, device, *arguments):
-    report = read_report("peak", output, "--device", device, "--limit", "0", *arguments)
-    schema.expect_fits("peak", report)
-    expect_equal(report["device"], device, "device")
-    return report
-
-
-def compare(output, truth):
-    """Each place's leaks and peak, in bytes and blocks."""
-    places = replay(truth)
-    assert places
-    for name, place in places.items():
-        leaks, peak = leaks_of(output, name), peak_of(output, name)
-        expect_equal((leaks["leaked_bytes"], leaks["leaked_blocks"]), (place.bytes, len(place.live)), f"live in {name}")
-        expect_equal(peak["peak_bytes"], place.peak_bytes, f"peak of {name}")
-        if place.peak_bytes:
-            expect_equal(peak["peak_blocks"], place.peak_blocks, f"blocks at the peak of {name}")
-        expect_equal(peak["attributed_bytes"], place.peak_bytes, f"attributed at the peak of {name}")
-        (device,) = leaks["devices"]
-        expect_equal((device["unknown_frees"], device["failed_frees"]), (0, 0), "frees")
-        expect_equal(device["current_bytes"], place.bytes, "current_bytes")
-        expect_equal(device["allocs"], place.allocs, f"allocations in {name}")
-    return places
-
-
-def by_function(leaks, prefix):
-    """Bytes by the function leak_NAME that got them, the API's function innermost."""
-    found = collections.Counter()
-    for leak in leaks:
-        names = [frame["function"] for frame in leak["stack"]]
-        (at,) = [i for i, name in enumerate(names) if name.startswith(prefix)]
-        assert at == 2, names  # the API's own function, get_NAME, leak_NAME
-        expect_equal(names[0].split("_")[0], names[at][len(prefix):], "the API's function")
-        found[names[at][len(prefix):]] += leak["bytes"]
-    return found
-
-
-def expected_ways():
-    """What the program leaves by each way, in the order of its table."""
-    source = (ROOT / "test/simcuda/programs/memory.c").read_text()
-    names = [line.split("WAY(")[1].split(",")[0] for line in source.splitlines() if line.startswith("\tWAY(")]
-    assert len(names) > 20, names
-    pitch = lambda width: (width + 511) // 512 * 512
-    sizes = {}
-    for i, name in enumerate(names):
-        n = 10 + i
-        sizes[name] = {
-            "cuMemAllocPitch": pitch(100) * n, "cudaMallocPitch": pitch(700) * n, "cudaMalloc3D": pitch(300) * n * 3,
-            "cuArrayCreate": n * 16 * 16, "cuArray3DCreate": n * 16 * 4 * 4,
-            "cuMipmappedArrayCreate": sum((n >> i) * (16 >> i) * (4 >> i) * 4 for i in range(3)),
-            "cudaMallocArray": n * 16 * 4, "cudaMalloc3DArray": n * 8 * 6 * 4,
-            "cudaMallocMipmappedArray": sum((n >> i) * (8 >> i) * 6 * 4 for i in range(4)),
-            "cuMemCreate": GRANULE * (1 + n % 3), "cuIpcOpenMemHandle": 0, "cudaIpcOpenMemHandle": 0,
-        }.get(name, n * KIB)
-    return sizes
+from simcuda import cuda_python, of_kind, record_simulated  # noqa: E402
+from device_memory import (GRANULE, KIB, LEAKING, by_function, compare, expected_ways, leaks_of, lines_of, peak_of,  # noqa: E402
+                           program, replay)
 
 
 @case
@@ -163,8 +26,11 @@ def every_way_to_get_simulated_memory_is_recorded_with_its_line():
     expect_equal(set(places), {"cuda:0", "managed", "pinned", "registered", "imported"}, "places")
     found = collections.Counter()
     for name in places:
-        found.update(by_function(leaks_of(output, name)["leaks"], "leak_"))
+        leaks = leaks_of(output, name)["leaks"]
+        expect_equal({leak["stack"][2]["function"][:5] for leak in leaks}, {"leak_"}, "two frames below the API's function")
+        found.update(by_function(leaks))
     expect_equal(dict(found), expected_ways(), "bytes left by each way")
+    expect_equal(peak_of(output, "cuda:0")["seen_by"], "CUPTI", "seen by")
 
 
 @case
@@ -173,7 +39,7 @@ def simulated_memory_of_two_devices_is_told_apart():
     places = compare(output, truth)
     assert {"cuda:0", "cuda:1"} <= set(places), set(places)
     # The pool is the second device's, and the stream the first one's.
-    expect_equal(set(by_function(leaks_of(output, "cuda:1")["leaks"], "leak_")),
+    expect_equal(set(by_function(leaks_of(output, "cuda:1")["leaks"])),
                  {"cuMemAllocFromPoolAsync", "cudaMallocFromPoolAsync"}, "ways of the second device")
 
 
@@ -275,17 +141,12 @@ def an_unknown_device_is_refused_with_those_that_there_are():
 
 
 @case
-def without_cupti_it_is_said_why_there_is_no_memory_of_devices():
-    output, _ = record_simulated([program(), "ways"], faults="cuptiActivityEnable=10")
-    result = run([TORSH, "leaks", output, "--device", "cuda:0"])
-    expect_equal(result.returncode, 2, "status")
-    assert b"no memory of devices" in result.stderr, result.stderr
-
-
-@case
 def without_memory_none_of_devices_is_recorded():
     output, _ = record_simulated([program(), "ways"], env={"TORSH_PROFILER_PROFILE_MEMORY": "0"})
     assert not [event for event in events(output) if event["event"].startswith("device_") and "alloc" in event["event"]]
+    result = run([TORSH, "leaks", output, "--device", "cuda:0"])
+    expect_equal(result.returncode, 2, "status")
+    assert b"no memory of devices" in result.stderr, result.stderr
 
 
 @case
@@ -337,17 +198,6 @@ def everything(output):
     result = run([TORSH, "dump", output])
     found = [json.loads(line) for line in result.stdout.decode().splitlines() if line.startswith('{"event"')]
     return sorted(found, key=lambda event: event["at_ns"])
-
-
-def lines_of(report, key, name):
-    """Bytes by line of the script."""
-    found = collections.Counter()
-    for holder in report[key]:
-        for frame in holder["stack"]:
-            if frame["file"] == "<string>":
-                found[frame["function"], frame["line"]] += holder["bytes"]
-                break
-    return found
 
 
 @case

@@ -7,7 +7,7 @@ import struct
 
 from harness import torsh
 
-LABELS = ("name", "domain", "category", "inputs", "overload", "chip", "field", "unit")
+LABELS = ("name", "api", "domain", "category", "inputs", "overload", "chip", "field", "unit")
 SOURCES = ("torsh", "nvtx", "itt", "module")
 # Of the timeline, that is: not of the heap or the address space.
 KINDS = ("range_push", "range_pop", "range_start", "range_end", "mark", "value", "step", "thread_name")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Work for a CUDA device by every entry point, found in one of the ways that programs have. cuda_entries HOW N [TAKE]
+ * Work for a CUDA device by every entry point, and memory, found in one of the ways that programs have. cuda_entries HOW N [TAKE]
  *
  *	symbol	as a program that is linked with the driver (weak, so that it can be built without it)
  *	default	by dlsym(RTLD_DEFAULT)
@@ -42,6 +42,11 @@ struct launch {
 	DRIVER(cuModuleGetFunction, , , (void **function, void *module, const char *name))                         \
 	DRIVER(cuMemAlloc, _v2, , (uint64_t * address, size_t n_bytes))                                            \
 	DRIVER(cuMemAllocHost, _v2, , (void **address, size_t n_bytes))                                            \
+	DRIVER(cuMemAllocManaged, , , (uint64_t * address, size_t n_bytes, unsigned flags))                        \
+	DRIVER(cuMemAllocAsync, , _ptsz, (uint64_t * address, size_t n_bytes, void *stream))                       \
+	DRIVER(cuMemFree, _v2, , (uint64_t address))                                                               \
+	DRIVER(cuMemFreeHost, , , (void *address))                                                                 \
+	DRIVER(cuMemFreeAsync, , _ptsz, (uint64_t address, void *stream))                                          \
 	DRIVER(cuStreamCreate, , , (void **stream, unsigned flags))                                                \
 	DRIVER(cuStreamBeginCapture, _v2, _ptsz, (void *stream, int mode))                                         \
 	DRIVER(cuStreamEndCapture, , _ptsz, (void *stream, void **graph))                                          \
@@ -186,6 +191,20 @@ static void launch_graph(void *stream)
 	NEED(p_cuGraphLaunch(exec, stream));
 }
 
+/* What is left ends with the context. */
+static void get_and_give_memory(void *stream)
+{
+	uint64_t managed, pooled;
+	void *host;
+
+	NEED(p_cuMemAllocManaged(&managed, 5 * (size_t)N_BYTES, 1));
+	NEED(p_cuMemAllocAsync(&pooled, 3 * (size_t)N_BYTES, stream));
+	NEED(p_cuMemAllocHost(&host, 2 * (size_t)N_BYTES));
+	NEED(p_cuMemFree(managed));
+	NEED(p_cuMemFreeAsync(pooled, stream));
+	NEED(p_cuMemFreeHost(host));
+}
+
 /* As CUpti_SubscriberParams. */
 struct subscriber {
 	size_t n_bytes;
@@ -236,6 +255,7 @@ int main(int argc, char **argv)
 	launch(stream, n);
 	launch(NULL, 1);
 	launch_graph(stream);
+	get_and_give_memory(stream);
 	NEED(p_cuCtxSynchronize());
 	NEED(p_cuDevicePrimaryCtxReset(device));
 	puts("done");

@@ -195,6 +195,16 @@ static void arrays_are_as_large_as_their_texels(void **state)
 	assert_int_equal(bytes_of_flat(CU_AD_FORMAT_NV12, 3, 100, 50), 0);
 }
 
+static void elements_are_of_one_size_or_of_none(void **state)
+{
+	(void)state;
+	assert_int_equal(torsh_cuda_array_element_bytes(CU_AD_FORMAT_FLOAT, 4), 16);
+	assert_int_equal(torsh_cuda_array_element_bytes(CU_AD_FORMAT_UNORM_INT16X4, 4), 8);
+	assert_int_equal(torsh_cuda_array_element_bytes(CU_AD_FORMAT_BC1_UNORM, 4), 0);
+	assert_int_equal(torsh_cuda_array_element_bytes(CU_AD_FORMAT_NV12, 3), 0);
+	assert_int_equal(torsh_cuda_array_element_bytes(-1, 1), 0);
+}
+
 static uint64_t bytes_of_levels(unsigned flags, size_t depth, unsigned n_levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 8,
@@ -240,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_those_of_the_headers),
 		cmocka_unit_test(arrays_are_as_large_as_their_texels),
+		cmocka_unit_test(elements_are_of_one_size_or_of_none),
 		cmocka_unit_test(levels_halve_what_is_no_layer),
 		cmocka_unit_test(the_runtimes_arrays_are_told_by_the_bits_of_their_channels),
 	};

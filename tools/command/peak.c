@@ -194,6 +194,7 @@ static void print_device(struct json *json, const struct view *view)
 	if (device->is_all)
 		return;
 	seen = &device->process->places[device->place];
+	torsh_json_member(json, "seen_by", torsh_device_seen_json(device->process));
 	torsh_json_member(json, "framework", torsh_device_framework_json(seen, &seen->at_peak, seen->peak_bytes));
 	torsh_json_member(json, "driver", torsh_device_room_json(device->process, device->place));
 }

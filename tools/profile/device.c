@@ -13,9 +13,10 @@ const char *const torsh_device_what_names[N_DEVICE_WHATS] = {"kernel", "copy", "
 const char *torsh_copy_name(uint32_t kind)
 {
 	static const char *const names[N_COPY_KINDS] = {
-		[COPY_HTOD] = "HtoD", [COPY_DTOH] = "DtoH", [COPY_HTOA] = "HtoA", [COPY_ATOH] = "AtoH",
-		[COPY_ATOA] = "AtoA", [COPY_ATOD] = "AtoD", [COPY_DTOA] = "DtoA", [COPY_DTOD] = "DtoD",
-		[COPY_HTOH] = "HtoH", [COPY_PTOP] = "PtoP",
+		[COPY_HTOD] = "HtoD", [COPY_DTOH] = "DtoH",	    [COPY_HTOA] = "HtoA",
+		[COPY_ATOH] = "AtoH", [COPY_ATOA] = "AtoA",	    [COPY_ATOD] = "AtoD",
+		[COPY_DTOA] = "DtoA", [COPY_DTOD] = "DtoD",	    [COPY_HTOH] = "HtoH",
+		[COPY_PTOP] = "PtoP", [COPY_PREFETCH] = "prefetch", [COPY_DECOMPRESSION] = "decompression",
 	};
 
 	return kind < N_COPY_KINDS && names[kind] ? names[kind] : "?";

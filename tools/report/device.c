@@ -14,6 +14,13 @@ static const char never_asked[] = "neither the program nor the agent asked the d
 static const char asked_late[] = "the driver was asked at the end, not at the peak";
 static const char asked_then[] = "the driver was asked when the program asked, not at the peak";
 
+cJSON *torsh_device_seen_json(const struct device_process *process)
+{
+	if (!process->has_mode)
+		return torsh_json_text(NULL);
+	return torsh_json_text(process->mode.mode == DEVICE_BY_CUPTI ? "CUPTI" : "entry points");
+}
+
 cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
 				   uint64_t bytes)
 {
@@ -82,6 +89,7 @@ cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
 	torsh_json_set(object, "frees", torsh_json_u64(scope->frees));
 	torsh_json_set(object, "unknown_frees", torsh_json_u64(process->blocks.unknown_frees));
 	torsh_json_set(object, "failed_frees", torsh_json_u64(process->blocks.failed_frees));
+	torsh_json_set(object, "seen_by", torsh_device_seen_json(process));
 	torsh_json_set(object, "framework", torsh_device_framework_json(seen, &seen->at_end, scope->bytes));
 	torsh_json_set(object, "driver", torsh_device_room_json(process, place));
 	return object;
@@ -165,12 +173,19 @@ static void print_joint(FILE *out, const struct device_process *process)
 	fputc('\n', out);
 }
 
+static void print_seen(FILE *out, const struct device_process *process)
+{
+	if (process->has_mode && process->mode.mode != DEVICE_BY_CUPTI)
+		fputs("seen at the driver's entry points: what its private tables give is not\n", out);
+}
+
 void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
 		       const struct device_framework *then, uint64_t bytes)
 {
 	if (place != DEVICE_NO_PLACE) {
 		print_framework(out, &process->places[place], then, bytes);
 		print_room(out, process, place);
+		print_seen(out, process);
 	}
 	print_joint(out, process);
 }

@@ -15,10 +15,13 @@
 cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
 				   uint64_t bytes);
 
+/* "CUPTI" or "entry points"; null: it is not known. */
+cJSON *torsh_device_seen_json(const struct device_process *process);
+
 /* {"free_bytes", "total_bytes", "used_bytes", "others_bytes", "at_ns", "asked_by", "reason"} */
 cJSON *torsh_device_room_json(const struct device_process *process, size_t place);
 
-/* {"pid", "current_bytes", "current_blocks", "unsized_blocks", "framework", "driver", ...}: of a process at its end. */
+/* {"pid", "current_bytes", "current_blocks", "unsized_blocks", "seen_by", "framework", "driver", ...}: of a process at its end. */
 cJSON *torsh_device_end_json(const struct device_process *process, size_t place);
 
 /* {"bytes", "at_ns", "heap_bytes", "devices": [{"device", "bytes"}]}; null where it is not known. */

@@ -133,7 +133,26 @@ static void *find_current(const char *name, const char *suffix)
 	return find_symbol(full);
 }
 
-static CUresult look_up(const char *name, void **found, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+/* What a name means to who asks for a version before that in which it got other parameters. */
+static void *find_form(const char *name, const char *suffix, int version)
+{
+	static const struct {
+		const char *name;
+		int version;
+	} later[] = {{"cuMemPrefetchAsync", 12020}, {"cuMemcpyBatchAsync", 13000}, {"cuMemcpy3DBatchAsync", 13000}};
+	char full[256];
+
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		if (strcmp(name, later[i].name) != 0 || version >= later[i].version)
+			continue;
+		snprintf(full, sizeof(full), "%s%s", name, suffix);
+		return find_symbol(full);
+	}
+	return find_current(name, suffix);
+}
+
+static CUresult look_up(const char *name, void **found, int version, cuuint64_t flags,
+			CUdriverProcAddressQueryResult *status)
 {
 	bool is_per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
@@ -141,11 +160,11 @@ static CUresult look_up(const char *name, void **found, cuuint64_t flags, CUdriv
 		return CUDA_ERROR_INVALID_VALUE;
 	*found = NULL;
 	if (is_per_thread)
-		*found = find_current(name, "_ptsz");
+		*found = find_form(name, "_ptsz", version);
 	if (is_per_thread && !*found)
-		*found = find_current(name, "_ptds");
+		*found = find_form(name, "_ptds", version);
 	if (!*found)
-		*found = find_current(name, "");
+		*found = find_form(name, "", version);
 	if (status)
 		*status = *found ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return *found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -153,12 +172,12 @@ static CUresult look_up(const char *name, void **found, cuuint64_t flags, CUdriv
 
 CUresult do_cuGetProcAddress_v2(const cuGetProcAddress_v2_p *p)
 {
-	return look_up(p->symbol, p->pfn, p->flags, p->symbolStatus);
+	return look_up(p->symbol, p->pfn, p->cudaVersion, p->flags, p->symbolStatus);
 }
 
 CUresult do_cuGetProcAddress(const cuGetProcAddress_p *p)
 {
-	return look_up(p->symbol, p->pfn, p->flags, NULL);
+	return look_up(p->symbol, p->pfn, p->cudaVersion, p->flags, NULL);
 }
 
 CUresult do_cuProfilerStart(void)

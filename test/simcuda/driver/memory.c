@@ -230,13 +230,23 @@ CUresult do_cuMemAdvise_v2(const cuMemAdvise_v2_p *p)
 }
 
 /* Pages are where they are already: only the order of the stream is kept. */
-CUresult do_cuMemPrefetchAsync_v2(const cuMemPrefetchAsync_v2_p *p)
+static CUresult prefetch(CUdeviceptr at, CUstream stream)
 {
 	struct sim_range range;
 
-	if (!sim_memory_lookup(p->devPtr, &range))
+	if (!sim_memory_lookup(at, &range))
 		return CUDA_ERROR_INVALID_VALUE;
-	return drv_submit(p->hStream, &(struct sim_work){.kind = SIM_EMPTY});
+	return drv_submit(stream, &(struct sim_work){.kind = SIM_EMPTY});
+}
+
+CUresult do_cuMemPrefetchAsync(const cuMemPrefetchAsync_p *p)
+{
+	return prefetch(p->devPtr, p->hStream);
+}
+
+CUresult do_cuMemPrefetchAsync_v2(const cuMemPrefetchAsync_v2_p *p)
+{
+	return prefetch(p->devPtr, p->hStream);
 }
 
 /* ---- pools ------------------------------------------------------------------------------------------------------- */

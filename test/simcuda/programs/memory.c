@@ -5,6 +5,7 @@
  *	random SEED	allocations and frees at random, from one thread
  *	threads SEED	the same from eight
  *	context		memory in a context that is destroyed
+ *	release		memory in the primary context, of which one of two holders lets go
  *	mistakes	frees of what is not there, and twice
  *	mappings	physical memory that outlives its handle, is mapped twice, and is retained
  *	exit		_exit in the middle
@@ -237,6 +238,15 @@ static void go_with_context(void)
 	NEED(cuMemFree(p));
 }
 
+static void release_once(void)
+{
+	CUcontext again;
+
+	NEED(cuDevicePrimaryCtxRetain(&again, 0));
+	leak_cuMemAlloc(70);
+	NEED(cuDevicePrimaryCtxRelease(0));
+}
+
 static void expect_failure(int result, const char *what)
 {
 	if (!result) {
@@ -328,6 +338,8 @@ int main(int argc, char **argv)
 		go_in_threads(seed);
 	else if (!strcmp(what, "context"))
 		go_with_context();
+	else if (!strcmp(what, "release"))
+		release_once();
 	else if (!strcmp(what, "mistakes"))
 		go_wrong();
 	else if (!strcmp(what, "mappings"))

@@ -81,7 +81,6 @@ static void load(void)
 {
 	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) = NULL;
 	void *library = sim_config()->driver == SIM_DRIVER_ABSENT ? NULL : dlopen("libcuda.so.1", RTLD_NOW);
-	int version = sim_config()->runtime_version;
 
 	if (library)
 		*(void **)&look_up = dlsym(library, "cuGetProcAddress_v2");
@@ -89,7 +88,9 @@ static void load(void)
 		load_result = (CUresult)cudaErrorInsufficientDriver;
 		return;
 	}
-#define CALL(name) load_result = load_result ? load_result : look_up(#name, (void **)&rt_driver.name, version, 0, NULL);
+/* In the forms that cuda.h declares. */
+#define CALL(name) \
+	load_result = load_result ? load_result : look_up(#name, (void **)&rt_driver.name, CUDA_VERSION, 0, NULL);
 #include "test/simcuda/runtime/driver_calls.def"
 #undef CALL
 	if (!load_result)

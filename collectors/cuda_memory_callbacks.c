@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Calls about memory as CUPTI tells them. The runtime does its work by calls of the driver within its own: collectors/
+ * cuda_calls.c hands on the outermost only.
+ */
+#include "agent/wire/event.h"
+#include "collectors/cuda_memory.h"
+
+#define N_CONTEXTS 1024u
+
+static uint8_t numbers[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX]; /* of calls; filled before anything is called back */
+static _Atomic uint8_t devices_of_contexts[N_CONTEXTS]; /* number of the device, and 1; 0: not asked */
+
+int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length)
+{
+	if (domain >= CUPTI_N_API_DOMAINS || id >= CUPTI_CALLS_MAX)
+		return 0;
+	numbers[domain][id] = (uint8_t)torsh_cuda_memory_find(name, length);
+	return numbers[domain][id] != 0;
+}
+
+static uint32_t number_of(int domain, uint32_t id)
+{
+	return domain < CUPTI_N_API_DOMAINS && id < CUPTI_CALLS_MAX ? numbers[domain][id] : 0;
+}
+
+static uint32_t device_of_context(const struct cupti_call *call)
+{
+	_Atomic uint8_t *known =
+		call->context_id && call->context_id < N_CONTEXTS ? &devices_of_contexts[call->context_id] : NULL;
+	uint32_t device = known ? atomic_load_explicit(known, memory_order_relaxed) : 0;
+
+	if (device)
+		return device - 1;
+	if (!torsh_cupti.GetDeviceId || torsh_cupti.GetDeviceId(call->context, &device))
+		return DEVICE_NOT_KNOWN;
+	if (known && device < UINT8_MAX)
+		atomic_store_explicit(known, (uint8_t)(device + 1), memory_order_relaxed);
+	return device;
+}
+
+void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *call)
+{
+	uint32_t number = number_of(domain, id);
+
+	if (number)
+		torsh_cuda_memory_begins(number, &(struct cuda_memory_call){.parameters = call->parameters,
+									    .context = call->context_id,
+									    .device = DEVICE_NOT_KNOWN});
+}
+
+void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *call, const void *frame)
+{
+	uint32_t number = number_of(domain, id);
+	int result = call->result ? *(const int *)call->result : 0;
+
+	if (number)
+		torsh_cuda_memory_ends(number,
+				       &(struct cuda_memory_call){.parameters = call->parameters,
+								  .context = call->context_id,
+								  .device = device_of_context(call)},
+				       result, frame);
+}
+
+void torsh_cuda_memory_context_destroyed(void *context)
+{
+	uint32_t number;
+
+	if (torsh_cupti.GetContextId && !torsh_cupti.GetContextId(context, &number))
+		torsh_cuda_memory_context_ends(number);
+}

@@ -78,12 +78,6 @@ struct profile_layer {
 	bool is_representative; /* its counters stand for the group's */
 };
 
-/* A device as its process saw it. */
-struct profile_device {
-	const struct profile_process *process;
-	struct event_device event;
-};
-
 struct profile_json {
 	const struct trace *trace;
 	struct sink *sink;
@@ -99,8 +93,6 @@ struct profile_json {
 	size_t n_layers, layers_room;
 	char **groups; /* names of layer groups */
 	size_t n_groups, groups_room;
-	struct profile_device *devices;
-	size_t n_devices, devices_room;
 	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */

@@ -295,14 +295,6 @@ static void see_tensor(const struct event_tensor *tensor, struct call *innermost
 		own->device_bytes += tensor->bytes;
 }
 
-static void see_device(struct profile_json *profile, const struct event_device *device,
-		       const struct profile_process *process)
-{
-	profile->devices = torsh_need_room(profile->devices, profile->n_devices, &profile->devices_room,
-					   sizeof(*profile->devices));
-	profile->devices[profile->n_devices++] = (struct profile_device){.process = process, .event = *device};
-}
-
 static void see_loss(struct profile_json *profile, const struct profile_process *process,
 		     const struct event_device_loss *losses)
 {
@@ -327,9 +319,6 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	case EVENT_TENSOR:
 		see_tensor(&event->event.tensor, innermost);
-		return;
-	case EVENT_DEVICE:
-		see_device(profile, &event->event.device, process);
 		return;
 	case EVENT_DEVICE_MODE:
 		if (!profile->mode_of || profile->mode_of == process)
@@ -514,7 +503,6 @@ void torsh_profile_free(struct profile_json *profile)
 	for (size_t i = 0; i < profile->n_groups; i++)
 		free(profile->groups[i]);
 	free(profile->groups);
-	free(profile->devices);
 	free(profile->layers);
 	free(profile->texts);
 	free(profile->operators);

@@ -193,11 +193,7 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
 						const struct profile_process *process, uint32_t device)
 {
-	for (size_t i = 0; i < profile->n_devices; i++) {
-		if (profile->devices[i].process == process && profile->devices[i].event.device == device)
-			return &profile->devices[i].event;
-	}
-	return NULL;
+	return torsh_device_list_find(&torsh_survey_of(profile->trace->survey, process)->devices, device);
 }
 
 static void put_occupancy(struct profile_json *profile, const struct profile_work *work)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the device's number, its streams
- * are threads; the calls that launch are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
+ * are threads; calls of CUDA are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		put_arrow(chrome, row, thread, begin_ns);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- calls of CUDA ---------------------------------------------------------------------------------------------------- */
 
 /* HTA knows launches by the names that they had before CUDA 13. */
 static const char *plain_name(const char *api)
@@ -195,7 +195,8 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(chrome->devices->rows, row);
 }
 
-const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_chrome_device_visitor = {
+	.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_chrome_devices_create(struct chrome *chrome)
 {

@@ -199,7 +199,7 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(perfetto->rows, row);
 }
 
-const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto)
 {

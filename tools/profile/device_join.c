@@ -164,24 +164,37 @@ static struct device_cause make_cause(const struct calls_around *around)
 	return cause;
 }
 
-static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
-					const struct calls_around *around)
+/* Other calls say the same as launches. */
+static struct event_launch said_of(const struct event *event)
 {
-	const struct event_launch *said = &event->event.launch;
+	const struct event_device_call *call = &event->device_call;
+
+	if (event->id == EVENT_LAUNCH)
+		return event->launch;
+	return (struct event_launch){.api = call->api,
+				     .correlation = call->correlation,
+				     .result = call->result,
+				     .context = call->context,
+				     .begin = call->begin,
+				     .duration_ns = call->duration_ns};
+}
+
+static struct device_launch make_launch(const struct timeline_event *event, const struct calls_around *around)
+{
+	const struct event_launch said = said_of(&event->event);
 	struct device_launch launch = {
-		.correlation = said->correlation,
-		.api = said->api,
-		.result = (int32_t)said->result,
+		.correlation = said.correlation,
+		.api = said.api,
+		.result = (int32_t)said.result,
 		.thread = event->thread,
-		.begin_ns = said->begin,
-		.duration_ns = said->duration_ns,
-		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
+		.begin_ns = said.begin,
+		.duration_ns = said.duration_ns,
 		.cause = make_cause(around),
 	};
 
-	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
+	launch.shown_ns = said.begin > around->last_ns ? said.begin : around->last_ns;
 	launch.shown_ns = launch.shown_ns < event->at_ns ? launch.shown_ns : event->at_ns;
-	launch.shown_end_ns = said->begin + said->duration_ns;
+	launch.shown_end_ns = said.begin + said.duration_ns;
 	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
 		launch.shown_end_ns = event->at_ns;
 	return launch;
@@ -210,7 +223,13 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 		see_node(state, &event->event.graph_node, around);
 		return;
 	}
-	launch = make_launch(state, event, around);
+	launch = make_launch(event, around);
+	if (event->event.id == EVENT_DEVICE_CALL) {
+		if (join->visitor->call)
+			join->visitor->call(join->context, process, &launch);
+		return;
+	}
+	launch.n_caused = torsh_device_work_by(state->work, launch.correlation).n;
 	if (join->visitor->launch)
 		join->visitor->launch(join->context, process, &launch);
 	if (!launch.n_caused)

@@ -20,7 +20,7 @@ struct device_cause {
 	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
 };
 
-/* A call that gave devices work. */
+/* A call that gave devices work, or another call of CUDA. */
 struct device_launch {
 	uint32_t correlation; /* 0: it has none */
 	uint32_t api; /* label: cudaLaunchKernel and the like */
@@ -64,6 +64,8 @@ static inline const char *torsh_device_row_phase(const struct device_row *row)
 struct device_visitor {
 	/* A launch, when it is told, before all that it caused. May be NULL. */
 	void (*launch)(void *context, const struct profile_process *process, const struct device_launch *launch);
+	/* A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May be NULL. */
+	void (*call)(void *context, const struct profile_process *process, const struct device_launch *call);
 	/* In the order in which devices told it, not that in which it began. */
 	void (*row)(void *context, const struct device_row *row);
 };
@@ -76,7 +78,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 /* Let go of it, after telling what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
-/* For the callbacks of a walk (struct calls_visitor): to be told of launches and nodes, and of all other events. */
+/* For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all other events. */
 void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around);
 void torsh_device_join_event(struct device_join *join, const struct profile_process *process,

@@ -12,6 +12,7 @@
 
 #include "tools/die.h"
 #include "tools/export/trace.h"
+#include "tools/profile/kernels.h"
 #include "tools/profile/module_totals.h"
 #include "tools/profile/step_totals.h"
 #include "tools/store/recording_write.h"

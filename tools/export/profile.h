@@ -53,7 +53,6 @@ struct profile_work {
 	const struct profile_process *process;
 	struct device_span span;
 	struct attribution by;
-	bool is_early; /* its launch had not been told when it was */
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
 	uint64_t number; /* by start: of kernels, or of copies and memsets */
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */

@@ -203,6 +203,8 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		work->is_seen = true;
 		find_caused(work, accelerated_key(event->op_accelerated.number))->ns += event->op_accelerated.own_ns;
 	}
+	if (torsh_device_untimed(event, &span) && span.correlation)
+		find_caused(work, span.correlation)->n_untimed++;
 	if (!torsh_device_span(event, &span))
 		return;
 	work->is_seen = true;

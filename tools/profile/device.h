@@ -61,6 +61,7 @@ struct device_caused {
 	uint64_t ns;
 	uint32_t n : 31; /* kernels, copies and memsets: those of a graph are several */
 	uint32_t is_launched : 1; /* the call that has this number was seen, before or after */
+	uint32_t n_untimed; /* others, of which no times are known */
 };
 
 struct device_page;

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/launch_window.h"
+#include "tools/profile/call_window.h"
 
 struct process_state {
 	struct kernel_process *seen;
 	const struct steps *steps;
-	struct launch_window labels; /* of the operators around launches and calls, for waits */
+	struct call_window labels; /* of the operators around calls of CUDA, for waits */
 	struct key_index rows; /* by numbers of this process: index of rows */
 };
 
@@ -142,14 +142,14 @@ static void see_call(struct collector *collector, struct process_state *state, c
 	uint32_t operator_label = 0;
 
 	if (event->id == EVENT_DEVICE_WAIT &&
-	    !torsh_launch_window_find(&state->labels, event->device_wait.correlation, &operator_label))
+	    !torsh_call_window_find(&state->labels, event->device_wait.correlation, &operator_label))
 		operator_label = 0;
 	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
 	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
-		torsh_launch_window_add(&state->labels,
-					event->id == EVENT_LAUNCH ? event->launch.correlation
-								  : event->device_call.correlation,
-					innermost ? innermost->name : 0);
+		torsh_call_window_add(&state->labels,
+				      event->id == EVENT_LAUNCH ? event->launch.correlation
+								: event->device_call.correlation,
+				      innermost ? innermost->name : 0);
 }
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 static void end_state(struct process_state *state)
 {
-	torsh_launch_window_destroy(&state->labels);
+	torsh_call_window_destroy(&state->labels);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -268,7 +268,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
 		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
-		torsh_launch_window_create(&collector.states[i].labels);
+		torsh_call_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, survey);

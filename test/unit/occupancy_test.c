@@ -161,6 +161,10 @@ static void what_is_not_known_is_said_why(void **state)
 	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
 	kernel.block_x = 4096;
 	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
+	/* 2^64 threads. */
+	kernel.block_x = kernel.block_y = UINT32_C(1) << 31;
+	kernel.block_z = 4;
+	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
 }
 
 int main(void)

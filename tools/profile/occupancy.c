@@ -83,17 +83,27 @@ static const char *why_not(const struct event_device *device, const struct event
 	return NULL;
 }
 
+/* Of a block; what is more than UINT32_MAX is made up, and counts as that. */
+static uint64_t count_threads(const struct event_kernel *kernel)
+{
+	uint64_t n = (uint64_t)kernel->block_x * kernel->block_y;
+
+	n = (n < UINT32_MAX ? n : UINT32_MAX) * kernel->block_z;
+	return n < UINT32_MAX ? n : UINT32_MAX;
+}
+
 const char *torsh_occupancy_of(const struct event_device *device, const struct event_kernel *kernel,
 			       struct occupancy *occupancy)
 {
-	uint64_t threads = (uint64_t)kernel->block_x * kernel->block_y * kernel->block_z, block_warps, grid;
+	double grid = (double)kernel->grid_x * kernel->grid_y * kernel->grid_z;
+	uint64_t block_warps;
 	uint64_t blocks[N_OCCUPANCY_LIMITS], shared_bytes = block_shared(device, kernel);
 	enum occupancy_limit limit = OCCUPANCY_WARPS;
 	const char *reason = why_not(device, kernel);
 
 	if (reason)
 		return reason;
-	block_warps = round_up(threads, device->warp_threads) / device->warp_threads;
+	block_warps = round_up(count_threads(kernel), device->warp_threads) / device->warp_threads;
 	blocks[OCCUPANCY_WARPS] = device->multiprocessor_warps / block_warps;
 	blocks[OCCUPANCY_BLOCKS] = device->multiprocessor_blocks;
 	blocks[OCCUPANCY_REGISTERS] = blocks_by_registers(device, kernel->registers, block_warps);
@@ -102,12 +112,11 @@ const char *torsh_occupancy_of(const struct event_device *device, const struct e
 		limit = blocks[i] < blocks[limit] ? (enum occupancy_limit)i : limit;
 	if (!blocks[limit])
 		return "by the rules its blocks don't fit";
-	grid = (uint64_t)kernel->grid_x * kernel->grid_y * kernel->grid_z;
 	*occupancy = (struct occupancy){
 		.blocks = (uint32_t)blocks[limit],
 		.warps = (uint32_t)(blocks[limit] * block_warps),
 		.share = (double)(blocks[limit] * block_warps) / device->multiprocessor_warps,
-		.waves = (double)grid / ((double)blocks[limit] * device->multiprocessors),
+		.waves = grid / ((double)blocks[limit] * device->multiprocessors),
 		.limit = limit,
 		.block_registers = (uint32_t)(warp_registers(device, kernel->registers) * block_warps),
 		.block_shared_bytes = (uint32_t)shared_bytes,

@@ -15,6 +15,7 @@
 
 #define NONE OP_NO_SEQUENCE
 #define N_GRAPH 3 /* kernels of the graph */
+#define N_ROWS (N_GRAPH + 10) /* all that devices did */
 
 static char path[] = "/tmp/torsh-devices-XXXXXX";
 static struct fixture fixtures[2];
@@ -48,6 +49,43 @@ static void put_kernel(struct fixture *fixture, uint64_t at_ns, const char *name
 	event.kernel.grid_x = event.kernel.grid_y = event.kernel.grid_z = 2;
 	event.kernel.block_x = 64;
 	event.kernel.block_y = event.kernel.block_z = 1;
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
+/* In a graph: as a node of it. */
+static void put_captured(struct fixture *fixture, uint64_t at_ns, uint64_t node)
+{
+	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node.node = node};
+
+	fixture_event(fixture, at_ns, 0, &event);
+}
+
+static void put_replayed(struct fixture *fixture, uint64_t at_ns, uint64_t node, uint32_t correlation, uint64_t begin)
+{
+	struct event event = {.id = EVENT_KERNEL};
+
+	event.kernel.name = fixture_label(fixture, "captured");
+	event.kernel.correlation = correlation;
+	event.kernel.begin = begin;
+	event.kernel.duration_ns = 10;
+	event.kernel.context = 1;
+	event.kernel.stream = 7;
+	event.kernel.graph = 1;
+	event.kernel.node = node;
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
+/* A graph that was timed as a whole, where CUPTI can't be had. */
+static void put_whole_graph(struct fixture *fixture, uint64_t at_ns, uint64_t begin, uint64_t duration_ns)
+{
+	struct event event = {.id = EVENT_SUBMISSION};
+
+	event.submission.what = SUBMISSION_GRAPH;
+	event.submission.is_timed = 1;
+	event.submission.begin = begin;
+	event.submission.duration_ns = duration_ns;
+	event.submission.context = 1;
+	event.submission.stream = 7;
 	fixture_event(fixture, at_ns, 1, &event);
 }
 
@@ -100,6 +138,7 @@ static void put_launches(struct fixture *fixture)
 	fixture_op_end(fixture, 2100, 0, 2);
 	put_launch(fixture, 3050, 30, 3000, 40); /* of no operator */
 	fixture_op(fixture, 4000, 0, 3, "aten::graph", NULL, 0, NONE);
+	put_captured(fixture, 4005, 77);
 	put_launch(fixture, 4050, 40, 4010, 30);
 	fixture_op_end(fixture, 4100, 0, 3);
 	put_launch(fixture, 5050, 50, 5000, 40); /* which caused nothing that was told */
@@ -121,6 +160,8 @@ static void put_launches(struct fixture *fixture)
 	copy.copy.context = 1;
 	copy.copy.stream = 7;
 	fixture_event(fixture, 7000, 1, &copy);
+	put_replayed(fixture, 8100, 77, 98, 8000); /* its launch was not seen */
+	put_whole_graph(fixture, 9200, 9000, 100);
 }
 
 static int make(void **state)
@@ -267,6 +308,30 @@ static void kernels_are_of_the_operator_that_launched_them(void **state)
 	cJSON_Delete(json);
 }
 
+static void nodes_are_of_the_operator_that_captured_them(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *args = args_of(json, "captured");
+
+	(void)state;
+	assert_int_equal(number_of(args, "External id"), 3);
+	assert_int_equal(number_of(args, "graph node id"), 77);
+	cJSON_Delete(json);
+}
+
+static void a_graph_that_ran_as_a_whole_is_a_row_without_bytes(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *row = need_row(json, "CUDA graph");
+
+	(void)state;
+	assert_string_equal(cJSON_GetObjectItem(row, "cat")->valuestring, "cuda_graph");
+	assert_int_equal(ns_of(row, "ts"), 9000);
+	assert_int_equal(ns_of(row, "dur"), 100);
+	assert_null(cJSON_GetObjectItem(args_of(json, "CUDA graph"), "bytes"));
+	cJSON_Delete(json);
+}
+
 static void launches_nest_in_their_operators(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
@@ -364,7 +429,7 @@ static void rows_of_a_stream_do_not_overlap(void **state)
 				    ns_of(b, "ts") + ns_of(b, "dur") <= ns_of(a, "ts"));
 		}
 	}
-	assert_int_equal(n, N_GRAPH + 8);
+	assert_int_equal(n, N_ROWS);
 	assert_int_equal(number_of(need_row(json, "one()"), "tid"), 7);
 	assert_int_not_equal(number_of(need_row(json, "other"), "tid"), 7);
 	cJSON_Delete(json);
@@ -449,8 +514,8 @@ static void perfettos_slices_nest_when_they_are_sorted(void **state)
 		assert_true(moments[i].is_begin || depth[moments[i].track]);
 		depth[moments[i].track] += moments[i].is_begin ? 1 : SIZE_MAX;
 	}
-	/* 3 operators, 5 launches, and what devices did. */
-	assert_int_equal(n, 2 * (3 + 5 + N_GRAPH + 8));
+	/* 3 operators, 6 calls of CUDA, and what devices did. */
+	assert_int_equal(n, 2 * (3 + 6 + N_ROWS));
 	assert_int_equal(n_flows, N_GRAPH + 4);
 	assert_int_equal(n_ends, N_GRAPH + 3);
 	perfetto__trace__free_unpacked(trace, NULL);
@@ -489,8 +554,8 @@ static void json_says_why_there_is_no_operator(void **state)
 		n_reasons += cJSON_IsString(reason);
 		assert_int_equal(cJSON_IsString(reason), cJSON_IsNull(cJSON_GetObjectItem(event, "operator")));
 	}
-	assert_int_equal(n_rows, N_GRAPH + 8);
-	assert_int_equal(n_reasons, 6);
+	assert_int_equal(n_rows, N_ROWS);
+	assert_int_equal(n_reasons, 7);
 	cJSON_Delete(json);
 	free(text);
 }
@@ -499,6 +564,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_of_the_operator_that_launched_them),
+		cmocka_unit_test(nodes_are_of_the_operator_that_captured_them),
+		cmocka_unit_test(a_graph_that_ran_as_a_whole_is_a_row_without_bytes),
 		cmocka_unit_test(launches_nest_in_their_operators),
 		cmocka_unit_test(other_calls_are_rows_without_arrows),
 		cmocka_unit_test(devices_say_what_they_have_and_leave_out_the_rest),

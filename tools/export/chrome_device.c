@@ -120,6 +120,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
 		[DEVICE_COPY] = "\"X\",\"cat\":\"gpu_memcpy\"",
 		[DEVICE_MEMSET] = "\"X\",\"cat\":\"gpu_memset\"",
+		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"", /* no word of Kineto's, which doesn't have it */
 	};
 	struct chrome *chrome = context;
 	const char *thread = chrome->devices->threads[lane->own], *name;
@@ -136,8 +137,10 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	if (row->span.what == DEVICE_KERNEL)
 		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
 	at = put_place(at, row);
-	at = row->span.what == DEVICE_KERNEL ? torsh_chrome_put_kernel(at, chrome, row->process, &row->event.kernel)
-					     : put_copy_args(at, &row->span);
+	if (row->span.what == DEVICE_KERNEL)
+		at = torsh_chrome_put_kernel(at, chrome, row->process, &row->event.kernel);
+	else if (row->span.what != DEVICE_GRAPH)
+		at = put_copy_args(at, &row->span);
 	if (begin_ns != row->span.begin_ns)
 		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
 	torsh_chrome_end(chrome, PUT(at, "}"));

@@ -59,7 +59,7 @@ struct device_launch {
 /* What a device did. */
 struct device_row {
 	const struct profile_process *process;
-	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION */
+	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct device_span span; /* of it */
 	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
 	struct device_cause cause;

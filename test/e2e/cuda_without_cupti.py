@@ -7,6 +7,7 @@ memset against the simulation's own log, timed by pairs of events around the cal
 
 import collections
 import pathlib
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -174,6 +175,16 @@ def graphs_have_the_time_of_all_their_nodes():
     report, _ = only_process(output, "EVENTS", "CUPTI")
     expect_equal([(row["calls"], row["total_ns"]) for row in report["graphs"]],
                  [(2, sum(event["duration_ns"] for event in graphs))], "graphs in the report")
+    took_ns = [event["duration_ns"] for event in graphs]
+    trace = json.loads(torsh("export", output, "--format", "chrome"))["traceEvents"]
+    expect_equal([round(row["dur"] * 1000) for row in trace if row.get("cat") == "cuda_graph"], took_ns, "rows of graphs")
+    found = json.loads(torsh("export", output, "--format", "json"))
+    schema.expect_fits("events", found)
+    expect_equal([row["end_ns"] - row["start_ns"] for row in found["events"] if row["type"] == "graph"], took_ns, "events")
+    path = scratch("exported") / "t.sqlite"
+    torsh("export", output, "--format", "sqlite", "-o", path)
+    rows = sqlite3.connect(path).execute("select end_ns - start_ns from graphs order by start_ns").fetchall()
+    expect_equal([ns for ns, in rows], took_ns, "rows of the table")
 
 
 @case

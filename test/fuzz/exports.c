@@ -12,6 +12,7 @@
 
 #include "tools/die.h"
 #include "tools/export/trace.h"
+#include "tools/profile/kernels.h"
 #include "tools/profile/module_totals.h"
 #include "tools/profile/step_totals.h"
 #include "tools/store/recording_write.h"
@@ -63,7 +64,8 @@ static uint64_t duration_of(const struct said *said)
 
 static struct event make_event(const struct said *said, uint64_t at_ns)
 {
-	switch (said->kind % 8) {
+	/* What came last has the highest numbers: inputs of before keep their meaning. */
+	switch (said->kind < 0xf0 ? said->kind % 8u : 8u + said->kind % 2u) {
 	case 0:
 		return (struct event){.id = EVENT_OP_BEGIN,
 				      .op_begin = {.name = said->label, .record = said->node, .scope = said->far >> 4}};
@@ -85,6 +87,23 @@ static struct event make_event(const struct said *said, uint64_t at_ns)
 				      .copy = {.kind = said->label, .from = said->far, COMMON(said, at_ns)}};
 	case 5:
 		return (struct event){.id = EVENT_MEMSET, .memset = {.to = said->label, COMMON(said, at_ns)}};
+	case 8:
+		return (struct event){.id = EVENT_SUBMISSION,
+				      .submission = {.what = said->far & 3,
+						     .is_timed = said->label & 1,
+						     .begin = begin_of(said, at_ns),
+						     .duration_ns = duration_of(said),
+						     .correlation = correlation_of(said)}};
+	case 9:
+		return (struct event){.id = EVENT_DEVICE,
+				      .device = {.device = said->place & 3,
+						 .capability_major = said->far & 15,
+						 .multiprocessors = said->node,
+						 .warp_threads = said->label,
+						 .multiprocessor_warps = said->label,
+						 .multiprocessor_blocks = said->far,
+						 .multiprocessor_registers = said->node,
+						 .multiprocessor_shared_bytes = said->node}};
 	case 6:
 		return (struct event){.id = EVENT_RANGE_PUSH,
 				      .range_push = {.name = said->label, .source = RANGE_BY_MODULE}};

@@ -75,7 +75,7 @@ static void launches_come_and_go(void **state)
 			assert_int_equal(waiting->launch.correlation, number);
 			torsh_launches_remove(&launches, waiting);
 		} else {
-			torsh_launches_add(&launches, &(struct device_launch){.correlation = number});
+			torsh_launches_add(&launches, &(struct device_launch){.correlation = number}, 1);
 		}
 		is_there[number] = !is_there[number];
 		n += is_there[number] ? 1 : SIZE_MAX;

@@ -15,6 +15,7 @@
 
 #define NONE OP_NO_SEQUENCE
 #define N_GRAPH 3 /* kernels of the graph */
+#define N_ROWS (N_GRAPH + 10) /* all that devices did */
 
 static char path[] = "/tmp/torsh-devices-XXXXXX";
 static struct fixture fixtures[2];
@@ -51,6 +52,77 @@ static void put_kernel(struct fixture *fixture, uint64_t at_ns, const char *name
 	fixture_event(fixture, at_ns, 1, &event);
 }
 
+/* In a graph: as a node of it. */
+static void put_captured(struct fixture *fixture, uint64_t at_ns, uint64_t node)
+{
+	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node.node = node};
+
+	fixture_event(fixture, at_ns, 0, &event);
+}
+
+static void put_replayed(struct fixture *fixture, uint64_t at_ns, uint64_t node, uint32_t correlation, uint64_t begin)
+{
+	struct event event = {.id = EVENT_KERNEL};
+
+	event.kernel.name = fixture_label(fixture, "captured");
+	event.kernel.correlation = correlation;
+	event.kernel.begin = begin;
+	event.kernel.duration_ns = 10;
+	event.kernel.context = 1;
+	event.kernel.stream = 7;
+	event.kernel.graph = 1;
+	event.kernel.node = node;
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
+/* A graph that was timed as a whole, where CUPTI can't be had. */
+static void put_whole_graph(struct fixture *fixture, uint64_t at_ns, uint64_t begin, uint64_t duration_ns)
+{
+	struct event event = {.id = EVENT_SUBMISSION};
+
+	event.submission.what = SUBMISSION_GRAPH;
+	event.submission.is_timed = 1;
+	event.submission.begin = begin;
+	event.submission.duration_ns = duration_ns;
+	event.submission.context = 1;
+	event.submission.stream = 7;
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
+static void put_call(struct fixture *fixture, uint64_t at_ns, const char *api, uint32_t correlation, uint64_t begin,
+		     uint64_t duration_ns)
+{
+	struct event event = {.id = EVENT_DEVICE_CALL};
+
+	event.device_call.api = fixture_label(fixture, api);
+	event.device_call.correlation = correlation;
+	event.device_call.begin = begin;
+	event.device_call.duration_ns = duration_ns;
+	fixture_event(fixture, at_ns, 0, &event);
+}
+
+/* A GH100; the second of its process is not told. */
+static void put_device(struct fixture *fixture, uint64_t at_ns, uint32_t device)
+{
+	struct event event = {.id = EVENT_DEVICE};
+
+	event.device = (struct event_device){
+		.device = device,
+		.name = fixture_label(fixture, "a \"device\""),
+		.capability_major = 9,
+		.memory_bytes = UINT64_C(1) << 34,
+		.multiprocessors = 132,
+		.warp_threads = 32,
+		.multiprocessor_warps = 64,
+		.multiprocessor_blocks = 32,
+		.multiprocessor_shared_bytes = 228 << 10,
+		.multiprocessor_registers = 65536,
+		.block_threads = 1024,
+		.block_shared_bytes = 48 << 10,
+	};
+	fixture_event(fixture, at_ns, 1, &event);
+}
+
 /* Times in thousands are those of a launch each, with what it caused. */
 static void put_launches(struct fixture *fixture)
 {
@@ -66,9 +138,11 @@ static void put_launches(struct fixture *fixture)
 	fixture_op_end(fixture, 2100, 0, 2);
 	put_launch(fixture, 3050, 30, 3000, 40); /* of no operator */
 	fixture_op(fixture, 4000, 0, 3, "aten::graph", NULL, 0, NONE);
+	put_captured(fixture, 4005, 77);
 	put_launch(fixture, 4050, 40, 4010, 30);
 	fixture_op_end(fixture, 4100, 0, 3);
 	put_launch(fixture, 5050, 50, 5000, 40); /* which caused nothing that was told */
+	put_call(fixture, 5500, "cudaStreamSynchronize_v3020", 55, 5200, 290);
 	/* Devices tell later, and not in order. */
 	for (uint64_t i = N_GRAPH; i--;)
 		put_kernel(fixture, 6000, "node", 40, 4100 + 100 * i, 100);
@@ -86,6 +160,8 @@ static void put_launches(struct fixture *fixture)
 	copy.copy.context = 1;
 	copy.copy.stream = 7;
 	fixture_event(fixture, 7000, 1, &copy);
+	put_replayed(fixture, 8100, 77, 98, 8000); /* its launch was not seen */
+	put_whole_graph(fixture, 9200, 9000, 100);
 }
 
 static int make(void **state)
@@ -101,6 +177,8 @@ static int make(void **state)
 		fixture_thread(&fixtures[i], 100 + i, "main");
 		fixture_thread(&fixtures[i], 200 + i, "CUPTI's");
 	}
+	put_device(&fixtures[0], 900, 2);
+	put_device(&fixtures[0], 910, 0);
 	put_launches(&fixtures[0]);
 	/* The other process's device has the same number, and does something at the same time. */
 	put_kernel(&fixtures[1], 6000, "other", 0, 1110, 500);
@@ -230,6 +308,30 @@ static void kernels_are_of_the_operator_that_launched_them(void **state)
 	cJSON_Delete(json);
 }
 
+static void nodes_are_of_the_operator_that_captured_them(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *args = args_of(json, "captured");
+
+	(void)state;
+	assert_int_equal(number_of(args, "External id"), 3);
+	assert_int_equal(number_of(args, "graph node id"), 77);
+	cJSON_Delete(json);
+}
+
+static void a_graph_that_ran_as_a_whole_is_a_row_without_bytes(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *row = need_row(json, "CUDA graph");
+
+	(void)state;
+	assert_string_equal(cJSON_GetObjectItem(row, "cat")->valuestring, "cuda_graph");
+	assert_int_equal(ns_of(row, "ts"), 9000);
+	assert_int_equal(ns_of(row, "dur"), 100);
+	assert_null(cJSON_GetObjectItem(args_of(json, "CUDA graph"), "bytes"));
+	cJSON_Delete(json);
+}
+
 static void launches_nest_in_their_operators(void **state)
 {
 	cJSON *json = read_chrome(0, UINT64_MAX);
@@ -239,6 +341,57 @@ static void launches_nest_in_their_operators(void **state)
 	assert_string_equal(cJSON_GetObjectItem(launch, "cat")->valuestring, "cuda_runtime");
 	assert_int_equal(ns_of(launch, "ts"), ns_of(around, "ts"));
 	assert_int_equal(ns_of(launch, "dur"), 100);
+	cJSON_Delete(json);
+}
+
+static void other_calls_are_rows_without_arrows(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *call = need_row(json, "cudaStreamSynchronize_v3020");
+
+	(void)state;
+	assert_string_equal(cJSON_GetObjectItem(call, "cat")->valuestring, "cuda_runtime");
+	assert_int_equal(number_of(cJSON_GetObjectItem(call, "args"), "correlation"), 55);
+	assert_int_equal(ns_of(call, "ts"), 5200);
+	assert_int_equal(ns_of(call, "dur"), 290);
+	cJSON_Delete(json);
+}
+
+static void devices_say_what_they_have_and_leave_out_the_rest(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *devices = cJSON_GetObjectItem(json, "deviceProperties"), *device = cJSON_GetArrayItem(devices, 2);
+
+	(void)state;
+	assert_int_equal(cJSON_GetArraySize(devices), 3);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetArrayItem(devices, 1)), 1);
+	assert_int_equal(number_of(cJSON_GetArrayItem(devices, 1), "id"), 1);
+	assert_int_equal(number_of(device, "id"), 2);
+	assert_string_equal(cJSON_GetObjectItem(device, "name")->valuestring, "a \"device\"");
+	assert_true(number_of(device, "totalGlobalMem") == (double)(UINT64_C(1) << 34));
+	assert_int_equal(number_of(device, "computeMinor"), 0);
+	assert_int_equal(number_of(device, "maxThreadsPerMultiprocessor"), 2048);
+	assert_int_equal(number_of(device, "sharedMemPerBlockOptin"), 227 << 10);
+	assert_null(cJSON_GetObjectItem(device, "regsPerBlock"));
+	cJSON_Delete(json);
+}
+
+static void kernels_have_the_occupancy_of_a_device_that_is_known(void **state)
+{
+	cJSON *json = read_chrome(0, UINT64_MAX);
+	const cJSON *args = args_of(json, "one()"), *occupancy = cJSON_GetObjectItem(args, "occupancy");
+
+	(void)state;
+	assert_float_equal(number_of(args, "blocks per SM"), 8. / 132, 1e-6);
+	assert_float_equal(number_of(args, "warps per SM"), 8. / 132 * 2, 1e-6);
+	assert_int_equal(number_of(args, "est. achieved occupancy %"), 0); /* 0.19 */
+	assert_int_equal(number_of(occupancy, "activeBlocksPerMultiprocessor"), 32);
+	assert_string_equal(cJSON_GetObjectItem(occupancy, "limitingFactors")->valuestring, "WARPS|BLOCKS");
+	/* Of the other process's no device was told. */
+	args = args_of(json, "other");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(args, "block")), 3);
+	assert_null(cJSON_GetObjectItem(args, "blocks per SM"));
+	assert_null(cJSON_GetObjectItem(args, "occupancy"));
 	cJSON_Delete(json);
 }
 
@@ -276,7 +429,7 @@ static void rows_of_a_stream_do_not_overlap(void **state)
 				    ns_of(b, "ts") + ns_of(b, "dur") <= ns_of(a, "ts"));
 		}
 	}
-	assert_int_equal(n, N_GRAPH + 8);
+	assert_int_equal(n, N_ROWS);
 	assert_int_equal(number_of(need_row(json, "one()"), "tid"), 7);
 	assert_int_not_equal(number_of(need_row(json, "other"), "tid"), 7);
 	cJSON_Delete(json);
@@ -361,8 +514,8 @@ static void perfettos_slices_nest_when_they_are_sorted(void **state)
 		assert_true(moments[i].is_begin || depth[moments[i].track]);
 		depth[moments[i].track] += moments[i].is_begin ? 1 : SIZE_MAX;
 	}
-	/* 3 operators, 5 launches, and what devices did. */
-	assert_int_equal(n, 2 * (3 + 5 + N_GRAPH + 8));
+	/* 3 operators, 6 calls of CUDA, and what devices did. */
+	assert_int_equal(n, 2 * (3 + 6 + N_ROWS));
 	assert_int_equal(n_flows, N_GRAPH + 4);
 	assert_int_equal(n_ends, N_GRAPH + 3);
 	perfetto__trace__free_unpacked(trace, NULL);
@@ -401,8 +554,8 @@ static void json_says_why_there_is_no_operator(void **state)
 		n_reasons += cJSON_IsString(reason);
 		assert_int_equal(cJSON_IsString(reason), cJSON_IsNull(cJSON_GetObjectItem(event, "operator")));
 	}
-	assert_int_equal(n_rows, N_GRAPH + 8);
-	assert_int_equal(n_reasons, 6);
+	assert_int_equal(n_rows, N_ROWS);
+	assert_int_equal(n_reasons, 7);
 	cJSON_Delete(json);
 	free(text);
 }
@@ -411,7 +564,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_of_the_operator_that_launched_them),
+		cmocka_unit_test(nodes_are_of_the_operator_that_captured_them),
+		cmocka_unit_test(a_graph_that_ran_as_a_whole_is_a_row_without_bytes),
 		cmocka_unit_test(launches_nest_in_their_operators),
+		cmocka_unit_test(other_calls_are_rows_without_arrows),
+		cmocka_unit_test(devices_say_what_they_have_and_leave_out_the_rest),
+		cmocka_unit_test(kernels_have_the_occupancy_of_a_device_that_is_known),
 		cmocka_unit_test(what_nearly_overlaps_is_shown_behind),
 		cmocka_unit_test(rows_of_a_stream_do_not_overlap),
 		cmocka_unit_test(each_arrow_has_a_begin_and_an_end),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* To what the nodes of CUDA graphs belong, and what a window of launches remembers. */
+/* To what the nodes of CUDA graphs belong, and what a window of calls remembers. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tools/profile/graph_nodes.h"
-#include "tools/profile/launch_window.h"
+#include "tools/profile/call_window.h"
 
 static void see(struct graph_nodes *nodes, uint64_t node, uint64_t original, uint32_t capture)
 {
@@ -67,37 +67,37 @@ static void an_instantiation_creates_nodes_in_nobodys_name(void **state)
 	torsh_graph_nodes_destroy(&nodes);
 }
 
-static void a_window_remembers_the_latest_launches(void **state)
+static void a_window_remembers_the_latest_calls(void **state)
 {
-	struct launch_window window;
+	struct call_window window;
 	uint32_t number;
 
 	(void)state;
-	torsh_launch_window_create(&window);
-	assert_false(torsh_launch_window_find(&window, 5, &number));
-	for (uint32_t i = 0; i < WINDOW_LAUNCHES + 100; i++)
-		torsh_launch_window_add(&window, i, i + 1);
-	assert_false(torsh_launch_window_find(&window, 0, &number));
-	assert_false(torsh_launch_window_find(&window, 99, &number));
-	for (uint32_t i = 100; i < WINDOW_LAUNCHES + 100; i++) {
-		assert_true(torsh_launch_window_find(&window, i, &number));
+	torsh_call_window_create(&window);
+	assert_false(torsh_call_window_find(&window, 5, &number));
+	for (uint32_t i = 0; i < WINDOW_CALLS + 100; i++)
+		torsh_call_window_add(&window, i, i + 1);
+	assert_false(torsh_call_window_find(&window, 0, &number));
+	assert_false(torsh_call_window_find(&window, 99, &number));
+	for (uint32_t i = 100; i < WINDOW_CALLS + 100; i++) {
+		assert_true(torsh_call_window_find(&window, i, &number));
 		assert_int_equal(number, i + 1);
 	}
-	torsh_launch_window_destroy(&window);
+	torsh_call_window_destroy(&window);
 }
 
 static void of_two_calls_with_one_number_the_first_told_counts(void **state)
 {
-	struct launch_window window;
+	struct call_window window;
 	uint32_t number;
 
 	(void)state;
-	torsh_launch_window_create(&window);
-	torsh_launch_window_add(&window, 8, 1);
-	torsh_launch_window_add(&window, 8, 2);
-	assert_true(torsh_launch_window_find(&window, 8, &number));
+	torsh_call_window_create(&window);
+	torsh_call_window_add(&window, 8, 1);
+	torsh_call_window_add(&window, 8, 2);
+	assert_true(torsh_call_window_find(&window, 8, &number));
 	assert_int_equal(number, 1);
-	torsh_launch_window_destroy(&window);
+	torsh_call_window_destroy(&window);
 }
 
 int main(void)
@@ -106,7 +106,7 @@ int main(void)
 		cmocka_unit_test(a_node_belongs_to_what_captured_it),
 		cmocka_unit_test(a_clone_belongs_where_its_original_does),
 		cmocka_unit_test(an_instantiation_creates_nodes_in_nobodys_name),
-		cmocka_unit_test(a_window_remembers_the_latest_launches),
+		cmocka_unit_test(a_window_remembers_the_latest_calls),
 		cmocka_unit_test(of_two_calls_with_one_number_the_first_told_counts),
 	};
 

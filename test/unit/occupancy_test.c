@@ -70,8 +70,8 @@ static struct event_kernel make_kernel(const struct event_device *device)
 	};
 }
 
-/* Blocks on a multiprocessor by CUDA's header. */
-static int blocks_by_header(const struct event_device *device, const struct event_kernel *kernel)
+/* What CUDA's header says of a multiprocessor. */
+static struct cudaOccResult ask_header(const struct event_device *device, const struct event_kernel *kernel)
 {
 	size_t reserved = device->capability_major >= 8 ? 1024 : 0;
 	struct cudaOccDeviceProp properties = {
@@ -102,13 +102,14 @@ static int blocks_by_header(const struct event_device *device, const struct even
 								 (int)(kernel->block_x * kernel->block_y),
 								 kernel->dynamic_shared_bytes),
 			 CUDA_OCC_SUCCESS);
-	return result.activeBlocksPerMultiprocessor;
+	return result;
 }
 
 static void check_launch(const struct event_device *device, const struct event_kernel *kernel)
 {
 	uint32_t warps = (kernel->block_x * kernel->block_y + 31) / 32;
-	int expected = blocks_by_header(device, kernel);
+	const struct cudaOccResult by_header = ask_header(device, kernel);
+	int expected = by_header.activeBlocksPerMultiprocessor;
 	struct occupancy occupancy;
 
 	/* The header also refuses what no driver would launch. */
@@ -117,6 +118,12 @@ static void check_launch(const struct event_device *device, const struct event_k
 	assert_null(torsh_occupancy_of(device, kernel, &occupancy));
 	assert_int_equal(occupancy.blocks, expected);
 	assert_int_equal(occupancy.warps, (uint32_t)expected * warps);
+	assert_int_equal(occupancy.blocks_by[OCCUPANCY_WARPS], by_header.blockLimitWarps);
+	assert_int_equal(occupancy.blocks_by[OCCUPANCY_BLOCKS], by_header.blockLimitBlocks);
+	assert_int_equal(occupancy.blocks_by[OCCUPANCY_REGISTERS], by_header.blockLimitRegs);
+	assert_int_equal(occupancy.blocks_by[OCCUPANCY_SHARED], by_header.blockLimitSharedMem);
+	assert_int_equal(occupancy.block_registers, by_header.allocatedRegistersPerBlock);
+	assert_int_equal(occupancy.block_shared_bytes, by_header.allocatedSharedMemPerBlock);
 	assert_true(occupancy.share > 0 && occupancy.share <= 1);
 	assert_float_equal(occupancy.waves * expected * device->multiprocessors, kernel->grid_x * kernel->grid_y, 1e-3);
 }
@@ -153,6 +160,10 @@ static void what_is_not_known_is_said_why(void **state)
 	kernel.block_x = 0;
 	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
 	kernel.block_x = 4096;
+	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
+	/* 2^64 threads. */
+	kernel.block_x = kernel.block_y = UINT32_C(1) << 31;
+	kernel.block_z = 4;
 	assert_non_null(torsh_occupancy_of(&device, &kernel, &occupancy));
 }
 

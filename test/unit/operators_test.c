@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and steps, on small timelines known by heart. */
+/* Calls rebuilt from a timeline: nesting, self time, memory, FLOPs, modules and phases, on small timelines known by heart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,62 +7,8 @@
 
 #include <cmocka.h>
 
-#include "recording_fixture.h"
+#include "operators_fixture.h"
 #include "test/unit/random.h"
-#include "tools/profile/operators.h"
-
-#define NONE OP_NO_SEQUENCE
-
-static char path[] = "/tmp/torsh-operators-XXXXXX";
-static struct fixture fixture;
-static struct profile *profile;
-static struct survey survey;
-static struct operators operators;
-
-static int start(void **state)
-{
-	(void)state;
-	fixture_start(&fixture, 1, 100);
-	fixture_thread(&fixture, 100, "main");
-	fixture_thread(&fixture, 101, "autograd");
-	return 0;
-}
-
-static void collect(enum operator_group group, uint32_t tid)
-{
-	const struct operators_wish wish = {.group = group, .has_thread = tid, .tid = tid};
-
-	if (!profile) {
-		fixture_write(path, &fixture, 1, 1000);
-		profile = torsh_profile_create(path);
-		assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-		torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
-	}
-	torsh_operators_free(&operators);
-	torsh_operators_collect(&operators, &wish, profile, profile->processes, profile->n_processes, &survey);
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	torsh_operators_free(&operators);
-	operators = (struct operators){0};
-	torsh_survey_free(&survey);
-	torsh_profile_destroy(profile);
-	profile = NULL;
-	fixture_free(&fixture);
-	return 0;
-}
-
-static const struct operator_total *find(const char *name)
-{
-	for (size_t i = 0; i < operators.n; i++) {
-		if (strcmp(operators.items[i].name ? operators.items[i].name : "-", name) == 0)
-			return &operators.items[i];
-	}
-	fail_msg("there is no %s", name);
-	return NULL;
-}
 
 static void self_time_is_without_what_is_inside(void **state)
 {
@@ -252,29 +198,6 @@ static void only_the_innermost_is_unknown(void **state)
 	assert_int_equal(operators.flops, 60);
 }
 
-/* Two steps: forward in a module, a loss, backward on another thread, the optimizer. */
-static void put_step(uint64_t at, uint32_t record, uint64_t sequence)
-{
-	fixture_push(&fixture, at, 0, "net:Linear", NULL, RANGE_BY_MODULE);
-	fixture_op(&fixture, at + 1, 0, record, "aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 0,
-		   sequence);
-	fixture_op_end(&fixture, at + 11, 0, record);
-	fixture_pop(&fixture, at + 12, 0, NULL, RANGE_BY_MODULE);
-	fixture_push(&fixture, at + 12, 0, ":MSELoss", NULL, RANGE_BY_MODULE);
-	fixture_op(&fixture, at + 13, 0, record + 1, "aten::mse_loss", "float32[4,32];float32[4,32];1", 0,
-		   sequence + 1);
-	fixture_op_end(&fixture, at + 15, 0, record + 1);
-	fixture_pop(&fixture, at + 16, 0, NULL, RANGE_BY_MODULE);
-	fixture_op(&fixture, at + 20, 1, record + 2, "AddmmBackward0", NULL, OP_BACKWARD, sequence);
-	fixture_op(&fixture, at + 21, 1, record + 3, "aten::mm", "float32[64,4];float32[4,32]", 0, NONE);
-	fixture_op_end(&fixture, at + 31, 1, record + 3);
-	fixture_op_end(&fixture, at + 35, 1, record + 2);
-	fixture_op(&fixture, at + 40, 0, record + 4, "Optimizer.step#SGD.step", NULL, OP_USER, NONE);
-	fixture_op(&fixture, at + 41, 0, record + 5, "aten::add_", "float32[64,32];float32[64,32];0.1", 0, NONE);
-	fixture_op_end(&fixture, at + 45, 0, record + 5);
-	fixture_op_end(&fixture, at + 50, 0, record + 4);
-}
-
 static void backward_belongs_to_the_module_of_its_forward(void **state)
 {
 	(void)state;
@@ -402,96 +325,6 @@ static void losses_are_known_by_their_operators(void **state)
 	assert_int_equal(find("backward")->calls, 2);
 }
 
-static void steps_end_with_the_optimizer(void **state)
-{
-	(void)state;
-	put_step(1000, 1, 0);
-	put_step(2000, 11, 2);
-	put_step(3000, 21, 4);
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_OPTIMIZER);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[0].start_ns, 1000);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 1050);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
-	assert_int_equal(operators.n, 3);
-	for (size_t i = 0; i < operators.n; i++)
-		assert_int_equal(operators.items[i].calls, 6);
-}
-
-static void marks_of_the_program_are_the_best_steps(void **state)
-{
-	struct event event = {.id = EVENT_STEP};
-
-	(void)state;
-	event.step.number = 7;
-	fixture_event(&fixture, 900, 0, &event);
-	put_step(1000, 1, 0);
-	event.step.number = 8;
-	fixture_event(&fixture, 1900, 0, &event);
-	put_step(2000, 11, 2);
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_USER);
-	assert_int_equal(survey.items[0].steps.items[0].number, 7);
-	assert_int_equal(survey.items[0].steps.items[0].end_ns, 1900);
-	assert_int_equal(survey.items[0].steps.items[1].number, 8);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
-}
-
-static void profiler_steps_have_their_numbers(void **state)
-{
-	(void)state;
-	fixture_op(&fixture, 1000, 0, 1, "ProfilerStep#3", NULL, OP_USER, NONE);
-	fixture_op_end(&fixture, 1500, 0, 1);
-	fixture_op(&fixture, 1500, 0, 2, "ProfilerStep#4", NULL, OP_USER, NONE);
-	fixture_op_end(&fixture, 1900, 0, 2);
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PROFILER);
-	assert_int_equal(survey.items[0].steps.items[1].number, 4);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1499), 0);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1500), 1);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1900), STEP_NONE);
-}
-
-static void a_sequence_that_repeats_itself_is_a_step(void **state)
-{
-	static const char *const warm_up[] = {"aten::randn", "aten::mul", "aten::randn", "aten::add"};
-	static const char *const step[] = {"aten::mm", "aten::relu", "aten::mm", "aten::sum", "aten::add"};
-	uint64_t at = 100;
-	uint32_t record = 1;
-
-	(void)state;
-	for (size_t i = 0; i < 4; i++, at += 10, record++) {
-		fixture_op(&fixture, at, 0, record, warm_up[i], NULL, 0, NONE);
-		fixture_op_end(&fixture, at + 5, 0, record);
-	}
-	for (size_t i = 0; i < 40; i++, at += 10, record++) {
-		fixture_op(&fixture, at, 0, record, step[i % 5], NULL, 0, NONE);
-		fixture_op_end(&fixture, at + 5, 0, record);
-	}
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PERIOD);
-	assert_int_equal(survey.items[0].steps.n, 8);
-	assert_int_equal(survey.items[0].steps.items[0].start_ns, 140);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 190);
-}
-
-static void what_never_repeats_has_no_steps(void **state)
-{
-	char name[32];
-
-	(void)state;
-	for (uint32_t i = 0; i < 40; i++) {
-		snprintf(name, sizeof(name), "op%u", i);
-		fixture_op(&fixture, 100 + i * 10, 0, i, name, NULL, 0, NONE);
-		fixture_op_end(&fixture, 105 + i * 10, 0, i);
-	}
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_NONE);
-	assert_int_equal(operators.n, 1);
-	assert_null(operators.items[0].name);
-}
-
 /* Against a list that is sorted. */
 static void percentiles_are_as_exact_as_is_said(void **state)
 {
@@ -524,63 +357,8 @@ static void percentiles_are_as_exact_as_is_said(void **state)
 	torsh_histogram_free(&histogram);
 }
 
-static int make_path(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 || close(fd);
-}
-
-static int remove_path(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
-/* From one batch to the next, the first from the first on. */
-static void batches_tell_steps_without_an_optimizer(void **state)
-{
-	uint32_t record = 1;
-
-	(void)state;
-	for (uint64_t at = 1000; at < 4000; at += 1000) {
-		fixture_op(&fixture, at, 0, record, "enumerate(DataLoader)#_Iter.__next__", NULL, OP_USER, NONE);
-		fixture_op_end(&fixture, at + 10, 0, record++);
-		fixture_op(&fixture, at + 20, 0, record, "aten::mm", NULL, 0, NONE);
-		fixture_op_end(&fixture, at + 30, 0, record++);
-	}
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_DATALOADER);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2000);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3000);
-}
-
-/* However many nodes each has. */
-static void backward_passes_tell_steps_without_batches(void **state)
-{
-	uint32_t record = 1;
-
-	(void)state;
-	for (uint64_t at = 1000; at < 4000; at += 1000) {
-		fixture_op(&fixture, at, 0, record, "aten::mm", NULL, 0, NONE);
-		fixture_op_end(&fixture, at + 10, 0, record++);
-		for (uint64_t node = 0; node < at / 1000; node++) {
-			fixture_op(&fixture, at + 100 + 20 * node, 0, record, "MmBackward0", NULL, OP_BACKWARD, NONE);
-			fixture_op_end(&fixture, at + 110 + 20 * node, 0, record++);
-		}
-	}
-	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_BACKWARD);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2100);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3100);
-}
-
 int main(void)
 {
-#define ON_A_TIMELINE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 	const struct CMUnitTest tests[] = {
 		ON_A_TIMELINE(self_time_is_without_what_is_inside),
 		ON_A_TIMELINE(calls_that_end_elsewhere_are_around_nothing),
@@ -594,16 +372,8 @@ int main(void)
 		ON_A_TIMELINE(overloads_are_told_apart),
 		ON_A_TIMELINE(phases_are_known_by_what_is_around),
 		ON_A_TIMELINE(losses_are_known_by_their_operators),
-		ON_A_TIMELINE(steps_end_with_the_optimizer),
-		ON_A_TIMELINE(marks_of_the_program_are_the_best_steps),
-		ON_A_TIMELINE(profiler_steps_have_their_numbers),
-		ON_A_TIMELINE(batches_tell_steps_without_an_optimizer),
-		ON_A_TIMELINE(backward_passes_tell_steps_without_batches),
-		ON_A_TIMELINE(a_sequence_that_repeats_itself_is_a_step),
-		ON_A_TIMELINE(what_never_repeats_has_no_steps),
 		cmocka_unit_test(percentiles_are_as_exact_as_is_said),
 	};
-#undef ON_A_TIMELINE
 
 	return cmocka_run_group_tests(tests, make_path, remove_path);
 }

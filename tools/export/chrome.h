@@ -22,6 +22,7 @@ struct chrome {
 	struct inputs inputs;
 	struct collectives collectives;
 	struct chrome_devices *devices;
+	struct chrome_kernels *kernels;
 	struct counters counters;
 	uint64_t n_memory;
 	uint64_t n_flows;
@@ -57,6 +58,15 @@ void torsh_chrome_put_process(struct trace *trace, const struct profile_process 
 void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument);
 /* The same that gives a name, which is escaped. */
 void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, uint64_t tid, const char *name);
+
+/*
+ * What a kernel's launch asked for and what that makes of its device, as members of its args, each with a comma before it:
+ * chrome_kernel.c. It is written once for launches that are alike.
+ */
+struct chrome_kernels *torsh_chrome_kernels_create(void);
+void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
+char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct profile_process *process,
+			      const struct event_kernel *kernel);
 
 /* ---- what devices did: chrome_device.c ---------------------------------------------------------------------------- */
 

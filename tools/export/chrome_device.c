@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did, in Chrome's JSON as Kineto writes it: rows of a GPU are a process with the device's number, its streams
- * are threads; the calls that launch are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
+ * are threads; calls of CUDA are rows of the CPU's thread; an arrow goes from each launch to all that it caused.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -91,23 +91,6 @@ static char *put_place(char *at, const struct device_row *row)
 	return NUMBER(at, ",\"graph node id\":", span->node);
 }
 
-static char *put_three(char *at, uint32_t x, uint32_t y, uint32_t z)
-{
-	at = NUMBER(at, "[", x);
-	at = NUMBER(at, ",", y);
-	at = NUMBER(at, ",", z);
-	return PUT(at, "]");
-}
-
-/* Occupancy and what is by SM need the device's properties, which are not recorded. */
-static char *put_kernel_args(char *at, const struct event_kernel *kernel)
-{
-	at = NUMBER(at, ",\"registers per thread\":", kernel->registers);
-	at = NUMBER(at, ",\"shared memory\":", (uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes);
-	at = put_three(PUT(at, ",\"grid\":"), kernel->grid_x, kernel->grid_y, kernel->grid_z);
-	return put_three(PUT(at, ",\"block\":"), kernel->block_x, kernel->block_y, kernel->block_z);
-}
-
 /* A time of nothing has no bandwidth. */
 static char *put_copy_args(char *at, const struct device_span *span)
 {
@@ -137,6 +120,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		[DEVICE_KERNEL] = "\"X\",\"cat\":\"kernel\"",
 		[DEVICE_COPY] = "\"X\",\"cat\":\"gpu_memcpy\"",
 		[DEVICE_MEMSET] = "\"X\",\"cat\":\"gpu_memset\"",
+		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"", /* no word of Kineto's, which doesn't have it */
 	};
 	struct chrome *chrome = context;
 	const char *thread = chrome->devices->threads[lane->own], *name;
@@ -153,7 +137,10 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	if (row->span.what == DEVICE_KERNEL)
 		at = PUT(at, "\"queued\":0,"); /* CUPTI's word for unknown */
 	at = put_place(at, row);
-	at = row->span.what == DEVICE_KERNEL ? put_kernel_args(at, &row->event.kernel) : put_copy_args(at, &row->span);
+	if (row->span.what == DEVICE_KERNEL)
+		at = torsh_chrome_put_kernel(at, chrome, row->process, &row->event.kernel);
+	else if (row->span.what != DEVICE_GRAPH)
+		at = put_copy_args(at, &row->span);
 	if (begin_ns != row->span.begin_ns)
 		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
 	torsh_chrome_end(chrome, PUT(at, "}"));
@@ -161,7 +148,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		put_arrow(chrome, row, thread, begin_ns);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- calls of CUDA ---------------------------------------------------------------------------------------------------- */
 
 /* HTA knows launches by the names that they had before CUDA 13. */
 static const char *plain_name(const char *api)
@@ -195,7 +182,7 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(chrome->devices->rows, row);
 }
 
-const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_chrome_device_visitor = {.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_chrome_devices_create(struct chrome *chrome)
 {
@@ -206,6 +193,7 @@ void torsh_chrome_devices_create(struct chrome *chrome)
 	torsh_key_index_create(&devices->devices);
 	torsh_key_index_create(&devices->streams);
 	chrome->devices = devices;
+	chrome->kernels = torsh_chrome_kernels_create();
 }
 
 void torsh_chrome_devices_destroy(struct chrome *chrome)
@@ -213,6 +201,7 @@ void torsh_chrome_devices_destroy(struct chrome *chrome)
 	struct chrome_devices *devices = chrome->devices;
 
 	torsh_trace_warn_left_out(torsh_device_rows_destroy(devices->rows));
+	torsh_chrome_kernels_destroy(chrome->kernels);
 	torsh_key_index_destroy(&devices->devices);
 	torsh_key_index_destroy(&devices->streams);
 	for (size_t i = 0; i < devices->n_threads; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/die.h"
+#include "tools/profile/occupancy.h"
 
 #define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
 #define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */
@@ -99,6 +100,75 @@ void torsh_chrome_put_process(struct trace *trace, const struct profile_process 
 	put_steps(trace, process);
 }
 
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+/* What is 0 was not said. */
+static void put_property(struct sink *sink, const char *name, uint64_t value)
+{
+	if (value)
+		torsh_sink_print(sink, ", \"%s\": %" PRIu64, name, value);
+}
+
+static void put_device(struct sink *sink, const struct profile_process *process, const struct event_device *device)
+{
+	const char *name = torsh_timeline_label(process, device->name);
+	uint64_t warp = device->warp_threads;
+
+	torsh_sink_print(sink, "{\"id\": %" PRIu32, device->device);
+	if (name) {
+		char *escaped = torsh_trace_escape(name);
+
+		torsh_sink_print(sink, ", \"name\": \"%s\"", escaped);
+		free(escaped);
+	}
+	put_property(sink, "totalGlobalMem", device->memory_bytes);
+	put_property(sink, "computeMajor", device->capability_major);
+	if (device->capability_major)
+		torsh_sink_print(sink, ", \"computeMinor\": %" PRIu32, device->capability_minor);
+	put_property(sink, "maxThreadsPerBlock", device->block_threads);
+	put_property(sink, "maxThreadsPerMultiprocessor", warp * device->multiprocessor_warps);
+	put_property(sink, "regsPerBlock", device->block_registers);
+	put_property(sink, "warpSize", warp);
+	put_property(sink, "sharedMemPerBlock", device->block_shared_bytes);
+	put_property(sink, "numSms", device->multiprocessors);
+	put_property(sink, "regsPerMultiprocessor", device->multiprocessor_registers);
+	put_property(sink, "sharedMemPerBlockOptin", torsh_occupancy_shared_max(device));
+	put_property(sink, "sharedMemPerMultiprocessor", device->multiprocessor_shared_bytes);
+	torsh_sink_text(sink, "}");
+}
+
+/* Who said most about the devices: processes of one run see the same ones, but not all of them look. */
+static const struct survey_process *find_owner(const struct trace *trace)
+{
+	const struct survey_process *owner = NULL;
+
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		const struct survey_process *of = torsh_survey_of(trace->survey, trace->processes[i]);
+
+		if (of->devices.n && (!owner || of->devices.n > owner->devices.n))
+			owner = of;
+	}
+	return owner;
+}
+
+/* Readers find a device at the place of its number: what was not told keeps its place. */
+static void put_devices(const struct trace *trace)
+{
+	const struct survey_process *owner = find_owner(trace);
+	uint32_t number = 0;
+
+	for (size_t i = 0; owner && i < owner->devices.n; i++) {
+		const struct event_device *device = &owner->devices.items[i];
+
+		for (; number < device->device; number++)
+			torsh_sink_print(trace->sink, "%s{\"id\": %" PRIu32 "}", number ? ", " : "", number);
+		torsh_sink_text(trace->sink, number++ ? ",\n" : "");
+		put_device(trace->sink, owner->process, device);
+	}
+}
+
+/* ---- the head ---------------------------------------------------------------------------------------------------- */
+
 /* A process that no launcher gave a rank is the only one of its run. */
 static void put_distributed(const struct trace *trace, struct sink *sink)
 {
@@ -119,7 +189,9 @@ void torsh_chrome_put_header(struct trace *trace)
 
 	for (size_t i = 0; i < trace->n_processes; i++)
 		has_tensors = has_tensors || torsh_survey_of(trace->survey, trace->processes[i])->n_tensors;
-	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [],\n");
+	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
+	put_devices(trace);
+	torsh_sink_text(trace->sink, "],\n");
 	put_distributed(trace, trace->sink);
 	torsh_sink_print(
 		trace->sink,

@@ -399,7 +399,7 @@ static void put_row(void *context, const struct device_row *row)
 		at = put_kernel(at, texts, &row->event.kernel);
 	else if (row->span.what == DEVICE_COPY)
 		at = put_copy(at, &row->event.copy);
-	else
+	else if (row->span.what == DEVICE_MEMSET)
 		at = put_memset(at, &row->event.memset);
 	end_event(events, at);
 }

@@ -53,7 +53,8 @@ enum tag {
 	CATEGORY(DRIVER, "cuda_driver")   \
 	CATEGORY(KERNEL, "kernel")        \
 	CATEGORY(COPY, "gpu_memcpy")      \
-	CATEGORY(MEMSET, "gpu_memset")
+	CATEGORY(MEMSET, "gpu_memset")    \
+	CATEGORY(GRAPH, "cuda_graph")
 
 #define ANNOTATIONS                                   \
 	ANNOTATION(INPUTS, "inputs")                  \

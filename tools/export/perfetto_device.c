@@ -70,7 +70,7 @@ static uint64_t title_key(const struct event *event)
 	if (event->id == EVENT_COPY)
 		return UINT64_C(1) << 25 | (uint64_t)(copy->kind & 0xff) << 16 | (copy->from & 0xff) << 8 |
 		       (copy->to & 0xff);
-	return UINT64_C(1) << 24 | (event->memset.to & 0xff);
+	return (event->id == EVENT_MEMSET ? UINT64_C(1) << 24 | (event->memset.to & 0xff) : UINT64_C(1) << 26);
 }
 
 static uint64_t name_of(struct perfetto *perfetto, struct sequence *sequence, const struct device_row *row)
@@ -126,7 +126,7 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 		torsh_perfetto_annotate(event, ANNOTATION_OPERATOR, ANNOTATION_TEXT, names->operator_text);
 	if (row->span.what == DEVICE_KERNEL)
 		annotate_kernel(event, &row->event.kernel, names);
-	else
+	else if (row->span.what != DEVICE_GRAPH)
 		torsh_perfetto_annotate(event, ANNOTATION_BYTES, ANNOTATION_UINT, row->span.bytes);
 	if (row->span.node) {
 		torsh_perfetto_annotate(event, ANNOTATION_GRAPH, ANNOTATION_UINT, row->span.graph);
@@ -140,8 +140,10 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 
 static void put_row(void *context, const struct device_row *row, const struct device_lane *lane, uint64_t begin_ns)
 {
-	static const enum category categories[N_DEVICE_WHATS] = {
-		[DEVICE_KERNEL] = CATEGORY_KERNEL, [DEVICE_COPY] = CATEGORY_COPY, [DEVICE_MEMSET] = CATEGORY_MEMSET};
+	static const enum category categories[N_DEVICE_WHATS] = {[DEVICE_KERNEL] = CATEGORY_KERNEL,
+								 [DEVICE_COPY] = CATEGORY_COPY,
+								 [DEVICE_MEMSET] = CATEGORY_MEMSET,
+								 [DEVICE_GRAPH] = CATEGORY_GRAPH};
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, row->process);
 	const struct event_kernel *kernel = &row->event.kernel;
@@ -199,7 +201,7 @@ static void see_row(void *context, const struct device_row *row)
 	torsh_device_rows_add(perfetto->rows, row);
 }
 
-const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .row = see_row};
+const struct device_visitor torsh_perfetto_device_visitor = {.launch = see_launch, .call = see_launch, .row = see_row};
 
 void torsh_perfetto_devices_create(struct perfetto *perfetto)
 {

@@ -53,7 +53,6 @@ struct profile_work {
 	const struct profile_process *process;
 	struct device_span span;
 	struct attribution by;
-	bool is_early; /* its launch had not been told when it was */
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
 	uint64_t number; /* by start: of kernels, or of copies and memsets */
 	uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes; /* of a kernel */
@@ -78,12 +77,6 @@ struct profile_layer {
 	bool is_representative; /* its counters stand for the group's */
 };
 
-/* A device as its process saw it. */
-struct profile_device {
-	const struct profile_process *process;
-	struct event_device event;
-};
-
 struct profile_json {
 	const struct trace *trace;
 	struct sink *sink;
@@ -99,8 +92,6 @@ struct profile_json {
 	size_t n_layers, layers_room;
 	char **groups; /* names of layer groups */
 	size_t n_groups, groups_room;
-	struct profile_device *devices;
-	size_t n_devices, devices_room;
 	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */

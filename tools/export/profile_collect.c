@@ -37,6 +37,7 @@ struct process_names {
 
 struct collector {
 	struct profile_json *profile;
+	struct device_join *join;
 	struct process_names *names, *last;
 };
 
@@ -246,10 +247,12 @@ static uint32_t operator_of_call(struct profile_json *profile, struct call *call
 	return own->number;
 }
 
-static void see_launch(struct profile_json *profile, const struct profile_process *process,
-		       const struct timeline_event *event, struct call *innermost)
+static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+			 const struct calls_around *around)
 {
-	struct call *call = innermost ? innermost : torsh_attributor_range(profile->attributor, process, event->thread);
+	struct profile_json *profile = ((struct collector *)context)->profile;
+	struct call *range = torsh_attributor_range(profile->attributor, process, event->thread);
+	struct call *call = around->in_operator ? around->in_operator : range;
 	/* What is captured in a graph counts when it runs. */
 	bool is_node = event->event.id == EVENT_GRAPH_NODE;
 	uint32_t owner = OWNER_NONE;
@@ -258,23 +261,31 @@ static void see_launch(struct profile_json *profile, const struct profile_proces
 		owner = OWNER_LEFT_OUT;
 	else if (call && (is_node || event->event.launch.correlation))
 		owner = operator_of_call(profile, call) - 1 + OWNER_FIRST;
-	torsh_attributor_launch(profile->attributor, process, event, innermost, owner);
+	return torsh_attributor_place(profile->attributor, process, event, around->in_operator, owner);
+}
+
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
+{
+	const struct collector *collector = context;
+
+	torsh_device_join_launch(collector->join, process, event, around);
 }
 
 /* ---- what devices did -------------------------------------------------------------------------------------------- */
 
-static void add_work(struct profile_json *profile, const struct profile_process *process, const struct event *event,
-		     const struct device_span *span)
+static void see_row(void *context, const struct device_row *row)
 {
-	const struct event_kernel *kernel = &event->kernel;
+	struct profile_json *profile = ((struct collector *)context)->profile;
+	const struct event_kernel *kernel = &row->event.kernel;
 	struct profile_work *work;
 
 	profile->work = torsh_need_room(profile->work, profile->n_work, &profile->work_room, sizeof(*profile->work));
 	work = &profile->work[profile->n_work++];
-	work->process = process;
-	work->span = *span;
-	work->is_early = !torsh_attribute(profile->attributor, process, span, &work->by);
-	if (span->what != DEVICE_KERNEL)
+	work->process = row->process;
+	work->span = row->span;
+	torsh_attribute(profile->attributor, row, &work->by);
+	if (row->event.id != EVENT_KERNEL)
 		return;
 	memcpy(work->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(work->grid));
 	memcpy(work->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z}, sizeof(work->block));
@@ -295,14 +306,6 @@ static void see_tensor(const struct event_tensor *tensor, struct call *innermost
 		own->device_bytes += tensor->bytes;
 }
 
-static void see_device(struct profile_json *profile, const struct event_device *device,
-		       const struct profile_process *process)
-{
-	profile->devices = torsh_need_room(profile->devices, profile->n_devices, &profile->devices_room,
-					   sizeof(*profile->devices));
-	profile->devices[profile->n_devices++] = (struct profile_device){.process = process, .event = *device};
-}
-
 static void see_loss(struct profile_json *profile, const struct profile_process *process,
 		     const struct event_device_loss *losses)
 {
@@ -317,19 +320,12 @@ static void see_loss(struct profile_json *profile, const struct profile_process 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct profile_json *profile = ((struct collector *)context)->profile;
-	struct device_span span;
+	const struct collector *collector = context;
+	struct profile_json *profile = collector->profile;
 
 	switch (event->event.id) {
-	case EVENT_LAUNCH:
-	case EVENT_GRAPH_NODE:
-		see_launch(profile, process, event, innermost);
-		return;
 	case EVENT_TENSOR:
 		see_tensor(&event->event.tensor, innermost);
-		return;
-	case EVENT_DEVICE:
-		see_device(profile, &event->event.device, process);
 		return;
 	case EVENT_DEVICE_MODE:
 		if (!profile->mode_of || profile->mode_of == process)
@@ -341,8 +337,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 		return;
 	default:
 		torsh_counters_see(&profile->counters, process, &event->event);
-		if (torsh_device_span(&event->event, &span))
-			add_work(profile, process, &event->event, &span);
+		torsh_device_join_event(collector->join, process, &event->event);
 	}
 }
 
@@ -376,9 +371,6 @@ static uint32_t operator_of_family(struct profile_json *profile, const struct pr
 /* Returns false where it is left out. n_calls: operators of before, which are calls. */
 static bool place_work(struct profile_json *profile, struct profile_work *work, size_t n_calls)
 {
-	/* Told while the call that launched it still ran. */
-	if (work->is_early)
-		torsh_attribute(profile->attributor, work->process, &work->span, &work->by);
 	work->op = NO_OPERATOR;
 	if (work->by.owner == OWNER_LEFT_OUT)
 		return false;
@@ -461,7 +453,9 @@ static void order_work(struct profile_json *profile)
 
 int torsh_profile_collect(struct profile_json *profile)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor devices = {.own = place_of, .row = see_row};
 	const struct trace *trace = profile->trace;
 	struct collector collector = {.profile = profile};
 	int rc;
@@ -477,8 +471,10 @@ int torsh_profile_collect(struct profile_json *profile)
 		collector.names[i].by_label = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
 		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
 	}
+	collector.join = torsh_device_join_create(trace->survey, &devices, &collector);
 	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
 			      &visitor, &collector, NULL);
+	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		free(collector.names[i].by_label);
 		free(collector.names[i].ranges);
@@ -514,7 +510,6 @@ void torsh_profile_free(struct profile_json *profile)
 	for (size_t i = 0; i < profile->n_groups; i++)
 		free(profile->groups[i]);
 	free(profile->groups);
-	free(profile->devices);
 	free(profile->layers);
 	free(profile->texts);
 	free(profile->operators);

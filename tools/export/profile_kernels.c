@@ -193,11 +193,7 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
 						const struct profile_process *process, uint32_t device)
 {
-	for (size_t i = 0; i < profile->n_devices; i++) {
-		if (profile->devices[i].process == process && profile->devices[i].event.device == device)
-			return &profile->devices[i].event;
-	}
-	return NULL;
+	return torsh_device_list_find(&torsh_survey_of(profile->trace->survey, process)->devices, device);
 }
 
 static void put_occupancy(struct profile_json *profile, const struct profile_work *work)
@@ -255,12 +251,19 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 
 /* ---- copies and memsets ------------------------------------------------------------------------------------------ */
 
+/* A graph of which only the whole was timed stands here too. */
 void torsh_profile_put_copy(struct profile_json *profile, const struct profile_work *work)
 {
 	const struct device_span *span = &work->span;
+	const char *kind =
+		span->what == DEVICE_COPY ? torsh_copy_name(span->kind) : torsh_device_what_names[span->what];
 
-	torsh_sink_print(profile->sink, "{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":%" PRIu64,
-			 work->number, span->what == DEVICE_COPY ? torsh_copy_name(span->kind) : "memset", span->bytes);
+	torsh_sink_print(profile->sink, "{\"copy_id\":\"c_%05" PRIu64 "\",\"kind\":\"%s\",\"bytes\":", work->number,
+			 kind);
+	if (span->what == DEVICE_GRAPH)
+		torsh_sink_text(profile->sink, "null");
+	else
+		torsh_sink_print(profile->sink, "%" PRIu64, span->bytes);
 	put_span(profile, work);
 	put_attribution(profile, work);
 	put_ids(profile, work);

@@ -398,6 +398,15 @@ static void add_missing(cJSON *list, const struct missing *missing, size_t n)
 	}
 }
 
+static bool has_devices(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->n_processes; i++) {
+		if (torsh_survey_of(trace->survey, trace->processes[i])->devices.n)
+			return true;
+	}
+	return false;
+}
+
 cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 {
 	static const struct missing always[] = {
@@ -428,7 +437,7 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 	add_missing(list, always, sizeof(always) / sizeof(*always));
 	if (torsh_profile_counter_mode(profile, main_process(profile)).mode != COUNTERS_OF_OPERATORS)
 		add_missing(list, without_counters, sizeof(without_counters) / sizeof(*without_counters));
-	if (!profile->n_devices)
+	if (!has_devices(profile->trace))
 		add_missing(list, without_device, sizeof(without_device) / sizeof(*without_device));
 	if (!find_fact(profile, "torch_version"))
 		add_missing(list, &without_torch, 1);

@@ -2,70 +2,26 @@
 /* See tools/export/sink.h. */
 #include "tools/export/sink.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "tools/die.h"
 
-#define GZIP_WINDOW (15 + 16) /* zlib's way of asking for a gzip header */
-#define GZIP_MEMORY 9
-#define PACKED_BYTES (1u << 18)
-
 void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed)
 {
-	*sink = (struct sink){.file = file, .buffer = torsh_need(malloc(SINK_BYTES))};
-	if (!is_compressed)
-		return;
-	sink->deflate = torsh_need(calloc(1, sizeof(z_stream)));
-	/* The fastest: a trace repeats itself so much that more work gains little. */
-	if (deflateInit2(sink->deflate, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
-		torsh_die("out of memory");
-}
-
-static void write_file(struct sink *sink, const void *bytes, size_t n)
-{
-	if (!sink->error && fwrite(bytes, 1, n, sink->file) != n)
-		sink->error = errno ? -errno : -EIO;
-}
-
-static void deflate_buffer(struct sink *sink, int how)
-{
-	z_stream *stream = sink->deflate;
-	unsigned char *packed = torsh_need(malloc(PACKED_BYTES));
-
-	stream->next_in = (Bytef *)sink->buffer;
-	stream->avail_in = (uInt)sink->n;
-	do {
-		stream->next_out = packed;
-		stream->avail_out = PACKED_BYTES;
-		deflate(stream, how);
-		write_file(sink, packed, PACKED_BYTES - stream->avail_out);
-	} while (!stream->avail_out);
-	free(packed);
+	sink->n = 0;
+	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES, &sink->buffer);
 }
 
 void torsh_sink_flush(struct sink *sink)
 {
-	if (sink->deflate)
-		deflate_buffer(sink, Z_NO_FLUSH);
-	else
-		write_file(sink, sink->buffer, sink->n);
+	sink->buffer = torsh_sink_writer_take(sink->writer, sink->n);
 	sink->n = 0;
 }
 
 int torsh_sink_close(struct sink *sink)
 {
-	if (sink->deflate) {
-		deflate_buffer(sink, Z_FINISH);
-		deflateEnd(sink->deflate);
-		free(sink->deflate);
-	} else {
-		torsh_sink_flush(sink);
-	}
-	free(sink->buffer);
-	return sink->error;
+	return torsh_sink_writer_end(sink->writer, sink->n);
 }
 
 void torsh_sink_put(struct sink *sink, const void *bytes, size_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Where exporters of a timeline write: a large buffer before a file, compressed on the way where that is wanted. Errors
- * are kept and told at the end.
+ * Where exporters of a timeline write: a large buffer before a file, which is written on another thread when it is full,
+ * compressed where that is wanted. Errors are kept and told at the end.
  */
 #ifndef TORSH_EXPORT_SINK_H
 #define TORSH_EXPORT_SINK_H
@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/export/sink_writer.h"
+
 struct sink {
 	char *buffer;
 	size_t n;
-	FILE *file;
-	void *deflate; /* z_stream; NULL: not compressed */
-	int error; /* 0 or the first -errno */
+	struct sink_writer *writer;
 };
 
 #define SINK_BYTES (1u << 20)
@@ -29,6 +29,7 @@ void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed);
 /* Write all that is left. Returns 0 or -errno. */
 int torsh_sink_close(struct sink *sink);
 
+/* Hand the buffer over, and go on in another one. */
 void torsh_sink_flush(struct sink *sink);
 
 /* Room for n bytes, at most SINK_ROOM_MAX: what is written there counts with sink->n. */

@@ -38,7 +38,7 @@ static void insert_launch(void *context, const struct profile_process *process, 
 	torsh_database_insert(database);
 }
 
-/* What the three tables begin with. */
+/* What the tables begin with. */
 static void fill_span(struct sqlite *sqlite, enum statement statement, const struct device_row *row)
 {
 	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, row->process)->steps;
@@ -112,10 +112,20 @@ static void insert_memset(struct sqlite *sqlite, const struct device_row *row)
 	torsh_database_insert(database);
 }
 
+/* Of which no more is known than when it ran as a whole. */
+static void insert_graph(struct sqlite *sqlite, const struct device_row *row)
+{
+	fill_span(sqlite, INSERT_GRAPH, row);
+	torsh_database_insert(&sqlite->database);
+}
+
 static void insert_row(void *context, const struct device_row *row)
 {
-	static void (*const inserters[N_DEVICE_WHATS])(struct sqlite * sqlite, const struct device_row *row) = {
-		[DEVICE_KERNEL] = insert_kernel, [DEVICE_COPY] = insert_copy, [DEVICE_MEMSET] = insert_memset};
+	static void (*const inserters[N_DEVICE_WHATS])(struct sqlite * sqlite,
+						       const struct device_row *row) = {[DEVICE_KERNEL] = insert_kernel,
+											[DEVICE_COPY] = insert_copy,
+											[DEVICE_MEMSET] = insert_memset,
+											[DEVICE_GRAPH] = insert_graph};
 
 	inserters[row->span.what](context, row);
 }

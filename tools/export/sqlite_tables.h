@@ -119,6 +119,10 @@
 	"  module INTEGER, -- label, as in ops\n"                                                                           \
 	"  phase TEXT, step INTEGER, -- of the launch; where that was not seen, the step in which it began\n"               \
 	"  destination TEXT, value INTEGER, bytes INTEGER, is_async INTEGER);\n"                                            \
+	"CREATE TABLE graphs ( -- launched ones of which only the whole was timed; the columns are those of kernels\n"      \
+	"  process INTEGER, device INTEGER, context INTEGER, stream INTEGER, start_ns INTEGER, end_ns INTEGER,\n"           \
+	"  correlation INTEGER, graph INTEGER, node INTEGER, op INTEGER, reason TEXT, module INTEGER, phase TEXT,\n"        \
+	"  step INTEGER);\n"                                                                                                \
 	"CREATE VIEW op_calls AS SELECT ops.*, n.text AS name_text, i.text AS inputs_text, m.text AS module_text\n"         \
 	"  FROM ops LEFT JOIN labels n ON n.process = ops.process AND n.id = ops.name\n"                                    \
 	"  LEFT JOIN labels i ON i.process = ops.process AND i.id = ops.inputs\n"                                           \
@@ -171,6 +175,7 @@
 	STATEMENT(KERNEL_NAME, "kernel_names VALUES (?, ?, ?, ?)")                                              \
 	STATEMENT(COPY, "copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")           \
 	STATEMENT(MEMSET, "memsets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")              \
+	STATEMENT(GRAPH, "graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                            \
 	STATEMENT(PEAK, "peaks VALUES (?, ?, ?, ?)")                                                            \
 	STATEMENT(PEAK_ALLOCATION, "peak_allocations VALUES (?, ?, ?, ?, ?, ?)")                                \
 	STATEMENT(PEAK_TENSOR, "peak_tensors VALUES (?, ?, ?, ?, ?, ?, ?)")

@@ -88,6 +88,15 @@ static void tell_launch(void *context, const struct profile_process *process, co
 		watcher->devices->launch(watcher->context, process, launch);
 }
 
+static void tell_call(void *context, const struct profile_process *process, const struct device_launch *call)
+{
+	const struct watcher *watcher = context;
+
+	if (watcher->devices->call && torsh_trace_has(watcher->trace, call->begin_ns) &&
+	    is_in_steps(watcher, process, call->begin_ns))
+		watcher->devices->call(watcher->context, process, call);
+}
+
 static void tell_row(void *context, const struct device_row *row)
 {
 	const struct watcher *watcher = context;
@@ -111,14 +120,14 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, c
 	static const struct calls_visitor watching = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct calls_visitor with_launches = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
-	static const struct device_visitor telling = {.launch = tell_launch, .row = tell_row};
+	static const struct device_visitor telling = {.launch = tell_launch, .call = tell_call, .row = tell_row};
 	struct watcher watcher = {.trace = trace, .visitor = visitor, .devices = devices, .context = context};
 	bool is_restricted = false, has_devices = false;
 	int rc;
 
 	for (size_t i = 0; i < trace->survey->n; i++) {
 		is_restricted |= trace->survey->items[i].steps.is_restricted;
-		has_devices |= trace->survey->items[i].work.n_spans || trace->survey->items[i].work.n_launches;
+		has_devices |= trace->survey->items[i].work.is_seen || trace->survey->items[i].work.n_launches;
 	}
 	if (devices && has_devices)
 		watcher.join = torsh_device_join_create(trace->survey, &telling, &watcher);

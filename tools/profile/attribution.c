@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/launch_window.h"
+#include "tools/writer/key_index.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
 #define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
@@ -15,12 +15,6 @@ const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS] = 
 #define METHOD(NAME, detail, method, confidence) {#detail, #method, #confidence},
 	ATTRIBUTION_METHODS
 #undef METHOD
-};
-
-const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
-#define REASON(NAME, text) text,
-	KERNEL_REASONS
-#undef REASON
 };
 
 /* Operators around something: those of the parent, and one more. */
@@ -40,11 +34,6 @@ struct site {
 	uint32_t range, source; /* a label; enum range_source */
 };
 
-/* What nodes of graphs were captured in. */
-struct capture {
-	uint32_t site, owner;
-};
-
 struct known_kernel {
 	bool is_known;
 	const struct inductor_kernel *fused;
@@ -54,14 +43,10 @@ struct known_kernel {
 struct process_state {
 	const struct profile_process *process;
 	struct key_index path_index, site_index; /* by parent and label; by path and range */
-	struct launch_window sites_of, owners_of; /* of launches */
-	struct graph_nodes nodes; /* number of their capture and 1 */
 	struct path *paths;
 	size_t n_paths, paths_room;
 	struct site *sites;
 	size_t n_sites, sites_room;
-	struct capture *captures;
-	size_t n_captures, captures_room;
 	struct open_ranges *threads;
 	size_t n_threads;
 	char **operators; /* by label: what a range's text names; "": no operator. NULL: not looked at */
@@ -334,34 +319,12 @@ static uint32_t site_of(struct attributor *attributor, struct process_state *sta
 	return find_site(state, &site);
 }
 
-static void see_node(struct process_state *state, const struct event_graph_node *node, uint32_t site, uint32_t owner)
-{
-	const struct capture *last = state->n_captures ? &state->captures[state->n_captures - 1] : NULL;
-
-	/* An operator captures several nodes one after the other. */
-	if (!last || last->site != site || last->owner != owner) {
-		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
-						  sizeof(*state->captures));
-		state->captures[state->n_captures++] = (struct capture){.site = site, .owner = owner};
-	}
-	torsh_graph_nodes_see(&state->nodes, node, state->sites[site].path ? (uint32_t)state->n_captures : 0);
-}
-
-void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
-			     const struct timeline_event *event, const struct call *innermost, uint32_t owner)
+uint64_t torsh_attributor_place(struct attributor *attributor, const struct profile_process *process,
+				const struct timeline_event *event, const struct call *innermost, uint32_t owner)
 {
 	struct process_state *state = find_state(attributor, process);
-	uint32_t site;
 
-	if (!state)
-		return;
-	site = site_of(attributor, state, event->thread, innermost);
-	if (event->event.id == EVENT_GRAPH_NODE) {
-		see_node(state, &event->event.graph_node, site, owner);
-		return;
-	}
-	torsh_launch_window_add(&state->sites_of, event->event.launch.correlation, site);
-	torsh_launch_window_add(&state->owners_of, event->event.launch.correlation, owner);
+	return state ? (uint64_t)site_of(attributor, state, event->thread, innermost) << 32 | owner : 0;
 }
 
 /* ---- the chain --------------------------------------------------------------------------------------------------- */
@@ -402,36 +365,28 @@ static void by_name(const struct known_kernel *known, struct attribution *attrib
 	}
 }
 
-bool torsh_attribute(struct attributor *attributor, const struct profile_process *process,
-		     const struct device_span *span, struct attribution *attribution)
+void torsh_attribute(struct attributor *attributor, const struct device_row *row, struct attribution *attribution)
 {
 	static const struct known_kernel copy = {.family = "memcpy"}, memset_ = {.family = "memset"};
-	struct process_state *state = find_state(attributor, process);
+	struct process_state *state = find_state(attributor, row->process);
+	const struct device_span *span = &row->span;
 	const struct known_kernel *known = span->what == DEVICE_KERNEL ? know_kernel(attributor, state, span->name)
 					   : span->what == DEVICE_COPY ? &copy
 								       : &memset_;
-	uint32_t capture = torsh_graph_nodes_find(&state->nodes, span->node), site;
-	bool is_known = torsh_launch_window_find(&state->sites_of, span->correlation, &site);
+	uint32_t site = (uint32_t)(row->cause.own >> 32);
 
-	*attribution = (struct attribution){.fused = known->fused};
-	if (capture) {
-		site = state->captures[capture - 1].site;
-		attribution->owner = state->captures[capture - 1].owner;
-	} else if (is_known) {
-		torsh_launch_window_find(&state->owners_of, span->correlation, &attribution->owner);
-	}
-	if (capture || is_known) {
+	*attribution = (struct attribution){.fused = known->fused, .owner = (uint32_t)row->cause.own};
+	if (row->is_captured || row->has_launch) {
 		/* 0: no launch. */
-		attribution->site = (site + 1) << 1 | (capture != 0);
+		attribution->site = (site + 1) << 1 | row->is_captured;
 		attribution->path = state->sites[site].path;
 		if (by_site(state, &state->sites[site], attribution)) {
-			attribution->method = capture ? ATTRIBUTION_BY_CAPTURE : attribution->method;
-			return true;
+			attribution->method = row->is_captured ? ATTRIBUTION_BY_CAPTURE : attribution->method;
+			return;
 		}
 	}
-	attribution->reason = is_known ? KERNEL_NO_OPERATOR : span->correlation ? KERNEL_NOT_SEEN : KERNEL_NO_LAUNCH;
+	attribution->reason = row->reason;
 	by_name(known, attribution);
-	return is_known || !span->correlation;
 }
 
 size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
@@ -468,9 +423,6 @@ struct attributor *torsh_attributor_create(struct profile_process *const *proces
 		state->process = processes[i];
 		torsh_key_index_create(&state->path_index);
 		torsh_key_index_create(&state->site_index);
-		torsh_launch_window_create(&state->sites_of);
-		torsh_launch_window_create(&state->owners_of);
-		torsh_graph_nodes_create(&state->nodes);
 		/* The first path is none. */
 		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;
@@ -482,9 +434,6 @@ static void free_state(struct process_state *state)
 {
 	torsh_key_index_destroy(&state->path_index);
 	torsh_key_index_destroy(&state->site_index);
-	torsh_launch_window_destroy(&state->sites_of);
-	torsh_launch_window_destroy(&state->owners_of);
-	torsh_graph_nodes_destroy(&state->nodes);
 	for (size_t i = 0; i < state->n_threads; i++)
 		free(state->threads[i].calls);
 	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
@@ -494,7 +443,6 @@ static void free_state(struct process_state *state)
 	free(state->threads);
 	free(state->paths);
 	free(state->sites);
-	free(state->captures);
 }
 
 void torsh_attributor_destroy(struct attributor *attributor)

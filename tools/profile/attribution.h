@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Who launched what devices did: the evidence by which a kernel, a copy or a memset gets its operator, the best first.
- * An attributor is told of the calls and launches of a walk (tools/profile/calls.h), and asked about what devices did, which
- * comes later than its launch, as a rule.
+ * An attributor is told of the calls of a walk (tools/profile/calls.h); a join of launches with what devices did carries where
+ * these were launched.
  */
 #ifndef TORSH_PROFILE_ATTRIBUTION_H
 #define TORSH_PROFILE_ATTRIBUTION_H
 
-#include "tools/profile/device.h"
+#include "tools/profile/device_join.h"
 #include "tools/profile/inductor.h"
-#include "tools/profile/survey.h"
 
 /* METHOD(NAME, what it goes by, the operator profile's word for that, how sure it is), the surest first */
 #define ATTRIBUTION_METHODS                                          \
@@ -35,22 +34,6 @@ struct attribution_words {
 
 extern const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS];
 
-/* REASON(NAME, why something has no operator) */
-#define KERNEL_REASONS                                                \
-	REASON(NONE, "")                                              \
-	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
-	REASON(NOT_SEEN, "the call that launched it was not seen")    \
-	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
-
-enum kernel_reason {
-#define REASON(NAME, text) KERNEL_##NAME,
-	KERNEL_REASONS
-#undef REASON
-		N_KERNEL_REASONS
-};
-
-extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
-
 struct attribution {
 	enum attribution_method method;
 	enum kernel_reason reason; /* NONE: it has an operator */
@@ -59,7 +42,7 @@ struct attribution {
 	const struct inductor_kernel *fused; /* what it was made of, or NULL */
 	uint32_t site; /* of one number all this is the same for one name; of one process */
 	uint32_t path; /* of the operators around its launch: torsh_attribution_path */
-	uint32_t owner; /* what the visitor gave the launch; 0: nothing, or no launch is known */
+	uint32_t owner; /* what the visitor gave the launch or the node; 0: nothing, or neither is known */
 };
 
 struct attributor;
@@ -81,18 +64,14 @@ struct call *torsh_attributor_range(const struct attributor *attributor, const s
 				    uint32_t thread);
 
 /*
- * A launch, or a node of a graph that came into being; innermost: the operator on its thread, or NULL. owner: any number of
- * the visitor's. Of launches the latest WINDOW_LAUNCHES are known.
+ * Where a launch is, or a node of a graph that comes into being, for the join to carry (device_visitor.own). innermost: the
+ * operator on its thread, or NULL. owner: any number of the visitor's.
  */
-void torsh_attributor_launch(struct attributor *attributor, const struct profile_process *process,
-			     const struct timeline_event *event, const struct call *innermost, uint32_t owner);
+uint64_t torsh_attributor_place(struct attributor *attributor, const struct profile_process *process,
+				const struct timeline_event *event, const struct call *innermost, uint32_t owner);
 
-/*
- * Whose it was; to be asked when it is told, and again later where its launch is not there, or not yet: then false is
- * returned, and what was found is by its name only.
- */
-bool torsh_attribute(struct attributor *attributor, const struct profile_process *process,
-		     const struct device_span *span, struct attribution *attribution);
+/* Whose it was, by what it carries; where that is nothing, by its name. */
+void torsh_attribute(struct attributor *attributor, const struct device_row *row, struct attribution *attribution);
 
 /* Labels of the operators of a path, outermost first, at most n_max of them, the innermost ones. Returns how many. */
 size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,

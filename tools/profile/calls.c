@@ -427,6 +427,12 @@ static void end_started_range(struct walk *walk, struct process_state *state, co
 		!end_async(walk, state, CALL_RANGE, event->event.range_end.range, event->at_ns, event->thread);
 }
 
+/* Of the thread that it is told by, inside of what is open there. */
+static bool is_of_its_thread(const struct event *event)
+{
+	return event->id == EVENT_LAUNCH || event->id == EVENT_DEVICE_CALL || event->id == EVENT_GRAPH_NODE;
+}
+
 static void tell_launch(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
 	struct open_calls *thread = event->thread < state->n_threads ? &state->threads[event->thread] : NULL;
@@ -461,7 +467,7 @@ static int take_event(void *context, const struct profile_process *process, cons
 		takers[event->event.id](walk, state, event);
 		if (event->thread < state->n_threads)
 			state->threads[event->thread].last_ns = event->at_ns;
-	} else if ((event->event.id == EVENT_LAUNCH || event->event.id == EVENT_GRAPH_NODE) && walk->visitor->launch) {
+	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
 		tell_launch(walk, state, event);
 	} else if (walk->visitor->event) {
 		walk->visitor->event(walk->context, process, event, innermost_on(state, event->thread));

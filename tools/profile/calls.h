@@ -119,8 +119,8 @@ struct calls_visitor {
 	void (*event)(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost);
 	/*
-	 * A call that gives devices work, which has returned by then, or a node of a graph that comes into being; where this is
-	 * NULL, event is told of it.
+	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being; where this is NULL, event is
+	 * told of it.
 	 */
 	void (*launch)(void *context, const struct profile_process *process, const struct timeline_event *event,
 		       const struct calls_around *around);

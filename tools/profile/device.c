@@ -77,7 +77,8 @@ bool torsh_device_span(const struct event *event, struct device_span *span)
 			.what = DEVICE_MEMSET, .bytes = event->memset.bytes, COMMON(&event->memset)};
 		return true;
 	case EVENT_SUBMISSION:
-		if (!event->submission.is_timed)
+		/* Anything else that has times is an event of its own. */
+		if (!event->submission.is_timed || event->submission.what != SUBMISSION_GRAPH)
 			return false;
 		make_submission(&event->submission, span);
 		return true;
@@ -111,7 +112,9 @@ bool torsh_device_title(const struct event *event, char *out)
 			 torsh_memory_name(event->copy.from), torsh_memory_name(event->copy.to));
 	else if (event->id == EVENT_MEMSET)
 		snprintf(out, DEVICE_TITLE_BYTES, "Memset (%s)", torsh_memory_name(event->memset.to));
-	return event->id == EVENT_COPY || event->id == EVENT_MEMSET;
+	else if (event->id == EVENT_SUBMISSION)
+		snprintf(out, DEVICE_TITLE_BYTES, "CUDA graph");
+	return event->id != EVENT_KERNEL;
 }
 
 /* ---- sums by launch ---------------------------------------------------------------------------------------------- */
@@ -204,6 +207,8 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 		work->is_seen = true;
 		find_caused(work, accelerated_key(event->op_accelerated.number))->ns += event->op_accelerated.own_ns;
 	}
+	if (torsh_device_untimed(event, &span) && span.correlation)
+		find_caused(work, span.correlation)->n_untimed++;
 	if (!torsh_device_span(event, &span))
 		return;
 	work->is_seen = true;

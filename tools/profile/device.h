@@ -49,8 +49,9 @@ static inline bool torsh_api_is_runtime(const char *name)
 #define DEVICE_TITLE_BYTES 64
 
 /*
- * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)". out has room for
- * DEVICE_TITLE_BYTES. Returns false of anything else: a kernel has its name.
+ * What viewers of Kineto's traces know a copy or a memset by: "Memcpy HtoD (Pinned -> Device)"; a graph of which no more is
+ * known than when it ran as a whole is a "CUDA graph". out has room for DEVICE_TITLE_BYTES. Returns false of a kernel, which
+ * has its name.
  */
 bool torsh_device_title(const struct event *event, char *out);
 
@@ -61,6 +62,7 @@ struct device_caused {
 	uint64_t ns;
 	uint32_t n : 31; /* kernels, copies and memsets: those of a graph are several */
 	uint32_t is_launched : 1; /* the call that has this number was seen, before or after */
+	uint32_t n_untimed; /* others, of which no times are known */
 };
 
 struct device_page;

@@ -9,6 +9,12 @@
 
 #define NO_ROW SIZE_MAX
 
+const char *const torsh_kernel_reasons[N_KERNEL_REASONS] = {
+#define REASON(NAME, text) text,
+	KERNEL_REASONS
+#undef REASON
+};
+
 /* What was told before its launch: by another thread, while the call still ran. */
 struct early_row {
 	struct device_row row;
@@ -70,18 +76,16 @@ static struct process_state *find_state(struct device_join *join, const struct p
 	return NULL;
 }
 
-static void tell(struct device_join *join, struct device_row *row, enum kernel_reason reason)
-{
-	row->reason = reason;
-	join->visitor->row(join->context, row);
-}
-
-/* As torsh ops has it: a node that was captured in an operator is that one's. */
-static const struct device_cause *cause_of(const struct process_state *state, const struct device_row *row)
+/* reason: why there is no operator, if there is none. A node that was captured in one is that one's, whatever launched it. */
+static void tell(struct device_join *join, const struct process_state *state, struct device_row *row,
+		 enum kernel_reason reason)
 {
 	uint32_t capture = row->span.node ? torsh_graph_nodes_find(&state->nodes, row->span.node) : 0;
 
-	return capture ? &state->captures[capture - 1] : &row->launch.cause;
+	row->is_captured = capture != 0;
+	row->cause = capture ? state->captures[capture - 1] : row->launch.cause;
+	row->reason = row->cause.has_operator ? KERNEL_NONE : reason;
+	join->visitor->row(join->context, row);
 }
 
 /* Returns false where its launch has not been told. */
@@ -93,11 +97,10 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 		return false;
 	row->has_launch = true;
 	row->launch = waiting->launch;
-	row->cause = *cause_of(state, row);
 	row->index = waiting->n_told++;
-	if (waiting->n_told == waiting->launch.n_caused)
+	if (waiting->n_told == waiting->n_awaited)
 		torsh_launches_remove(&state->waiting, waiting);
-	tell(join, row, row->cause.has_operator ? KERNEL_NONE : KERNEL_NO_OPERATOR);
+	tell(join, state, row, KERNEL_NO_OPERATOR);
 	return true;
 }
 
@@ -164,58 +167,81 @@ static struct device_cause make_cause(const struct calls_around *around)
 	return cause;
 }
 
-static struct device_launch make_launch(const struct process_state *state, const struct timeline_event *event,
-					const struct calls_around *around)
+/* Other calls say the same as launches. */
+static struct event_launch said_of(const struct event *event)
 {
-	const struct event_launch *said = &event->event.launch;
+	const struct event_device_call *call = &event->device_call;
+
+	if (event->id == EVENT_LAUNCH)
+		return event->launch;
+	return (struct event_launch){.api = call->api,
+				     .correlation = call->correlation,
+				     .result = call->result,
+				     .context = call->context,
+				     .begin = call->begin,
+				     .duration_ns = call->duration_ns};
+}
+
+static struct device_launch make_launch(const struct timeline_event *event, const struct calls_around *around,
+					const struct device_cause *cause)
+{
+	const struct event_launch said = said_of(&event->event);
 	struct device_launch launch = {
-		.correlation = said->correlation,
-		.api = said->api,
-		.result = (int32_t)said->result,
+		.correlation = said.correlation,
+		.api = said.api,
+		.result = (int32_t)said.result,
 		.thread = event->thread,
-		.begin_ns = said->begin,
-		.duration_ns = said->duration_ns,
-		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
-		.cause = make_cause(around),
+		.begin_ns = said.begin,
+		.duration_ns = said.duration_ns,
+		.cause = *cause,
 	};
 
-	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
+	launch.shown_ns = said.begin > around->last_ns ? said.begin : around->last_ns;
 	launch.shown_ns = launch.shown_ns < event->at_ns ? launch.shown_ns : event->at_ns;
-	launch.shown_end_ns = said->begin + said->duration_ns;
+	launch.shown_end_ns = said.begin + said.duration_ns;
 	if (launch.shown_end_ns > event->at_ns || launch.shown_end_ns < launch.shown_ns)
 		launch.shown_end_ns = event->at_ns;
 	return launch;
 }
 
-static void see_node(struct process_state *state, const struct event_graph_node *node,
-		     const struct calls_around *around)
+static void see_node(struct process_state *state, const struct event_graph_node *node, const struct device_cause *cause)
 {
-	struct device_cause cause = make_cause(around);
-
-	if (cause.has_operator) {
+	if (cause->has_operator) {
 		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
 						  sizeof(*state->captures));
-		state->captures[state->n_captures++] = cause;
+		state->captures[state->n_captures++] = *cause;
 	}
-	torsh_graph_nodes_see(&state->nodes, node, cause.has_operator ? (uint32_t)state->n_captures : 0);
+	torsh_graph_nodes_see(&state->nodes, node, cause->has_operator ? (uint32_t)state->n_captures : 0);
 }
 
 void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around)
 {
 	struct process_state *state = find_state(join, process);
+	struct device_cause cause = make_cause(around);
+	struct device_caused caused;
 	struct device_launch launch;
 
+	if (join->visitor->own && event->event.id != EVENT_DEVICE_CALL)
+		cause.own = join->visitor->own(join->context, process, event, around);
 	if (event->event.id == EVENT_GRAPH_NODE) {
-		see_node(state, &event->event.graph_node, around);
+		see_node(state, &event->event.graph_node, &cause);
 		return;
 	}
-	launch = make_launch(state, event, around);
+	launch = make_launch(event, around, &cause);
+	if (event->event.id == EVENT_DEVICE_CALL) {
+		if (join->visitor->call)
+			join->visitor->call(join->context, process, &launch);
+		return;
+	}
+	caused = torsh_device_work_by(state->work, launch.correlation);
+	launch.n_caused = caused.n;
 	if (join->visitor->launch)
 		join->visitor->launch(join->context, process, &launch);
-	if (!launch.n_caused)
+	caused.n_untimed = join->visitor->wants_untimed ? caused.n_untimed : 0;
+	if (!caused.n && !caused.n_untimed)
 		return;
-	torsh_launches_add(&state->waiting, &launch);
+	torsh_launches_add(&state->waiting, &launch, caused.n + caused.n_untimed);
 	if (state->n_early)
 		tell_early(join, state, launch.correlation);
 }
@@ -225,25 +251,26 @@ void torsh_device_join_event(struct device_join *join, const struct profile_proc
 	struct device_row row = {.process = process};
 	struct process_state *state;
 
-	if (!torsh_device_span(event, &row.span))
+	if (!torsh_device_span(event, &row.span) &&
+	    !(join->visitor->wants_untimed && torsh_device_untimed(event, &row.span)))
 		return;
 	state = find_state(join, process);
 	row.event = *event;
 	if (!row.span.correlation)
-		tell(join, &row, KERNEL_NO_LAUNCH);
+		tell(join, state, &row, KERNEL_NO_LAUNCH);
 	else if (tell_with_launch(join, state, &row))
 		return;
 	else if (torsh_device_work_by(state->work, row.span.correlation).is_launched)
 		keep_early(state, &row);
 	else
-		tell(join, &row, KERNEL_NOT_SEEN);
+		tell(join, state, &row, KERNEL_NOT_SEEN);
 }
 
 static void end_state(struct device_join *join, struct process_state *state)
 {
 	for (size_t i = 0; i < state->n_early; i++) {
 		if (state->early[i].row.process)
-			tell(join, &state->early[i].row, KERNEL_NOT_SEEN);
+			tell(join, state, &state->early[i].row, KERNEL_NOT_SEEN);
 	}
 	free(state->early);
 	free(state->lists);

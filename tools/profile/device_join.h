@@ -5,11 +5,30 @@
  * A device's work is told some time after it was done, which is after its launch was told, but for rare races; what
  * comes too early waits for its launch. What is held are launches whose work has not all come (the survey knows how
  * much there is), so that memory is bounded by what was under way at once.
+ *
+ * torsh ops does without: it adds up by operators that are still open, and needs of a launch no more than the time that all
+ * of its work took, which the survey has when the launch is told.
  */
 #ifndef TORSH_PROFILE_DEVICE_JOIN_H
 #define TORSH_PROFILE_DEVICE_JOIN_H
 
-#include "tools/profile/kernels.h"
+#include "tools/profile/survey.h"
+
+/* REASON(NAME, why something has no operator) */
+#define KERNEL_REASONS                                                \
+	REASON(NONE, "")                                              \
+	REASON(NO_LAUNCH, "CUPTI did not say which call launched it") \
+	REASON(NOT_SEEN, "the call that launched it was not seen")    \
+	REASON(NO_OPERATOR, "it was launched outside of every operator that was recorded")
+
+enum kernel_reason {
+#define REASON(NAME, text) KERNEL_##NAME,
+	KERNEL_REASONS
+#undef REASON
+		N_KERNEL_REASONS
+};
+
+extern const char *const torsh_kernel_reasons[N_KERNEL_REASONS];
 
 /* What was open around something. */
 struct device_cause {
@@ -18,9 +37,10 @@ struct device_cause {
 	uint64_t operator_call; /* ordinal of the innermost operator */
 	uint32_t operator_name, module; /* labels; 0: none */
 	const struct module_chain *modules; /* around it, as long as the walk lasts; NULL: none */
+	uint64_t own; /* the visitor's */
 };
 
-/* A call that gave devices work. */
+/* A call that gave devices work, or another call of CUDA. */
 struct device_launch {
 	uint32_t correlation; /* 0: it has none */
 	uint32_t api; /* label: cudaLaunchKernel and the like */
@@ -39,10 +59,11 @@ struct device_launch {
 /* What a device did. */
 struct device_row {
 	const struct profile_process *process;
-	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET */
+	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct device_span span; /* of it */
 	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
 	struct device_cause cause;
+	bool is_captured; /* the cause is that of its node */
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
@@ -62,8 +83,17 @@ static inline const char *torsh_device_row_phase(const struct device_row *row)
 }
 
 struct device_visitor {
+	bool wants_untimed; /* also what has no times (torsh_device_untimed) */
+	/*
+	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row that comes of it
+	 * (cause.own); asked before launch is told of it. May be NULL.
+	 */
+	uint64_t (*own)(void *context, const struct profile_process *process, const struct timeline_event *event,
+			const struct calls_around *around);
 	/* A launch, when it is told, before all that it caused. May be NULL. */
 	void (*launch)(void *context, const struct profile_process *process, const struct device_launch *launch);
+	/* A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May be NULL. */
+	void (*call)(void *context, const struct profile_process *process, const struct device_launch *call);
 	/* In the order in which devices told it, not that in which it began. */
 	void (*row)(void *context, const struct device_row *row);
 };
@@ -76,7 +106,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 /* Let go of it, after telling what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
-/* For the callbacks of a walk (struct calls_visitor): to be told of launches and nodes, and of all other events. */
+/* For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all other events. */
 void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
 			      const struct timeline_event *event, const struct calls_around *around);
 void torsh_device_join_event(struct device_join *join, const struct profile_process *process,

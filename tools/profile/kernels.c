@@ -7,22 +7,13 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/launch_window.h"
-
-/* Beyond that the older half has waited for its launch long enough. */
-#define EARLY_MAX 65536u
-
-/* Owners of launches: those in a step that doesn't count are told apart. */
-enum { OF_A_STEP, OF_NO_STEP };
+#include "tools/profile/call_window.h"
 
 struct process_state {
 	struct kernel_process *seen;
 	const struct steps *steps;
-	struct launch_window labels; /* of the operators around launches and calls */
+	struct call_window labels; /* of the operators around calls of CUDA, for waits */
 	struct key_index rows; /* by numbers of this process: index of rows */
-	/* What was told before its launch was: by another thread, while the call still ran. The oldest first. */
-	struct device_span *early;
-	size_t n_early, early_room;
 };
 
 struct known_row {
@@ -34,6 +25,7 @@ struct collector {
 	struct kernels *kernels;
 	struct process_state *states;
 	struct attributor *attributor;
+	struct device_join *join;
 	void *known; /* tree of struct known_row */
 };
 
@@ -111,22 +103,16 @@ static struct kernel_row *row_of(struct collector *collector, struct process_sta
 }
 
 /* What was launched in a step is of it, whenever it ran; what of no launch that was seen, of that in which it began. */
-static bool is_of_a_step(const struct process_state *state, const struct device_span *span,
-			 const struct attribution *by)
+static bool is_of_a_step(const struct process_state *state, const struct device_row *did)
 {
-	if (by->method == ATTRIBUTION_BY_CAPTURE || !by->site)
-		return torsh_steps_have(state->steps, span->begin_ns);
-	return by->owner == OF_A_STEP;
+	return torsh_steps_have(state->steps, did->is_captured ? did->span.begin_ns : torsh_device_row_asked_ns(did));
 }
 
 static void add(struct collector *collector, struct process_state *state, const struct device_span *span,
 		const struct attribution *by)
 {
-	struct kernel_row *row;
+	struct kernel_row *row = row_of(collector, state, span, by);
 
-	if (!is_of_a_step(state, span, by))
-		return;
-	row = row_of(collector, state, span, by);
 	row->calls++;
 	row->bytes += span->bytes;
 	if (!span->is_timed)
@@ -138,45 +124,6 @@ static void add(struct collector *collector, struct process_state *state, const 
 	collector->kernels->total_ns += span->duration_ns;
 	if (!by->reason)
 		collector->kernels->attributed_ns += span->duration_ns;
-}
-
-/* Returns false where its launch is not there, or not yet. */
-static bool attribute(struct collector *collector, struct process_state *state, const struct device_span *span)
-{
-	struct attribution by;
-
-	if (!torsh_attribute(collector->attributor, state->seen->process, span, &by))
-		return false;
-	add(collector, state, span, &by);
-	return true;
-}
-
-/* Give the early ones that have their launch now to it; of the others all but the latest n_kept wait no longer. */
-static void settle_early(struct collector *collector, struct process_state *state, size_t n_kept)
-{
-	size_t n = 0, n_given_up;
-
-	for (size_t i = 0; i < state->n_early; i++) {
-		if (!attribute(collector, state, &state->early[i]))
-			state->early[n++] = state->early[i];
-	}
-	n_given_up = n > n_kept ? n - n_kept : 0;
-	for (size_t i = 0; i < n_given_up; i++) {
-		struct attribution by;
-
-		torsh_attribute(collector->attributor, state->seen->process, &state->early[i], &by);
-		add(collector, state, &state->early[i], &by);
-	}
-	memmove(state->early, state->early + n_given_up, (n - n_given_up) * sizeof(*state->early));
-	state->n_early = n - n_given_up;
-}
-
-static void keep_early(struct collector *collector, struct process_state *state, const struct device_span *span)
-{
-	if (state->n_early == EARLY_MAX)
-		settle_early(collector, state, EARLY_MAX / 2);
-	state->early = torsh_need_room(state->early, state->n_early, &state->early_room, sizeof(*state->early));
-	state->early[state->n_early++] = *span;
 }
 
 static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
@@ -195,15 +142,39 @@ static void see_call(struct collector *collector, struct process_state *state, c
 	uint32_t operator_label = 0;
 
 	if (event->id == EVENT_DEVICE_WAIT &&
-	    !torsh_launch_window_find(&state->labels, event->device_wait.correlation, &operator_label))
+	    !torsh_call_window_find(&state->labels, event->device_wait.correlation, &operator_label))
 		operator_label = 0;
 	torsh_device_calls_add(&collector->kernels->calls, state->seen->process, event, operator_label);
 	if (event->id == EVENT_DEVICE_CALL || event->id == EVENT_LAUNCH)
-		torsh_launch_window_add(&state->labels,
-					event->id == EVENT_LAUNCH ? event->launch.correlation
-								  : event->device_call.correlation,
-					innermost ? innermost->name : 0);
+		torsh_call_window_add(&state->labels,
+				      event->id == EVENT_LAUNCH ? event->launch.correlation
+								: event->device_call.correlation,
+				      innermost ? innermost->name : 0);
 }
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+			 const struct calls_around *around)
+{
+	const struct collector *collector = context;
+
+	return torsh_attributor_place(collector->attributor, process, event, around->in_operator, 0);
+}
+
+static void see_row(void *context, const struct device_row *row)
+{
+	struct collector *collector = context;
+	struct process_state *state = find_state(collector, row->process);
+	struct attribution by;
+
+	if (!state || !is_of_a_step(state, row))
+		return;
+	torsh_attribute(collector->attributor, row, &by);
+	add(collector, state, &row->span, &by);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 static void see_begin(void *context, struct call *call)
 {
@@ -219,26 +190,29 @@ static void see_end(void *context, struct call *call)
 	torsh_attributor_end(collector->attributor, call);
 }
 
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
+{
+	struct collector *collector = context;
+	struct process_state *state = find_state(collector, process);
+
+	if (!state)
+		return;
+	see_call(collector, state, &event->event, around->in_operator);
+	torsh_device_join_launch(collector->join, process, event, around);
+}
+
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct collector *collector = context;
 	struct process_state *state;
-	struct device_span span;
 
 	if (event->event.id < EVENT_LAUNCH || !(state = find_state(collector, process)))
 		return;
 	torsh_counters_see(&collector->kernels->counters, process, &event->event);
 	see_call(collector, state, &event->event, innermost);
 	switch (event->event.id) {
-	case EVENT_LAUNCH:
-		torsh_attributor_launch(collector->attributor, process, event, innermost,
-					torsh_steps_have(state->steps, event->event.launch.begin) ? OF_A_STEP
-												  : OF_NO_STEP);
-		return;
-	case EVENT_GRAPH_NODE:
-		torsh_attributor_launch(collector->attributor, process, event, innermost, OF_A_STEP);
-		return;
 	case EVENT_DEVICE_MODE:
 		state->seen->mode = event->event.device_mode;
 		state->seen->has_mode = true;
@@ -252,18 +226,13 @@ static void see_event(void *context, const struct profile_process *process, cons
 		state->seen->has_pairs = true;
 		return;
 	default:
-		if ((torsh_device_span(&event->event, &span) || torsh_device_untimed(&event->event, &span)) &&
-		    !attribute(collector, state, &span))
-			keep_early(collector, state, &span);
+		torsh_device_join_event(collector->join, process, &event->event);
 	}
 }
 
-static void end_state(struct collector *collector, struct process_state *state)
+static void end_state(struct process_state *state)
 {
-	if (state->n_early)
-		settle_early(collector, state, 0);
-	free(state->early);
-	torsh_launch_window_destroy(&state->labels);
+	torsh_call_window_destroy(&state->labels);
 	torsh_key_index_destroy(&state->rows);
 }
 
@@ -284,7 +253,9 @@ static int compare_rows(const void *a, const void *b)
 void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor devices = {.wants_untimed = true, .own = place_of, .row = see_row};
 	struct collector collector = {.kernels = kernels};
 	int rc;
 
@@ -297,15 +268,17 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		kernels->processes[i].process = processes[i];
 		collector.states[i].seen = &kernels->processes[i];
 		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
-		torsh_launch_window_create(&collector.states[i].labels);
+		torsh_call_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
 	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
+	collector.join = torsh_device_join_create(survey, &devices, &collector);
 	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < n_processes; i++)
-		end_state(&collector, &collector.states[i]);
+		end_state(&collector.states[i]);
 	torsh_attributor_destroy(collector.attributor);
 	free(collector.states);
 	tdestroy(collector.known, free_known);

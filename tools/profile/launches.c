@@ -61,7 +61,7 @@ static void double_slots(struct launches *launches)
 	free(old);
 }
 
-void torsh_launches_add(struct launches *launches, const struct device_launch *launch)
+void torsh_launches_add(struct launches *launches, const struct device_launch *launch, uint32_t n_awaited)
 {
 	struct launch_waiting *slot;
 
@@ -70,7 +70,7 @@ void torsh_launches_add(struct launches *launches, const struct device_launch *l
 	slot = slot_of(launches, launch->correlation);
 	if (slot->launch.correlation)
 		return;
-	*slot = (struct launch_waiting){.launch = *launch};
+	*slot = (struct launch_waiting){.launch = *launch, .n_awaited = n_awaited};
 	launches->n++;
 }
 

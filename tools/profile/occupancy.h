@@ -26,8 +26,12 @@ enum occupancy_limit {
 
 extern const char *const torsh_occupancy_limit_names[N_OCCUPANCY_LIMITS];
 
+#define OCCUPANCY_UNLIMITED INT32_MAX /* blocks take nothing of it; as CUDA's calculator has it */
+
 struct occupancy {
 	uint32_t blocks; /* on a multiprocessor at a time */
+	uint32_t blocks_by[N_OCCUPANCY_LIMITS]; /* how many there is enough of each for; blocks is the least */
+	uint32_t block_registers, block_shared_bytes; /* that a block is given, which is more than it asked for */
 	uint32_t warps; /* the same in warps */
 	double share; /* of the warps that a multiprocessor has room for: 0 to 1 */
 	double waves; /* how often the grid fills the device */
@@ -37,5 +41,8 @@ struct occupancy {
 /* Returns NULL, or why it is not known. */
 const char *torsh_occupancy_of(const struct event_device *device, const struct event_kernel *kernel,
 			       struct occupancy *occupancy);
+
+/* Shared memory that a block can have at most, where its kernel opts in to more than others have; 0: not known. */
+uint64_t torsh_occupancy_shared_max(const struct event_device *device);
 
 #endif

@@ -58,6 +58,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	of->n_tensors += event->event.id == EVENT_TENSOR;
 	torsh_step_finder_event(of->finder, event);
 	torsh_device_work_add(&of->work, &event->event, innermost);
+	torsh_device_list_add(&of->devices, &event->event);
 	torsh_facts_add(&of->facts, process, &event->event);
 }
 
@@ -108,6 +109,7 @@ void torsh_survey_free(struct survey *survey)
 	for (size_t i = 0; i < survey->n; i++) {
 		torsh_steps_free(&survey->items[i].steps);
 		torsh_device_work_destroy(&survey->items[i].work);
+		torsh_device_list_free(&survey->items[i].devices);
 	}
 	free(survey->items);
 	torsh_crossings_destroy(survey->crossings);

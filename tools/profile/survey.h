@@ -7,6 +7,7 @@
 #define TORSH_PROFILE_SURVEY_H
 
 #include "tools/profile/device.h"
+#include "tools/profile/device_list.h"
 #include "tools/profile/facts.h"
 #include "tools/profile/steps.h"
 
@@ -18,6 +19,7 @@ struct survey_process {
 	struct steps steps;
 	struct step_finder *finder;
 	struct device_work work;
+	struct device_list devices;
 	struct facts facts;
 };
 

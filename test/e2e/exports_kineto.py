@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Chrome's JSON beside the trace that PyTorch's Kineto made of the same steps: what is said of devices, kernels and calls of
+CUDA, key by key; and what the programs that were made for Kineto's traces compute from each of the two.
+"""
+
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from consumers import run_python  # noqa: E402
+from exported import exported  # noqa: E402
+from simcuda import cuda_python, record_simulated  # noqa: E402
+
+STEPS = 4
+DEVICES = 2
+OF_DEVICES = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+
+# Kernels of many shapes on two devices and two streams, with NCCL's among them; the schedule marks the steps for both.
+SCRIPT = f"""
+import sys, torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile, schedule
+model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.LayerNorm(512), torch.nn.Linear(512, 8)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+side, far = torch.cuda.Stream(), torch.ones(256, device="cuda:1")
+dist.init_process_group("nccl", init_method=f"file://{{sys.argv[1]}}/meeting", rank=0, world_size=1)
+def step():
+    x = torch.randn(128, 64).pin_memory().cuda(non_blocking=True)
+    optimizer.zero_grad()
+    model(x).softmax(1).sum().backward()
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+    with torch.cuda.stream(side):
+        torch.zeros(1 << 20, device="cuda").add_(1).sort()
+    far.mul_(2)
+    optimizer.step()
+    for device in range({DEVICES}):
+        torch.cuda.synchronize(device)
+step()
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], schedule=schedule(wait=0, warmup=1, active={STEPS}),
+             on_trace_ready=lambda profiler: profiler.export_chrome_trace(f"{{sys.argv[1]}}/kineto.json")) as profiler:
+    for _ in range({STEPS} + 1):
+        step()
+        profiler.step()
+step()
+dist.destroy_process_group()
+"""
+
+# What of Kineto's isn't recorded, or only numbered otherwise; of collectives we say with the operator what it says again
+# with the kernel.
+UNRECORDED = {"priority", "channel", "channel_type", "cbid", "External id", "blockLimitBarriers"}
+OF_COLLECTIVES = {"Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype", "In split size", "Out split size",
+                  "Process Group Name", "Process Group Description", "Process Group Ranks", "Seq", "Comms Id"}
+
+
+def trained():
+    """Our trace of the steps that Kineto traced, too, and Kineto's; each alone in a folder."""
+    folder, own = scratch("kineto"), scratch("ours")
+    output, _ = record_simulated([cuda_python(), "-c", SCRIPT, folder], devices=DEVICES, processors=7)
+    (folder / "meeting").unlink(missing_ok=True)
+    theirs = folder / "kineto.json"
+    marked = [event["name"] for event in json.loads(theirs.read_text())["traceEvents"]
+              if event["name"].startswith("ProfilerStep#") and event["cat"] == "user_annotation"]
+    numbers = sorted(int(name.partition("#")[2]) for name in marked)
+    steps = [step["index"] for step in read_report("steps", output, "--limit", "0")["steps"]]
+    expect_equal(len(numbers), STEPS, "steps that Kineto traced")
+    shutil.move(exported(output, "ours.json", "--format", "chrome", "--steps", f"{steps[numbers[0]]}-{steps[numbers[-1]]}"),
+                own / "ours.json")
+    return own / "ours.json", theirs
+
+
+def key_of(event):
+    return event["args"]["correlation"], event["args"].get("graph node id", 0)
+
+
+def of_categories(trace, categories):
+    return {key_of(event): event for event in trace["traceEvents"] if event.get("cat") in categories}
+
+
+def differences(mine, theirs, path=""):
+    """What theirs has and mine has not, or otherwise: of numbers as floats have them."""
+    for name, value in theirs.items():
+        if name in UNRECORDED | OF_COLLECTIVES:
+            continue
+        own = mine.get(name)
+        if isinstance(value, dict) and isinstance(own, dict):
+            yield from differences(own, value, f"{path}{name}.")
+        elif isinstance(value, float) and isinstance(own, (int, float)):
+            if abs(own - value) > 1e-6 * abs(value):
+                yield f"{path}{name}: {own} instead of {value}"
+        elif own != value:
+            yield f"{path}{name}: {own} instead of {value}"
+
+
+def devices_have_the_same_properties(ours, theirs):
+    mine, expected = (json.loads(path.read_text())["deviceProperties"] for path in (ours, theirs))
+    expect_equal(len(expected), DEVICES, "Kineto's devices")
+    expect_equal(mine, expected, "deviceProperties")
+
+
+def rows_of_devices_have_the_same_arguments(ours, theirs):
+    mine, expected = (of_categories(json.loads(path.read_text()), OF_DEVICES) for path in (ours, theirs))
+    expect_equal(set(mine), set(expected), "rows of devices")
+    occupancies = set()
+    for key, event in expected.items():
+        own = mine[key]
+        said = dict(event["args"])
+        # A time has been converted from one clock to the other: what follows from it differs a little.
+        said.pop("memory bandwidth (GB/s)", None)
+        assert ("memory bandwidth (GB/s)" in own["args"]) == (event["cat"] != "kernel"), own
+        expect_equal([own[name] for name in ("name", "cat", "pid", "tid")],
+                     [event[name] for name in ("name", "cat", "pid", "tid")], "row")
+        expect_equal(list(differences(own["args"], said)), [], f"arguments of {event['name']}")
+        occupancies.add(event["args"].get("est. achieved occupancy %"))
+    assert len(occupancies) > 3, f"all kernels are alike: {occupancies}"
+
+
+def in_steps(trace):
+    """Not what Kineto itself calls before and after."""
+    steps = [event for event in trace["traceEvents"]
+             if event["name"].startswith("ProfilerStep#") and event["cat"] == "user_annotation"]
+    begin, end = min(step["ts"] for step in steps), max(step["ts"] + step["dur"] for step in steps)
+    return {key: event for key, event in of_categories(trace, CALLS).items() if begin <= event["ts"] < end}
+
+
+def calls_of_cuda_are_the_same(ours, theirs):
+    mine, expected = (in_steps(json.loads(path.read_text())) for path in (ours, theirs))
+    seen = {key: event for key, event in expected.items() if key in mine}
+    for key, event in seen.items():
+        # CUDA 13 has underscores before names that readers know without.
+        expect_equal([mine[key][name] for name in ("name", "cat", "pid", "tid")],
+                     [event["name"].lstrip("_"), *(event[name] for name in ("cat", "pid", "tid"))], "call")
+        # CUPTI measures inside of what it calls back around.
+        assert mine[key]["dur"] + 2 >= event["dur"], (mine[key], event)
+    # What neither gives a device work nor can wait is not recorded.
+    left_out = {event["name"] for key, event in expected.items() if key not in mine}
+    waits = {name for name in left_out if any(word in name for word in ("Launch", "Memcpy", "Memset", "Synchronize", "Wait",
+                                                                         "Malloc", "Free", "EventRecord"))}
+    expect_equal(waits, set(), "calls that only Kineto has")
+    assert {"cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize"} <= {event["name"].lstrip("_") for event in seen.values()}
+
+
+PLUGIN = """
+import json, sys
+from torch_tb_profiler.io import cache
+from torch_tb_profiler.profiler.loader import RunLoader
+with cache.Cache() as files:
+    (profile,) = RunLoader("run", sys.argv[1], files).load().profiles.values()
+table = profile.kernel_table["data"]
+names = [column["name"] for column in table["columns"]]
+rows = [dict(zip(names, row)) for row in table["rows"]]
+print(json.dumps({"summary": [[item["title"], item["value"]] for item in profile.gpu_summary], "views": sorted(view.display_name for view in profile.views),
+                  "kernels": {row["Name"]: [row["Calls"], row["Mean Blocks Per SM"], row["Mean Est. Achieved Occupancy (%)"]] for row in rows}}))
+"""
+
+
+def as_a_run(path):
+    """Where the plugin finds it."""
+    folder = scratch("run")
+    shutil.copy(path, folder / "worker_1.pt.trace.json")
+    return folder
+
+
+def expect_near(mine, theirs, within, what):
+    assert abs(mine - theirs) <= within, f"{what}: {mine} instead of {theirs}"
+
+
+def the_plugin_computes_the_same(ours, theirs):
+    mine, expected = (run_python(PLUGIN, as_a_run(path)) for path in (ours, theirs))
+    expect_equal([title for title, _ in mine["summary"]], [title for title, _ in expected["summary"]], "what it summarizes")
+    titles = [title for title, _ in mine["summary"]]
+    for title in ("Name", "Memory", "Compute Capability", "GPU Utilization", "Est. SM Efficiency", "Est. Achieved Occupancy"):
+        expect_equal(titles.count(title), DEVICES, title)
+    for (title, value), (_, said) in zip(mine["summary"], expected["summary"]):
+        if value.endswith(" %"):
+            # Steps and kernels have their times from two clocks and roundings.
+            expect_near(float(value[:-2]), float(said[:-2]), 0.02 * float(said[:-2]) + 0.05, title)
+        else:
+            expect_equal(value, said, title)
+    expect_equal(set(mine["kernels"]), set(expected["kernels"]), "kernels")
+    for name, (calls, blocks, occupancy) in expected["kernels"].items():
+        expect_equal(mine["kernels"][name][0], calls, f"calls of {name}")
+        expect_near(mine["kernels"][name][1], blocks, 0.02, f"blocks per SM of {name}")
+        expect_near(mine["kernels"][name][2], occupancy, 0.02, f"occupancy of {name}")
+
+
+HTA = """
+import json, os, sys
+os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
+from hta.trace_analysis import TraceAnalysis
+# With the last step: which one that is HTA takes from Kineto's rows of devices, too, and cuts it somewhere.
+analysis = TraceAnalysis(trace_dir=sys.argv[1], include_last_profiler_step=True)
+kinds, kernels = analysis.get_gpu_kernel_breakdown(visualize=False, num_kernels=1000, duration_ratio=1.0)
+launches = analysis.get_cuda_kernel_launch_stats(visualize=False)[0]
+queues = analysis.get_queue_length_time_series()[0]
+idle, _ = analysis.get_idle_time_breakdown(visualize=False)
+bandwidth = analysis.get_memory_bw_summary()
+print(json.dumps({
+    "kinds": {row.kernel_type: row["sum"] for _, row in kinds.iterrows()},
+    "kernels": {row["name"]: row["sum (us)"] for _, row in kernels.iterrows()},
+    "temporal": analysis.get_temporal_breakdown(visualize=False).iloc[0].astype(float).to_dict(),
+    "overlap": analysis.get_comm_comp_overlap(visualize=False).iloc[0].astype(float).to_dict(),
+    "idle": {int(stream): rows["idle_time"].sum() for stream, rows in idle.groupby("stream")},
+    "idle_kinds": sorted(set(idle["idle_category"])),
+    "launches": {int(row["correlation"]): row["gpu_duration"] for _, row in launches.iterrows()},
+    "queues": {f"{pid} {stream}": [len(rows), int(rows["queue_length"].min()), int(rows["queue_length"].iloc[-1])]
+               for (pid, stream), rows in queues.groupby(["pid", "stream"])},
+    "copies": sorted(set(map(str, bandwidth.index.get_level_values(-1)))),
+}, default=float))
+"""
+
+
+def with_plain_names(path):
+    """A copy in a folder of its own: of CUDA 13 HTA knows launches only without the underscores before their names."""
+    folder = scratch("plain")
+    (folder / "trace.json").write_text(path.read_text().replace('"__cuda', '"cuda'))
+    return folder
+
+
+def holistic_trace_analysis_computes_the_same(ours, theirs):
+    mine, expected = run_python(HTA, ours.parent), run_python(HTA, with_plain_names(theirs))
+    for part in ("kinds", "kernels", "temporal", "overlap", "idle", "launches"):
+        expect_equal(set(mine[part]), set(expected[part]), part)
+        for name, value in expected[part].items():
+            # Times in microseconds, each converted from one clock to the other and back.
+            expect_near(mine[part][name], value, 0.005 * abs(value) + 1, f"{part}: {name}")
+    for part in ("idle_kinds", "queues", "copies"):
+        expect_equal(mine[part], expected[part], part)
+    assert mine["kinds"]["COMMUNICATION"] and len(mine["launches"]) > 100, mine["kinds"]
+
+
+def check(*checks):
+    found = trained()
+    for one in checks:
+        one(*found)
+
+
+check.needs = ["torch"]
+add_case("chrome_traces_say_what_kinetos_say", check,
+         devices_have_the_same_properties,
+         rows_of_devices_have_the_same_arguments,
+         calls_of_cuda_are_the_same)
+add_case("programs_for_kinetos_traces_compute_the_same_from_ours", check,
+         the_plugin_computes_the_same,
+         holistic_trace_analysis_computes_the_same)
+
+
+main()

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/export/sink_writer.h. */
+#include "tools/export/sink_writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "tools/die.h"
+
+#define GZIP_WINDOW (15 + 16) /* zlib's way of asking for a gzip header */
+#define GZIP_MEMORY 9
+#define PACKED_BYTES (1u << 18)
+
+enum thread_state { THREAD_NOT_STARTED, THREAD_RUNS, THREAD_REFUSED };
+
+struct sink_writer {
+	/* The thread's while it runs. */
+	FILE *file;
+	z_stream *deflate; /* NULL: not compressed */
+	unsigned char *packed;
+	int error; /* 0 or the first -errno */
+
+	/* The caller's. */
+	char *buffers[2];
+	unsigned filled; /* which of them is being filled */
+	enum thread_state state;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	char *full; /* to be written; NULL: nothing is */
+	size_t n_full;
+	bool is_ended; /* nothing more comes */
+};
+
+static void write_file(struct sink_writer *writer, const void *bytes, size_t n)
+{
+	if (!writer->error && fwrite(bytes, 1, n, writer->file) != n)
+		writer->error = errno ? -errno : -EIO;
+}
+
+static void deflate_bytes(struct sink_writer *writer, char *bytes, size_t n, int how)
+{
+	z_stream *stream = writer->deflate;
+
+	stream->next_in = (Bytef *)bytes;
+	stream->avail_in = (uInt)n;
+	do {
+		stream->next_out = writer->packed;
+		stream->avail_out = PACKED_BYTES;
+		deflate(stream, how);
+		write_file(writer, writer->packed, PACKED_BYTES - stream->avail_out);
+	} while (!stream->avail_out);
+}
+
+static void put_bytes(struct sink_writer *writer, char *bytes, size_t n)
+{
+	if (writer->deflate)
+		deflate_bytes(writer, bytes, n, Z_NO_FLUSH);
+	else
+		write_file(writer, bytes, n);
+}
+
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
+
+static void *run_thread(void *context)
+{
+	struct sink_writer *writer = context;
+
+	pthread_mutex_lock(&writer->lock);
+	for (;;) {
+		while (!writer->full && !writer->is_ended)
+			pthread_cond_wait(&writer->changed, &writer->lock);
+		if (!writer->full)
+			break;
+		pthread_mutex_unlock(&writer->lock);
+		put_bytes(writer, writer->full, writer->n_full);
+		pthread_mutex_lock(&writer->lock);
+		writer->full = NULL;
+		pthread_cond_signal(&writer->changed);
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return NULL;
+}
+
+/* When the buffer before has been written. */
+static void hand_over(struct sink_writer *writer, char *bytes, size_t n)
+{
+	pthread_mutex_lock(&writer->lock);
+	while (writer->full)
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	writer->full = bytes;
+	writer->n_full = n;
+	pthread_cond_signal(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+static void end_thread(struct sink_writer *writer)
+{
+	pthread_mutex_lock(&writer->lock);
+	writer->is_ended = true;
+	pthread_cond_signal(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+	pthread_join(writer->thread, NULL);
+}
+
+/* ---- the caller's side ------------------------------------------------------------------------------------------- */
+
+struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_room, char **buffer)
+{
+	struct sink_writer *writer = torsh_need(calloc(1, sizeof(*writer)));
+
+	writer->file = file;
+	for (size_t i = 0; i < sizeof(writer->buffers) / sizeof(*writer->buffers); i++)
+		writer->buffers[i] = torsh_need(malloc(n_room));
+	*buffer = writer->buffers[0];
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_cond_init(&writer->changed, NULL);
+	if (!is_compressed)
+		return writer;
+	writer->packed = torsh_need(malloc(PACKED_BYTES));
+	writer->deflate = torsh_need(calloc(1, sizeof(*writer->deflate)));
+	/* The fastest: a trace repeats itself so much that more work gains little. */
+	if (deflateInit2(writer->deflate, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		torsh_die("out of memory");
+	return writer;
+}
+
+char *torsh_sink_writer_take(struct sink_writer *writer, size_t n)
+{
+	char *bytes = writer->buffers[writer->filled];
+
+	if (writer->state == THREAD_NOT_STARTED)
+		writer->state =
+			pthread_create(&writer->thread, NULL, run_thread, writer) ? THREAD_REFUSED : THREAD_RUNS;
+	if (writer->state == THREAD_REFUSED) {
+		put_bytes(writer, bytes, n);
+		return bytes;
+	}
+	hand_over(writer, bytes, n);
+	/* Handed over was what the thread had not before: it has let go of the other one. */
+	writer->filled = !writer->filled;
+	return writer->buffers[writer->filled];
+}
+
+int torsh_sink_writer_end(struct sink_writer *writer, size_t n)
+{
+	char *bytes = writer->buffers[writer->filled];
+	int error;
+
+	if (writer->state == THREAD_RUNS)
+		end_thread(writer);
+	if (writer->deflate) {
+		deflate_bytes(writer, bytes, n, Z_FINISH);
+		deflateEnd(writer->deflate);
+	} else {
+		write_file(writer, bytes, n);
+	}
+	error = writer->error;
+	pthread_mutex_destroy(&writer->lock);
+	pthread_cond_destroy(&writer->changed);
+	free(writer->buffers[0]);
+	free(writer->buffers[1]);
+	free(writer->packed);
+	free(writer->deflate);
+	free(writer);
+	return error;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Chunks into a profile's tables: what memory there was, by stack and over time. */
+#include "tools/profile/apply_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+/* The row of that stack, made when it is new. NULL: the number is not believed. */
+static void *take_row(struct profile *profile, struct profile_rows *rows, uint32_t stack, size_t item_bytes)
+{
+	char *row;
+
+	if (stack >= STACKS_MAX) {
+		profile->n_bad_rows++;
+		return NULL;
+	}
+	rows->row_of = torsh_apply_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of, sizeof(*rows->row_of));
+	if (rows->row_of[stack])
+		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
+	rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, item_bytes);
+	row = (char *)rows->items + rows->n * item_bytes;
+	memset(row, 0, item_bytes);
+	rows->row_of[stack] = (uint32_t)++rows->n;
+	return row;
+}
+
+static void clear_rows(struct profile_rows *rows)
+{
+	if (rows->n_row_of)
+		memset(rows->row_of, 0, rows->n_row_of * sizeof(*rows->row_of));
+	rows->n = 0;
+}
+
+/* Of a column that may be left out. */
+static uint32_t number_at(const uint32_t *column, size_t n_column, size_t i)
+{
+	return i < n_column ? column[i] : 0;
+}
+
+void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_stack;
+
+	if (!process)
+		return;
+	if (row->n_allocs != n || row->n_alloc_bytes != n || row->n_temporary != n || row->n_temporary_bytes != n ||
+	    row->n_seen != n || row->n_base_blocks != n || row->n_base_bytes != n || row->n_delta_blocks != n ||
+	    row->n_delta_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct profile_total *total =
+			take_row(profile, &process->totals, row->stack[i], sizeof(struct profile_total));
+
+		if (!total)
+			continue;
+		*total = (struct profile_total){
+			.stack = row->stack[i],
+			.seen = row->seen[i],
+			.allocs = row->allocs[i],
+			.alloc_bytes = row->alloc_bytes[i],
+			.temporary = row->temporary[i],
+			.temporary_bytes = row->temporary_bytes[i],
+			.base_blocks = row->base_blocks[i],
+			.base_bytes = row->base_bytes[i],
+			.delta_blocks = row->delta_blocks[i],
+			.delta_bytes = row->delta_bytes[i],
+			.operator= number_at(row->in_operator, row->n_in_operator, i),
+			.module = number_at(row->in_module, row->n_in_module, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			.base_first_step = number_at(row->base_step_of_first, row->n_base_step_of_first, i),
+			.base_last_step = number_at(row->base_step_of_last, row->n_base_step_of_last, i),
+		};
+	}
+}
+
+void torsh_apply_heap(struct profile *profile, const Torsh__Heap *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct profile_heap *heap;
+
+	if (!process)
+		return;
+	heap = &process->heap;
+	*heap = (struct profile_heap){
+		.is_there = true,
+		.peak_number = row->peak_number,
+		.peak_bytes = row->peak_bytes,
+		.peak_blocks = row->peak_blocks,
+		.peak_ns = row->peak_ns,
+		.current_bytes = row->current_bytes,
+		.current_blocks = row->current_blocks,
+		.current_usable_bytes = row->current_usable_bytes,
+		.allocs = row->allocs,
+		.frees = row->frees,
+		.alloc_bytes = row->alloc_bytes,
+		.reallocs = row->reallocs,
+		.temporary = row->temporary,
+		.unknown_frees = row->unknown_frees,
+		.pause_frees = row->pause_frees,
+		.implicit_frees = row->implicit_frees,
+		.late_events = row->late_events,
+		.has_inherited_blocks = row->has_inherited_blocks,
+		.has_inherited_bytes = row->has_inherited_bytes,
+		.inherited_blocks = row->inherited_blocks,
+		.inherited_bytes = row->inherited_bytes,
+		.inherited_frees = row->inherited_frees,
+	};
+	for (size_t i = 0; i < row->n_size_blocks && i < PROFILE_SIZE_CLASSES; i++)
+		heap->size_blocks[i] = row->size_blocks[i];
+}
+
+static uint64_t column_at(const uint64_t *column, size_t n_column, size_t i)
+{
+	return i < n_column ? column[i] : 0;
+}
+
+void torsh_apply_live(struct profile *profile, const Torsh__Live *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_stack;
+
+	if (!process)
+		return;
+	if (row->n_blocks != n || row->n_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	/* A large one may come in pieces, which then bear the same time. */
+	if (!process->has_live || row->at_ns != process->live_ns)
+		clear_rows(&process->live);
+	process->has_live = true;
+	process->live_ns = row->at_ns;
+	process->usable_is_known = row->usable_is_known;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_live *live =
+			take_row(profile, &process->live, row->stack[i], sizeof(struct profile_live));
+
+		if (!live)
+			continue;
+		*live = (struct profile_live){
+			.stack = row->stack[i],
+			.blocks = row->blocks[i],
+			.bytes = row->bytes[i],
+			.usable_bytes = column_at(row->usable_bytes, row->n_usable_bytes, i),
+			.first_ns = column_at(row->first_ns, row->n_first_ns, i),
+			.last_ns = column_at(row->last_ns, row->n_last_ns, i),
+			.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+			.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			.inherited_blocks = column_at(row->inherited_blocks, row->n_inherited_blocks, i),
+			.inherited_bytes = column_at(row->inherited_bytes, row->n_inherited_bytes, i),
+		};
+	}
+}
+
+void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_stack;
+
+	if (!process)
+		return;
+	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	clear_rows(&process->survivors);
+	process->steps = (struct profile_steps){
+		.rule = row->rule,
+		.n_parts = row->part_count,
+		.n_steps = row->n_steps,
+		.late_steps = row->late_steps,
+	};
+	for (size_t i = 0; i < n; i++) {
+		struct profile_survivors *survivors =
+			take_row(profile, &process->survivors, row->stack[i], sizeof(struct profile_survivors));
+
+		if (survivors)
+			*survivors = (struct profile_survivors){
+				.stack = row->stack[i],
+				.is_tensor = row->is_tensor[i],
+				.parts = row->parts[i],
+				.late_blocks = row->late_blocks[i],
+				.late_bytes = row->late_bytes[i],
+				.early_blocks = column_at(row->early_blocks, row->n_early_blocks, i),
+				.last_blocks = column_at(row->last_blocks, row->n_last_blocks, i),
+			};
+	}
+}
+
+void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_stack;
+
+	if (!process)
+		return;
+	process->vm = (struct profile_vm){
+		.is_there = true,
+		.peak_number = row->peak_number,
+		.peak_bytes = row->peak_bytes,
+		.peak_ns = row->peak_ns,
+		.current_bytes = row->current_bytes,
+		.maps = row->maps,
+		.unmaps = row->unmaps,
+		.advised_bytes = row->advised_bytes,
+	};
+	if (row->n_seen != n || row->n_base_pieces != n || row->n_base_bytes != n || row->n_delta_pieces != n ||
+	    row->n_delta_bytes != n || row->n_total_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct profile_mapping *mapping =
+			take_row(profile, &process->mappings, row->stack[i], sizeof(struct profile_mapping));
+
+		if (!mapping)
+			continue;
+		*mapping = (struct profile_mapping){
+			.stack = row->stack[i],
+			.seen = row->seen[i],
+			.base_pieces = row->base_pieces[i],
+			.base_bytes = row->base_bytes[i],
+			.delta_pieces = row->delta_pieces[i],
+			.delta_bytes = row->delta_bytes[i],
+			.total_bytes = row->total_bytes[i],
+		};
+	}
+}
+
+void torsh_apply_series(struct profile *profile, const Torsh__Series *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_at_ns;
+
+	if (!process)
+		return;
+	if (row->n_heap_bytes != n || row->n_mapped_bytes != n || row->n_rss_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		process->series = torsh_need_room(process->series, process->n_series, &process->series_room,
+						  sizeof(*process->series));
+		process->series[process->n_series++] = (struct profile_sample){
+			.at_ns = row->at_ns[i],
+			.heap_bytes = row->heap_bytes[i],
+			.mapped_bytes = row->mapped_bytes[i],
+			.rss_bytes = row->rss_bytes[i],
+		};
+	}
+}
+
+/* An earlier peak's shares are gone. */
+static void apply_joint_sum(struct profile *profile, const Torsh__Joint *row)
+{
+	struct profile_joint *joint = &profile->joint;
+
+	if (joint->is_there && joint->peak_number == row->peak_number)
+		return;
+	for (size_t i = 0; i < profile->n_processes; i++)
+		clear_rows(&profile->processes[i]->joint_shares);
+	*joint = (struct profile_joint){
+		.is_there = true,
+		.peak_number = row->peak_number,
+		.peak_bytes = row->peak_bytes,
+		.peak_blocks = row->peak_blocks,
+		.peak_ns = row->peak_ns,
+	};
+}
+
+void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row)
+{
+	size_t n = row->n_stack;
+	struct profile_process *process;
+
+	apply_joint_sum(profile, row);
+	profile->joint.late_changes = row->late_changes;
+	process = row->has_process ? torsh_apply_process_of(profile, row->process) : NULL;
+	if (!process)
+		return;
+	if (row->n_blocks != n || row->n_bytes != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct profile_joint_share *share =
+			take_row(profile, &process->joint_shares, row->stack[i], sizeof(struct profile_joint_share));
+
+		if (share)
+			*share = (struct profile_joint_share){
+				.stack = row->stack[i],
+				.blocks = row->blocks[i],
+				.bytes = row->bytes[i],
+				.first_step = number_at(row->step_of_first, row->n_step_of_first, i),
+				.last_step = number_at(row->step_of_last, row->n_step_of_last, i),
+			};
+	}
+}

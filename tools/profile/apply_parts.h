@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the files share that put a recording's chunks into a profile's tables: one function for each message. */
+#ifndef TORSH_PROFILE_APPLY_PARTS_H
+#define TORSH_PROFILE_APPLY_PARTS_H
+
+#include "tools/profile/profile.h"
+
+/* A file that says more than this is not believed: the tables are allocated as large as it says. */
+#define STACKS_MAX (1u << 27)
+
+/* The process of that number, made when it is new: its tables may come before its own row. NULL: it is not believed. */
+struct profile_process *torsh_apply_process_of(struct profile *profile, uint32_t number);
+
+/* Keep a copy of a text in the place of the one before; NULL: that stays. */
+void torsh_apply_text(char **text, const char *value);
+
+/* Make items hold at least n, growing by doubling because tables arrive in pieces. */
+void *torsh_apply_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
+
+void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row);
+void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row);
+void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row);
+void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row);
+void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row);
+void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row);
+void torsh_apply_heap(struct profile *profile, const Torsh__Heap *row);
+void torsh_apply_live(struct profile *profile, const Torsh__Live *row);
+void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row);
+void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row);
+void torsh_apply_series(struct profile *profile, const Torsh__Series *row);
+void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Chunks into a profile's tables: those that others point to, modules, functions, addresses and stacks. */
+#include "tools/profile/apply_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/die.h"
+
+void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_path, end = row->first + n;
+
+	if (!process || !n)
+		return;
+	if (row->first > CHANNEL_MODULES || end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n ||
+	    row->n_end != n || (row->n_build_id && row->n_build_id != n)) {
+		profile->n_bad_rows++;
+		return;
+	}
+	if (end > process->n_modules) {
+		process->modules =
+			torsh_need_items(process->modules, process->n_modules, end, sizeof(*process->modules));
+		process->n_modules = end;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct profile_module *module = &process->modules[row->first + i];
+
+		module->bias = row->bias[i];
+		module->start = row->start[i];
+		module->end = row->end[i];
+		torsh_apply_text(&module->path, row->path[i]);
+		if (row->n_build_id) {
+			const ProtobufCBinaryData *id = &row->build_id[i];
+
+			module->build_id = torsh_need_items(module->build_id, 0, id->len, 1);
+			if (id->len)
+				memcpy(module->build_id, id->data, id->len);
+			module->n_build_id = id->len;
+		}
+	}
+}
+
+void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_name, end = row->first + n;
+
+	if (!process || !n)
+		return;
+	if (end > CHANNEL_CODES || row->n_file != n || row->n_first_line != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process->functions =
+		torsh_apply_room(process->functions, end, &process->functions_room, sizeof(*process->functions));
+	if (end > process->n_functions)
+		process->n_functions = end;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_function *function = &process->functions[row->first + i];
+
+		torsh_apply_text(&function->name, row->name[i]);
+		torsh_apply_text(&function->file, row->file[i]);
+		function->first_line = row->first_line[i];
+	}
+}
+
+void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_ip, end = row->first + n;
+
+	if (!process || !n)
+		return;
+	if (end > CHANNEL_ADDRESSES || row->n_flags != n || row->n_module != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process->addresses =
+		torsh_apply_room(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
+	/* What lies between was never sent: it must not pass for the first symbol and module. */
+	for (size_t i = process->n_addresses; i < end; i++)
+		process->addresses[i] = (struct profile_address){.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
+	if (end > process->n_addresses)
+		process->n_addresses = end;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_address *address = &process->addresses[row->first + i];
+
+		address->ip = row->ip[i];
+		address->flags = row->flags[i];
+		process->has_python |= address->flags == ADDRESS_PYTHON;
+		address->module = row->module[i];
+	}
+}
+
+void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t base;
+
+	if (!process)
+		return;
+	if (row->n_symbol != row->n_address || row->n_offset != row->n_address) {
+		profile->n_bad_rows++;
+		return;
+	}
+	base = process->n_symbols;
+	process->symbols = torsh_apply_room(process->symbols, base + row->n_name, &process->symbols_room,
+					    sizeof(*process->symbols));
+	for (size_t i = 0; i < row->n_name; i++)
+		process->symbols[base + i] = torsh_need(strdup(row->name[i]));
+	process->n_symbols = base + row->n_name;
+	for (size_t i = 0; i < row->n_address; i++) {
+		if (row->address[i] >= process->n_addresses || row->symbol[i] >= row->n_name) {
+			profile->n_bad_rows++;
+			continue;
+		}
+		process->addresses[row->address[i]].symbol = (uint32_t)(base + row->symbol[i]);
+		process->addresses[row->address[i]].symbol_offset = row->offset[i];
+	}
+}
+
+void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	size_t n = row->n_parent, end = (size_t)row->first + n;
+
+	if (!process || !n)
+		return;
+	if (!row->first || end > STACKS_MAX || row->n_address != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	process->stacks = torsh_apply_room(process->stacks, end, &process->stacks_room, sizeof(*process->stacks));
+	if (end > process->n_stacks)
+		process->n_stacks = end;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t parent = row->parent[i];
+
+		/* A parent is older than its children, or a walk would never end. */
+		if (parent >= row->first + i) {
+			profile->n_bad_rows++;
+			parent = 0;
+		}
+		process->stacks[row->first + i] = (struct profile_stack){.parent = parent, .address = row->address[i]};
+	}
+}

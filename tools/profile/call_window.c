@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/call_window.h. */
+#include "tools/profile/call_window.h"
+
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+/* correlation 0: empty. */
+struct window_slot {
+	uint32_t correlation, number;
+};
+
+void torsh_call_window_create(struct call_window *window)
+{
+	window->slots = torsh_need(calloc(WINDOW_CALLS, sizeof(*window->slots)));
+}
+
+void torsh_call_window_destroy(struct call_window *window)
+{
+	free(window->slots);
+}
+
+void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number)
+{
+	struct window_slot *slot = &window->slots[correlation % WINDOW_CALLS];
+
+	/* Of two calls with one number the inner one is told first: it stays. */
+	if (correlation && slot->correlation != correlation)
+		*slot = (struct window_slot){.correlation = correlation, .number = number};
+}
+
+bool torsh_call_window_find(const struct call_window *window, uint32_t correlation, uint32_t *number)
+{
+	const struct window_slot *slot = &window->slots[correlation % WINDOW_CALLS];
+
+	*number = slot->number;
+	return correlation && slot->correlation == correlation;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The latest calls of CUDA of a process by their correlations, and a number for each. That a call waited is told within
+ * seconds of it: a table of fixed size is enough for runs of any length, and what is told later than WINDOW_CALLS calls after
+ * its own has none.
+ */
+#ifndef TORSH_PROFILE_CALL_WINDOW_H
+#define TORSH_PROFILE_CALL_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WINDOW_CALLS (1u << 22) /* at a million calls a second four seconds; memory that is not used is not taken */
+
+struct call_window {
+	struct window_slot *slots; /* by the correlation's low bits */
+};
+
+void torsh_call_window_create(struct call_window *window);
+void torsh_call_window_destroy(struct call_window *window);
+
+/* A call was told; its correlation may be 0: nothing can name it then. */
+void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number);
+
+/* Returns false where the call was not told, or is too old. */
+bool torsh_call_window_find(const struct call_window *window, uint32_t correlation, uint32_t *number);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The devices of a process, as they said what they are. */
+#ifndef TORSH_PROFILE_DEVICE_LIST_H
+#define TORSH_PROFILE_DEVICE_LIST_H
+
+#include <stddef.h>
+
+#include "agent/wire/event.h"
+
+#define LISTED_DEVICES_MAX 1024u /* of a process; numbers beyond are made up */
+
+struct device_list {
+	struct event_device *items; /* in the order of their numbers */
+	size_t n, n_room;
+};
+
+/* Take whatever event there is; what a device says first counts. */
+void torsh_device_list_add(struct device_list *list, const struct event *event);
+void torsh_device_list_free(struct device_list *list);
+
+/* The device of that number, or NULL: it was not told. */
+const struct event_device *torsh_device_list_find(const struct device_list *list, uint32_t device);
+
+#endif

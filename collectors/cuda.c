@@ -51,14 +51,19 @@ int torsh_cuda_is_ending(void)
 
 /* ---- what is said ------------------------------------------------------------------------------------------------ */
 
-void torsh_cuda_send(const struct event *event)
+void torsh_cuda_send_from(const struct event *event, const void *frame)
 {
 	struct flow *flow = torsh_flow_enter();
 
 	if (!flow)
 		return;
-	torsh_flow_event(flow, event, NULL);
+	torsh_flow_event(flow, event, frame);
 	torsh_flow_leave(flow);
+}
+
+void torsh_cuda_send(const struct event *event)
+{
+	torsh_cuda_send_from(event, NULL);
 }
 
 static void say_mode(enum device_mode mode, const char *reason)

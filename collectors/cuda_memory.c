@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "agent/config.h"
-#include "agent/flow.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "collectors/cuda.h"
 #include "collectors/cuda_array.h"
 #include "shim/cuda_memory.h"
 #include "shim/driver.h"
@@ -201,16 +201,6 @@ static void see_alloc(struct event_device_alloc *alloc, const void *parameters, 
 
 /* ---- what is told -------------------------------------------------------------------------------------------------- */
 
-static void send(const struct event *event, const void *frame)
-{
-	struct flow *flow = torsh_flow_enter();
-
-	if (!flow)
-		return;
-	torsh_flow_event(flow, event, frame);
-	torsh_flow_leave(flow);
-}
-
 static void tell_alloc(const struct cupti_call *call, const struct memory_call *what, const void *frame)
 {
 	struct event event = {
@@ -227,7 +217,7 @@ static void tell_alloc(const struct cupti_call *call, const struct memory_call *
 
 	see_alloc(&event.device_alloc, call->parameters, what->action);
 	see_device(event.device_alloc.device);
-	send(&event, torsh_config.with_stack ? frame : NULL);
+	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
 }
 
 static int is_free(uint8_t action)
@@ -253,7 +243,7 @@ static void tell_free(const struct cupti_call *call, const struct memory_call *w
 	};
 
 	if (event.device_free.address)
-		send(&event, NULL);
+		torsh_cuda_send(&event);
 }
 
 static void tell_failure(const struct cupti_call *call, const struct memory_call *what, int result)
@@ -266,7 +256,7 @@ static void tell_failure(const struct cupti_call *call, const struct memory_call
 	};
 
 	if (event.device_free_failed.address)
-		send(&event, NULL);
+		torsh_cuda_send(&event);
 }
 
 static _Thread_local int is_asking; /* the agent asks the driver itself */
@@ -281,7 +271,7 @@ static void tell_room(const struct cupti_call *call)
 	event.device_room.device = device_of_context(call);
 	event.device_room.free_bytes = *room->free_bytes;
 	event.device_room.total_bytes = *room->total_bytes;
-	send(&event, NULL);
+	torsh_cuda_send(&event);
 }
 
 static void at_success(const struct cupti_call *call, const struct memory_call *what, const void *frame)
@@ -343,7 +333,7 @@ void torsh_cuda_memory_context_ends(void *context)
 
 	if (!torsh_cupti.GetContextId || torsh_cupti.GetContextId(context, &event.device_free.context))
 		return;
-	send(&event, NULL);
+	torsh_cuda_send(&event);
 }
 
 /* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */

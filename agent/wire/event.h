@@ -144,6 +144,11 @@ enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_S
 #define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
 #define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
 
+/* launch.flags, graph_node.flags */
+enum call_flag {
+	CALL_HAS_STACK = 1, /* the thread's stack is that of the call; otherwise it is an older one */
+};
+
 enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
 
 /* Why a program can't be followed: event_program.problem. */

@@ -54,8 +54,8 @@ struct known_kernel {
 struct process_state {
 	const struct profile_process *process;
 	struct key_index path_index, site_index; /* by parent and label; by path and range */
-	struct launch_window sites_of, owners_of; /* of launches */
-	struct graph_nodes nodes; /* number of their capture and 1 */
+	struct launch_window sites_of, owners_of, stacks_of; /* of launches; stacks_of: where one was taken */
+	struct graph_nodes nodes, node_stacks; /* number of their capture and 1; their stacks */
 	struct path *paths;
 	size_t n_paths, paths_room;
 	struct site *sites;
@@ -358,8 +358,11 @@ void torsh_attributor_launch(struct attributor *attributor, const struct profile
 	site = site_of(attributor, state, event->thread, innermost);
 	if (event->event.id == EVENT_GRAPH_NODE) {
 		see_node(state, &event->event.graph_node, site, owner);
+		torsh_graph_nodes_see(&state->node_stacks, &event->event.graph_node, event->stack);
 		return;
 	}
+	if (event->stack)
+		torsh_launch_window_add(&state->stacks_of, event->event.launch.correlation, event->stack);
 	torsh_launch_window_add(&state->sites_of, event->event.launch.correlation, site);
 	torsh_launch_window_add(&state->owners_of, event->event.launch.correlation, owner);
 }
@@ -385,6 +388,16 @@ static bool by_site(struct process_state *state, const struct site *site, struct
 	attribution->method = by_source[site->source];
 	attribution->operator_name = operator_of_range(state, site->range);
 	return true;
+}
+
+/* Where in the program it was asked for. */
+static void find_stack(const struct process_state *state, const struct device_span *span,
+		       struct attribution *attribution)
+{
+	attribution->stack = torsh_graph_nodes_find(&state->node_stacks, span->node);
+	attribution->is_captured = attribution->stack != 0;
+	if (!attribution->stack && !torsh_launch_window_find(&state->stacks_of, span->correlation, &attribution->stack))
+		attribution->stack = 0;
 }
 
 /* By its name, where nothing is known of its launch. */
@@ -414,6 +427,7 @@ bool torsh_attribute(struct attributor *attributor, const struct profile_process
 	bool is_known = torsh_launch_window_find(&state->sites_of, span->correlation, &site);
 
 	*attribution = (struct attribution){.fused = known->fused};
+	find_stack(state, span, attribution);
 	if (capture) {
 		site = state->captures[capture - 1].site;
 		attribution->owner = state->captures[capture - 1].owner;
@@ -470,7 +484,9 @@ struct attributor *torsh_attributor_create(struct profile_process *const *proces
 		torsh_key_index_create(&state->site_index);
 		torsh_launch_window_create(&state->sites_of);
 		torsh_launch_window_create(&state->owners_of);
+		torsh_launch_window_create(&state->stacks_of);
 		torsh_graph_nodes_create(&state->nodes);
+		torsh_graph_nodes_create(&state->node_stacks);
 		/* The first path is none. */
 		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;
@@ -484,7 +500,9 @@ static void free_state(struct process_state *state)
 	torsh_key_index_destroy(&state->site_index);
 	torsh_launch_window_destroy(&state->sites_of);
 	torsh_launch_window_destroy(&state->owners_of);
+	torsh_launch_window_destroy(&state->stacks_of);
 	torsh_graph_nodes_destroy(&state->nodes);
+	torsh_graph_nodes_destroy(&state->node_stacks);
 	for (size_t i = 0; i < state->n_threads; i++)
 		free(state->threads[i].calls);
 	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)

@@ -29,6 +29,7 @@ struct process_state {
 	size_t n_lists, lists_room;
 	struct key_index index; /* by correlation: index of lists */
 	struct graph_nodes nodes; /* what they were captured in: index of captures, from 1 */
+	struct graph_nodes stacks; /* of nodes, where they were captured */
 	struct device_cause *captures;
 	size_t n_captures, captures_room;
 };
@@ -55,6 +56,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 		torsh_launches_create(&join->states[i].waiting);
 		torsh_key_index_create(&join->states[i].index);
 		torsh_graph_nodes_create(&join->states[i].nodes);
+		torsh_graph_nodes_create(&join->states[i].stacks);
 	}
 	return join;
 }
@@ -94,6 +96,7 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 	row->has_launch = true;
 	row->launch = waiting->launch;
 	row->cause = *cause_of(state, row);
+	row->stack = row->stack ? row->stack : row->launch.stack;
 	row->index = waiting->n_told++;
 	if (waiting->n_told == waiting->launch.n_caused)
 		torsh_launches_remove(&state->waiting, waiting);
@@ -177,6 +180,7 @@ static struct device_launch make_launch(const struct process_state *state, const
 		.duration_ns = said->duration_ns,
 		.n_caused = torsh_device_work_by(state->work, said->correlation).n,
 		.cause = make_cause(around),
+		.stack = event->stack,
 	};
 
 	launch.shown_ns = said->begin > around->last_ns ? said->begin : around->last_ns;
@@ -187,11 +191,12 @@ static struct device_launch make_launch(const struct process_state *state, const
 	return launch;
 }
 
-static void see_node(struct process_state *state, const struct event_graph_node *node,
-		     const struct calls_around *around)
+static void see_node(struct process_state *state, const struct timeline_event *event, const struct calls_around *around)
 {
+	const struct event_graph_node *node = &event->event.graph_node;
 	struct device_cause cause = make_cause(around);
 
+	torsh_graph_nodes_see(&state->stacks, node, event->stack);
 	if (cause.has_operator) {
 		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
 						  sizeof(*state->captures));
@@ -207,7 +212,7 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 	struct device_launch launch;
 
 	if (event->event.id == EVENT_GRAPH_NODE) {
-		see_node(state, &event->event.graph_node, around);
+		see_node(state, event, around);
 		return;
 	}
 	launch = make_launch(state, event, around);
@@ -229,6 +234,7 @@ void torsh_device_join_event(struct device_join *join, const struct profile_proc
 		return;
 	state = find_state(join, process);
 	row.event = *event;
+	row.stack = torsh_graph_nodes_find(&state->stacks, row.span.node);
 	if (!row.span.correlation)
 		tell(join, &row, KERNEL_NO_LAUNCH);
 	else if (tell_with_launch(join, state, &row))
@@ -249,6 +255,7 @@ static void end_state(struct device_join *join, struct process_state *state)
 	free(state->lists);
 	free(state->captures);
 	torsh_graph_nodes_destroy(&state->nodes);
+	torsh_graph_nodes_destroy(&state->stacks);
 	torsh_key_index_destroy(&state->index);
 	torsh_launches_destroy(&state->waiting);
 }

@@ -33,6 +33,7 @@ struct device_launch {
 	 */
 	uint64_t shown_ns, shown_end_ns;
 	struct device_cause cause;
+	uint32_t stack; /* as it was recorded; 0: none was taken */
 	uint32_t n_caused; /* kernels, copies and memsets that came of it */
 };
 
@@ -44,6 +45,7 @@ struct device_row {
 	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
 	struct device_cause cause;
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
+	uint32_t stack; /* of a graph's node where it was captured, else of the launch; 0: none was taken */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
 	struct device_launch launch;

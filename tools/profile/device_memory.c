@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/stack_view.h"
+#include "tools/profile/cuda_frames.h"
 
-#define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
 #define TENSOR_ON_CUDA 1u
 
 /* ---- one walk over the timeline ------------------------------------------------------------------------------------ */
@@ -244,43 +243,13 @@ size_t torsh_device_place(const struct device_process *process, const char *name
 
 /* ---- who holds it -------------------------------------------------------------------------------------------------- */
 
-static bool is_of_cuda(const struct profile_process *process, uint32_t address)
-{
-	const struct profile_module *module = torsh_profile_module(process, address);
-	const char *base = module ? strrchr(module->path, '/') : NULL;
-
-	return base && (strncmp(base, "/libcuda.so", 11) == 0 || strncmp(base, "/libcudart", 10) == 0);
-}
-
-/*
- * A recorded stack begins in CUPTI, which was called within CUDA: what is shown begins with the function of CUDA's that the
- * program called. A node of the same process.
- */
-static uint32_t shown_stack(const struct profile_process *process, uint32_t stack)
-{
-	uint32_t shown = stack;
-	bool is_inside = false;
-
-	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->n_stacks; i++) {
-		bool is_cuda = is_of_cuda(process, process->stacks[stack].address);
-
-		if (is_inside && !is_cuda)
-			break;
-		if (is_cuda)
-			shown = stack;
-		is_inside = is_inside || is_cuda;
-		stack = process->stacks[stack].parent;
-	}
-	return shown;
-}
-
 static void put(struct holders *holders, const struct profile_process *process, const struct device_origin *origin,
 		enum holder_what what, uint64_t bytes)
 {
 	torsh_holders_put(holders, &(struct holder){
 					   .process = process,
 					   .what = what,
-					   .stack = shown_stack(process, origin->stack),
+					   .stack = torsh_cuda_frames_shown(process, origin->stack),
 					   .blocks = 1,
 					   .bytes = bytes,
 					   .has_times = true,

@@ -213,6 +213,10 @@ static int is_with_stack(const struct event *event)
 		return event->op_begin.flags & OP_HAS_STACK;
 	case EVENT_TENSOR:
 		return !event->tensor.is_free;
+	case EVENT_LAUNCH:
+		return event->launch.flags & CALL_HAS_STACK;
+	case EVENT_GRAPH_NODE:
+		return event->graph_node.flags & CALL_HAS_STACK;
 	case EVENT_DEVICE_ALLOC:
 		return 1;
 	default:

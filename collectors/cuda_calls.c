@@ -10,6 +10,7 @@
 #include "agent/label.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_counters.h"
+#include "collectors/cuda_graph_memory.h"
 #include "collectors/cuda_memory.h"
 #include "shim/cupti.h"
 
@@ -202,6 +203,8 @@ static void take_node(const struct cupti_graph *graph, const void *frame)
 		.graph_node = {.type = (uint32_t)graph->node_type, .flags = stack_of ? CALL_HAS_STACK : 0},
 	};
 
+	if (!graph->original_node && torsh_config.profile_memory)
+		torsh_cuda_graph_memory_node(graph);
 	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
 		return;
 	if (graph->original_node && torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))

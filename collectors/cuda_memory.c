@@ -15,6 +15,7 @@
 #include "agent/process.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_array.h"
+#include "collectors/cuda_graph_memory.h"
 #include "shim/cuda_memory.h"
 #include "shim/driver.h"
 
@@ -165,6 +166,14 @@ static void see_array(struct event_device_alloc *alloc, const void *parameters, 
 		alloc->flags |= BLOCK_IS_UNSIZED;
 }
 
+static void see_node_alloc(struct event_device_alloc *alloc, const struct cuda_node_alloc *node)
+{
+	alloc->address = node->address;
+	alloc->bytes = node->bytes;
+	if (node->properties.location.type == CUDA_LOCATION_DEVICE)
+		alloc->device = (uint32_t)node->properties.location.id;
+}
+
 static void see_alloc(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
 {
 	const struct cuda_extent *extent = parameters;
@@ -186,6 +195,15 @@ static void see_alloc(struct event_device_alloc *alloc, const void *parameters, 
 		alloc->address = extent->address;
 		alloc->bytes = extent->bytes;
 		break;
+	case CUDA_GRAPH_ALLOC:
+		see_node_alloc(alloc, ((const struct cuda_graph_alloc *)parameters)->node);
+		break;
+	case CUDA_GRAPH_NODE:
+		see_node_alloc(alloc, &((const struct cuda_graph_node *)parameters)->node->alloc);
+		break;
+	case CUDA_GRAPH_EDGED_NODE:
+		see_node_alloc(alloc, &((const struct cuda_graph_edged_node *)parameters)->node->alloc);
+		break;
 	case CUDA_ARRAY:
 	case CUDA_ARRAY_3D:
 	case CUDA_ARRAY_MIPMAPPED:
@@ -200,6 +218,12 @@ static void see_alloc(struct event_device_alloc *alloc, const void *parameters, 
 }
 
 /* ---- what is told -------------------------------------------------------------------------------------------------- */
+
+/* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
+static int is_of_node(uint8_t action)
+{
+	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE || action == CUDA_GRAPH_EDGED_NODE;
+}
 
 static void tell_alloc(const struct cupti_call *call, const struct memory_call *what, const void *frame)
 {
@@ -217,6 +241,8 @@ static void tell_alloc(const struct cupti_call *call, const struct memory_call *
 
 	see_alloc(&event.device_alloc, call->parameters, what->action);
 	see_device(event.device_alloc.device);
+	if (torsh_cuda_graph_memory_got(&event.device_alloc, frame) || is_of_node(what->action))
+		return;
 	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
 }
 
@@ -274,15 +300,54 @@ static void tell_room(const struct cupti_call *call)
 	torsh_cuda_send(&event);
 }
 
+static const struct cuda_node *node_of(const struct cupti_call *call, uint8_t action)
+{
+	if (action == CUDA_GRAPH_NODE)
+		return ((const struct cuda_graph_node *)call->parameters)->node;
+	return ((const struct cuda_graph_edged_node *)call->parameters)->node;
+}
+
+/* A node of any type. */
+static void tell_node(const struct cupti_call *call, const struct memory_call *what, const void *frame)
+{
+	const struct cuda_node *node = node_of(call, what->action);
+
+	if (node->type == CUDA_NODE_ALLOC)
+		tell_alloc(call, what, frame);
+	else if (node->type == CUDA_NODE_FREE)
+		torsh_cuda_graph_memory_freed(labels[what - calls], node->freed, 0);
+}
+
 static void at_success(const struct cupti_call *call, const struct memory_call *what, const void *frame)
 {
 	const struct cuda_pool_of_device *of_device = call->parameters;
 	const struct cuda_pool *pool = call->parameters;
+	const struct cuda_free *freed = call->parameters;
+	const struct cuda_graph_instantiate *instantiated = call->parameters;
 
 	switch (what->action) {
-	case CUDA_FREE:
 	case CUDA_FREE_ASYNC:
+		torsh_cuda_graph_memory_freed(labels[what - calls], freed->address, 1);
+		break;
+	case CUDA_FREE:
 	case CUDA_UNMAP:
+		break;
+	case CUDA_GRAPH_FREE:
+		torsh_cuda_graph_memory_freed(labels[what - calls],
+					      ((const struct cuda_graph_free *)call->parameters)->address, 0);
+		break;
+	case CUDA_GRAPH_NODE:
+	case CUDA_GRAPH_EDGED_NODE:
+		tell_node(call, what, frame);
+		break;
+	case CUDA_GRAPH_INSTANTIATE:
+		torsh_cuda_graph_memory_instantiated(instantiated, instantiated->flags);
+		break;
+	case CUDA_GRAPH_INSTANTIATE_WITH:
+		torsh_cuda_graph_memory_instantiated(instantiated, *instantiated->with);
+		break;
+	case CUDA_GRAPH_LAUNCH:
+		torsh_cuda_graph_memory_launched(((const struct cuda_graph_launch *)call->parameters)->executable);
 		break;
 	case CUDA_POOL_CREATE:
 		if (pool->properties && pool->properties->location.type == CUDA_LOCATION_DEVICE)
@@ -312,6 +377,7 @@ void torsh_cuda_memory_enter(int domain, uint32_t id, const struct cupti_call *c
 {
 	const struct memory_call *what = find_call(domain, id);
 
+	torsh_cuda_graph_memory_call_begins();
 	if (what && is_free(what->action))
 		tell_free(call, what);
 }
@@ -357,7 +423,7 @@ int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t le
 	if (!torsh_config.profile_memory || domain >= CUPTI_N_API_DOMAINS || id >= CUPTI_CALLS_MAX)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
-		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))
+		if (strcmp(calls[i].name, name) && (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n)))
 			continue;
 		if (!labels[i])
 			labels[i] = torsh_label(name, n);

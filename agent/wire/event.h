@@ -144,6 +144,8 @@ enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_S
 #define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
 #define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
 
+#define GRAPH_FREES_AT_LAUNCH 1u /* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
+
 /* launch.flags, graph_node.flags */
 enum call_flag {
 	CALL_HAS_STACK = 1, /* the thread's stack is that of the call; otherwise it is an older one */

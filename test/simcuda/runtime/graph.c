@@ -99,6 +99,7 @@ cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 		kernel = kernel_node(&p->nodeParams->kernel);
 		params = &kernel;
 	}
-	return (cudaError_t)rt_driver.cuGraphAddNode(p->pGraphNode, p->graph, p->pDependencies, p->dependencyData,
+	return (cudaError_t)rt_driver.cuGraphAddNode(p->pGraphNode, p->graph, p->pDependencies,
+						     (const CUgraphEdgeData *)p->dependencyData,
 						     p->numDependencies, params);
 }

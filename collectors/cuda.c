@@ -17,7 +17,7 @@
 #include "agent/process.h"
 #include "agent/text.h"
 #include "collectors/cuda_counters.h"
-#include "collectors/cuda_memory.h"
+#include "collectors/cuda_room.h"
 #include "collectors/operator_marks.h"
 #include "shim/cupti.h"
 #include "shim/driver.h"
@@ -306,7 +306,7 @@ static void at_exit(int status, void *unused)
 	(void)status;
 	(void)unused;
 	if (torsh_cuda_is_live() && !torsh_cuda_is_ending() && !torsh_agent_is_borrowed() && !torsh_cuda_is_in_call())
-		torsh_cuda_memory_exiting();
+		torsh_cuda_room_exiting();
 	torsh_cuda_exiting();
 }
 

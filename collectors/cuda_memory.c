@@ -8,20 +8,17 @@
 #include "collectors/cuda_memory.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/config.h"
 #include "agent/label.h"
-#include "agent/process.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_array.h"
 #include "collectors/cuda_graph_memory.h"
+#include "collectors/cuda_room.h"
 #include "shim/cuda_memory.h"
-#include "shim/driver.h"
 
 #define N_POOLS 256u
 #define N_CONTEXTS 1024u
-#define N_DEVICES 64u
 
 static const struct memory_call {
 	const char *name;
@@ -43,7 +40,6 @@ static uint32_t labels[N_MEMORY_CALLS];
 /* ---- which device -------------------------------------------------------------------------------------------------- */
 
 static _Atomic uint8_t devices_of_contexts[N_CONTEXTS]; /* number of the device, and 1; 0: not asked */
-static _Atomic uint64_t devices_seen; /* a bit for each */
 
 static uint32_t device_of_context(const struct cupti_call *call)
 {
@@ -58,12 +54,6 @@ static uint32_t device_of_context(const struct cupti_call *call)
 	if (known && device < UINT8_MAX)
 		atomic_store_explicit(known, (uint8_t)(device + 1), memory_order_relaxed);
 	return device;
-}
-
-static void see_device(uint32_t device)
-{
-	if (device < N_DEVICES)
-		atomic_fetch_or_explicit(&devices_seen, UINT64_C(1) << device, memory_order_relaxed);
 }
 
 /* ---- pools, which may be another device's than the stream's -------------------------------------------------------- */
@@ -225,6 +215,11 @@ static int is_of_node(uint8_t action)
 	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE || action == CUDA_GRAPH_EDGED_NODE;
 }
 
+static int is_of_pool(uint8_t action)
+{
+	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
+}
+
 static void tell_alloc(const struct cupti_call *call, const struct memory_call *what, const void *frame)
 {
 	struct event event = {
@@ -240,7 +235,7 @@ static void tell_alloc(const struct cupti_call *call, const struct memory_call *
 	};
 
 	see_alloc(&event.device_alloc, call->parameters, what->action);
-	see_device(event.device_alloc.device);
+	torsh_cuda_room_see(event.device_alloc.device, is_of_pool(what->action));
 	if (torsh_cuda_graph_memory_got(&event.device_alloc, frame) || is_of_node(what->action))
 		return;
 	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
@@ -283,21 +278,6 @@ static void tell_failure(const struct cupti_call *call, const struct memory_call
 
 	if (event.device_free_failed.address)
 		torsh_cuda_send(&event);
-}
-
-static _Thread_local int is_asking; /* the agent asks the driver itself */
-
-static void tell_room(const struct cupti_call *call)
-{
-	const struct cuda_room *room = call->parameters;
-	struct event event = {.id = EVENT_DEVICE_ROOM, .device_room = {.is_asked = !is_asking}};
-
-	if (!room->free_bytes || !room->total_bytes)
-		return;
-	event.device_room.device = device_of_context(call);
-	event.device_room.free_bytes = *room->free_bytes;
-	event.device_room.total_bytes = *room->total_bytes;
-	torsh_cuda_send(&event);
 }
 
 static const struct cuda_node *node_of(const struct cupti_call *call, uint8_t action)
@@ -357,7 +337,7 @@ static void at_success(const struct cupti_call *call, const struct memory_call *
 		learn_pool(*of_device->out, (uint32_t)of_device->device);
 		break;
 	case CUDA_ROOM:
-		tell_room(call);
+		torsh_cuda_room_told(call->parameters, device_of_context(call));
 		break;
 	default:
 		tell_alloc(call, what, frame);
@@ -431,42 +411,4 @@ int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t le
 		return 1;
 	}
 	return 0;
-}
-
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
-
-/* The answer is told by the callback of cuMemGetInfo. A device whose context is gone is left alone. */
-static void ask_device(int device)
-{
-	size_t free_bytes, total_bytes;
-	unsigned flags;
-	int is_active = 0;
-	void *context;
-
-	if (torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
-	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
-		return;
-	if (!torsh_driver.cuCtxPushCurrent_v2(context)) {
-		torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes);
-		torsh_driver.cuCtxPopCurrent_v2(&context);
-	}
-	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
-}
-
-void torsh_cuda_memory_exiting(void)
-{
-	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
-
-	/*
-	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
-	 * handler that came in the middle of a call.
-	 */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || torsh_driver_open())
-		return;
-	is_asking = 1;
-	for (int device = 0; device < (int)N_DEVICES; device++) {
-		if (seen >> device & 1)
-			ask_device(device);
-	}
-	is_asking = 0;
 }

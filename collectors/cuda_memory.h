@@ -23,7 +23,4 @@ void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *ca
 /* The context (a CUcontext) is about to be destroyed, with all that was allocated in it. From CUPTI's callback. */
 void torsh_cuda_memory_context_ends(void *context);
 
-/* Ask the driver how much room the devices have. Calls CUDA: at the program's exit, in no callback. */
-void torsh_cuda_memory_exiting(void);
-
 #endif

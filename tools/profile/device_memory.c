@@ -140,10 +140,8 @@ static void see_room(struct device_process *process, const struct event_device_r
 			continue;
 		process->places[i].room = (struct device_room){
 			.is_known = true,
-			.is_asked = room->is_asked,
 			.at_ns = at_ns,
-			.free_bytes = room->free_bytes,
-			.total_bytes = room->total_bytes,
+			.said = *room,
 		};
 	}
 }

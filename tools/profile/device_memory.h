@@ -21,8 +21,9 @@ struct device_framework {
 
 /* What the driver said of one. */
 struct device_room {
-	bool is_known, is_asked; /* is_asked: by the program, and not at the end */
-	uint64_t at_ns, free_bytes, total_bytes;
+	bool is_known;
+	uint64_t at_ns;
+	struct event_device_room said;
 };
 
 /* A moment of a process. */

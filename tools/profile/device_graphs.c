@@ -16,6 +16,8 @@ struct graph_step {
 void torsh_device_graphs_create(struct device_graphs *graphs)
 {
 	*graphs = (struct device_graphs){0};
+	torsh_key_index_create(&graphs->graphs_by_number);
+	torsh_key_index_create(&graphs->executables_by_handle);
 }
 
 void torsh_device_graphs_destroy(struct device_graphs *graphs)
@@ -24,27 +26,53 @@ void torsh_device_graphs_destroy(struct device_graphs *graphs)
 		free(graphs->graphs[i].steps);
 	for (size_t i = 0; i < graphs->n_executables; i++)
 		free(graphs->executables[i].steps);
+	torsh_key_index_destroy(&graphs->graphs_by_number);
+	torsh_key_index_destroy(&graphs->executables_by_handle);
 	free(graphs->graphs);
 	free(graphs->executables);
 	*graphs = (struct device_graphs){0};
 }
 
-static struct graph_with_memory *find_graph(struct device_graphs *graphs, uint32_t number)
+/* Numbers of graphs begin with 0. */
+static uint64_t key_of(uint32_t number)
 {
-	for (size_t i = graphs->n_graphs; i-- > 0;) {
-		if (graphs->graphs[i].graph == number)
-			return &graphs->graphs[i];
-	}
-	return NULL;
+	return UINT64_C(1) + number;
 }
 
-static struct executable_graph *find_executable(struct device_graphs *graphs, uint64_t handle)
+static struct graph_with_memory *find_graph(const struct device_graphs *graphs, uint32_t number)
 {
-	for (size_t i = graphs->n_executables; i-- > 0;) {
-		if (graphs->executables[i].handle == handle)
-			return &graphs->executables[i];
-	}
-	return NULL;
+	const struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
+
+	return slot->key ? &graphs->graphs[slot->number] : NULL;
+}
+
+static struct executable_graph *find_executable(const struct device_graphs *graphs, uint64_t handle)
+{
+	const struct key_slot *slot = handle ? torsh_key_index_find(&graphs->executables_by_handle, handle) : NULL;
+
+	return slot && slot->key ? &graphs->executables[slot->number] : NULL;
+}
+
+static struct graph_with_memory *add_graph(struct device_graphs *graphs, uint32_t number)
+{
+	struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
+
+	graphs->graphs =
+		torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room, sizeof(*graphs->graphs));
+	graphs->graphs[graphs->n_graphs] = (struct graph_with_memory){0};
+	torsh_key_index_fill(&graphs->graphs_by_number, slot, key_of(number), (uint32_t)graphs->n_graphs);
+	return &graphs->graphs[graphs->n_graphs++];
+}
+
+static struct executable_graph *add_executable(struct device_graphs *graphs, uint64_t handle)
+{
+	struct key_slot *slot = torsh_key_index_find(&graphs->executables_by_handle, handle);
+
+	graphs->executables = torsh_need_room(graphs->executables, graphs->n_executables, &graphs->executables_room,
+					      sizeof(*graphs->executables));
+	graphs->executables[graphs->n_executables] = (struct executable_graph){0};
+	torsh_key_index_fill(&graphs->executables_by_handle, slot, handle, (uint32_t)graphs->n_executables);
+	return &graphs->executables[graphs->n_executables++];
 }
 
 static void take_memory(struct device_graphs *graphs, const struct event_graph_memory *memory,
@@ -52,29 +80,22 @@ static void take_memory(struct device_graphs *graphs, const struct event_graph_m
 {
 	struct graph_with_memory *graph = find_graph(graphs, memory->graph);
 
-	if (!graph) {
-		graphs->graphs = torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room,
-						 sizeof(*graphs->graphs));
-		graph = &graphs->graphs[graphs->n_graphs++];
-		*graph = (struct graph_with_memory){.graph = memory->graph};
-	}
+	if (!graph)
+		graph = add_graph(graphs, memory->graph);
 	graph->steps = torsh_need_room(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
 	graph->steps[graph->n++] = (struct graph_step){.memory = *memory, .origin = *origin};
 }
 
+/* Graphs without memory are none of ours, but where their handle was one's that had some. */
 static void take_executable(struct device_graphs *graphs, const struct event_graph_executable *event)
 {
 	const struct graph_with_memory *graph = find_graph(graphs, event->graph);
 	struct executable_graph *executable = find_executable(graphs, event->executable);
 
-	if (!executable) {
-		if (!graph)
-			return;
-		graphs->executables = torsh_need_room(graphs->executables, graphs->n_executables,
-						      &graphs->executables_room, sizeof(*graphs->executables));
-		executable = &graphs->executables[graphs->n_executables++];
-		*executable = (struct executable_graph){.handle = event->executable};
-	}
+	if (!event->executable || (!graph && !executable))
+		return;
+	if (!executable)
+		executable = add_executable(graphs, event->executable);
 	free(executable->steps);
 	executable->frees_at_launch = event->flags & GRAPH_FREES_AT_LAUNCH;
 	executable->n = graph ? graph->n : 0;

@@ -7,22 +7,22 @@
 #define TORSH_PROFILE_DEVICE_GRAPHS_H
 
 #include "tools/profile/device_blocks.h"
+#include "tools/writer/key_index.h"
 
 struct graph_step;
 
 struct device_graphs {
 	struct graph_with_memory {
-		uint32_t graph;
 		struct graph_step *steps;
 		size_t n, n_room;
 	} *graphs;
 	struct executable_graph {
-		uint64_t handle;
 		bool frees_at_launch;
 		struct graph_step *steps; /* as they were when it was made */
 		size_t n;
 	} *executables;
 	size_t n_graphs, graphs_room, n_executables, executables_room;
+	struct key_index graphs_by_number, executables_by_handle;
 };
 
 void torsh_device_graphs_create(struct device_graphs *graphs);

@@ -207,7 +207,11 @@ def random_memory_of_simulated_graphs_is_followed_exactly():
 @case
 def memory_that_no_simulated_graph_has_is_trimmed():
     output, truth = record_simulated([program(), "trim"])
-    expect_equal(compare_memory(output, truth)[0].bytes(), 0, "left")
+    memory, leaks = compare_memory(output, truth)
+    expect_equal(memory.bytes(), 0, "left")
+    (device,) = leaks["devices"]
+    expect_equal(device["driver"]["graphs"], {"reserved_bytes": 0, "reserved_high_bytes": 512 << 10, "used_bytes": 0,
+                                              "used_high_bytes": 512 << 10}, "as the driver says")
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------------------

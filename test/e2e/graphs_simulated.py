@@ -14,6 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
+from exported import exported  # noqa: E402
 from simcuda import cuda_python, duration_ns, need_simcuda, of_kind, record_simulated  # noqa: E402
 import schema  # noqa: E402
 
@@ -21,6 +22,8 @@ KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
 SOURCE = ROOT / "test/simcuda/programs/graphs.c"
 STACKS = {"TORSH_PROFILER_OPERATOR_STACKS": "1"}
 N_LAUNCHES = 4
+# CUpti_ActivityMemoryKind, as the log has it.
+DEVICE, ARRAY = 3, 4
 
 CAPTURED = """
 import torch
@@ -106,9 +109,9 @@ def without_stacks_kernels_have_no_lines():
 def exports_say_the_line_of_a_graphs_kernel():
     said = lines_of_source()
     output, _ = record_simulated([program(), "lines"], env=STACKS)
-    trace = json.loads(torsh("export", output, "--format", "chrome"))["traceEvents"]
+    trace = json.loads(exported(output, "t.json", "--format", "chrome").read_text())["traceEvents"]
     at = {event["name"]: event["args"].get("asked for at") for event in trace if event.get("cat") == "kernel"}
-    profile = json.loads(torsh("export", output, "--format", "profile"))
+    profile = json.loads(exported(output, "p.json", "--format", "profile").read_text())
     in_profile = {kernel["kernel_name"]: kernel["source_line"]
                   for kernel in [kernel for operator in profile["operators"] for kernel in operator["kernels"]]
                   + profile["unattributed_kernels"]}
@@ -157,6 +160,8 @@ class Memory:
     def __init__(self, truth):
         self.live, self.peak_bytes, self.allocs, self.frees = {}, 0, 0, 0
         for line in of_kind(truth, "alloc", "free"):
+            if line["memory"] not in (DEVICE, ARRAY):
+                continue
             if line["kind"] == "free":
                 del self.live[line["address"]]
                 self.frees += 1
@@ -212,6 +217,18 @@ def memory_that_no_simulated_graph_has_is_trimmed():
     (device,) = leaks["devices"]
     expect_equal(device["driver"]["graphs"], {"reserved_bytes": 0, "reserved_high_bytes": 512 << 10, "used_bytes": 0,
                                               "used_high_bytes": 512 << 10}, "as the driver says")
+
+
+@case
+@needs("torch")
+def memory_that_pytorch_gets_in_a_simulated_graph_adds_up():
+    output, truth = record_simulated([cuda_python(), "-c", CAPTURED], env={"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"})
+    assert any(event["event"] == "graph_memory" for event in events(output)), "no node of the graph gets memory"
+    memory = Memory(truth)
+    (device,) = read_report("leaks", output, "--device", "cuda:0")["devices"]
+    expect_equal((device["current_bytes"], device["allocs"], device["unknown_frees"]), (memory.bytes(), memory.allocs, 0), "alive")
+    peak = read_report("peak", output, "--device", "cuda:0")
+    expect_equal((peak["peak_bytes"], peak["attributed_bytes"]), (memory.peak_bytes, memory.peak_bytes), "peak")
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------------------

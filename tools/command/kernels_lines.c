@@ -110,8 +110,8 @@ static cJSON *make_line(const struct shown_line *line)
 	return object;
 }
 
-void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row, uint64_t n_calls,
-			     struct symbols *symbols)
+void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row,
+			     uint64_t n_calls, struct symbols *symbols)
 {
 	struct shown_lines lines = {0};
 	uint64_t n_known = collect(&lines, kernels, row, symbols);

@@ -162,8 +162,8 @@ static void take_launch(const struct executable_graph *executable, const struct 
 }
 
 bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
-			      const struct event *event, const struct device_origin *origin,
-			      device_graphs_visit *visit, void *context)
+			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,
+			      void *context)
 {
 	const struct executable_graph *executable;
 

@@ -15,12 +15,12 @@ struct device_graphs {
 	struct graph_with_memory {
 		struct graph_step *steps;
 		size_t n, n_room;
-	} *graphs;
+	} * graphs;
 	struct executable_graph {
 		bool frees_at_launch;
 		struct graph_step *steps; /* as they were when it was made */
 		size_t n;
-	} *executables;
+	} * executables;
 	size_t n_graphs, graphs_room, n_executables, executables_room;
 	struct key_index graphs_by_number, executables_by_handle;
 };
@@ -36,7 +36,7 @@ typedef void device_graphs_visit(void *context, const struct event *event, const
  * operator and module of its node, and the time, thread and step of the launch.
  */
 bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
-			      const struct event *event, const struct device_origin *origin,
-			      device_graphs_visit *visit, void *context);
+			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,
+			      void *context);
 
 #endif

@@ -193,7 +193,8 @@ static void see_event(void *context, const struct profile_process *of, const str
 	}
 	origin = origin_of(memory->survey, of, event, innermost);
 	see_change(process, &event->event, &origin);
-	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin, see_graphs_change, process);
+	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin, see_graphs_change,
+				 process);
 }
 
 static void walk(const struct memory_of_devices *memory, struct profile_process *const *processes, size_t n_processes,

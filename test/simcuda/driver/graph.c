@@ -18,7 +18,8 @@ static struct sim_graph_node *node_of(CUgraphNode handle)
 	return node && !node->is_removed ? node : NULL;
 }
 
-CUresult drv_graph_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t n, const struct sim_work *work)
+CUresult drv_graph_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t n,
+		       const struct sim_work *work)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_graph *graph = graph_of(handle);

@@ -17,7 +17,7 @@
 
 #define KIB ((size_t)1024)
 #define MODULE ".version 7.0\n.target sm_70\n.address_size 64\n"
-#define NOT_INLINED __attribute__((noinline, noclone))
+#define NOT_INLINED __attribute__((noinline))
 #define N_LAUNCHES 4
 #define N_BLOCKS 6
 
@@ -211,7 +211,8 @@ static void go_from_graph_to_graph(void)
 static void go_by_the_runtime(void)
 {
 	struct cudaMemAllocNodeParams params = {
-		.poolProps = {.allocType = cudaMemAllocationTypePinned, .location = {.type = cudaMemLocationTypeDevice}},
+		.poolProps = {.allocType = cudaMemAllocationTypePinned,
+			      .location = {.type = cudaMemLocationTypeDevice}},
 		.bytesize = 50 * KIB,
 	};
 	struct cudaGraphNodeParams node_params = {.type = cudaGraphNodeTypeMemAlloc};

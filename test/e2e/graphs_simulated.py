@@ -118,6 +118,10 @@ def exports_say_the_line_of_a_graphs_kernel():
     for name, line in said.items():
         assert f"{SOURCE.name}({line}): " in at[name], (name, at)
         expect_equal(in_profile[name], at[name], name)
+    picture = exported(output, "t.pftrace", "--format", "perfetto").read_bytes()
+    assert b"asked_for_at" in picture
+    for name, line in said.items():
+        assert f"{SOURCE.name}({line}): ".encode() in picture, name
     launches = [event for event in trace if event.get("cat") == "cuda_driver" and event["name"] == "cuLaunchKernel"]
     assert all("launch_some" in event["args"]["Call stack"] or "capture_some" in event["args"]["Call stack"]
                for event in launches), launches

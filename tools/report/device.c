@@ -174,7 +174,7 @@ static void print_room(FILE *out, const struct device_process *process, size_t p
 		fprintf(out, ", of which %s are contexts, code, caches of pools, or other processes'",
 			torsh_size_human((uint64_t)others_bytes(process, place), others));
 	fputc('\n', out);
-	if (room->said.has_pools)
+	if (room->said.has_pools && room->said.pools_reserved_high)
 		print_pools(out, "the driver's pool", room->said.pools_reserved, room->said.pools_reserved_high,
 			    room->said.pools_used);
 	if (room->said.has_graphs && room->said.graphs_reserved_high)

@@ -267,11 +267,11 @@ def the_drivers_own_count_at_the_end_explains_the_difference():
 @case
 def the_drivers_pool_is_shown_beside_what_was_got_from_it():
     output, truth = record_simulated([program(), "ways"])
-    of_pools = {line["pool"] for line in of_kind(truth, "alloc") if line["pool"]}
-    live = {line["address"]: line for line in of_kind(truth, "alloc")}
-    for line in of_kind(truth, "free"):
-        live.pop(line["address"])
-    used = {pool: sum(-(-line["bytes"] // 512) * 512 for line in live.values() if line["pool"] == pool) for pool in of_pools}
+    used = collections.Counter()
+    for line in of_kind(truth, "alloc", "free"):
+        rounded = -(-line["bytes"] // 512) * 512
+        used[line["pool"]] += rounded if line["kind"] == "alloc" else -rounded
+    del used[0]
     driver = peak_of(output, "cuda:0")["driver"]
     # The device's own pool, not that which the program made.
     assert driver["pools"]["used_bytes"] in used.values(), (driver, used)

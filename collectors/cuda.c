@@ -17,7 +17,7 @@
 #include "agent/process.h"
 #include "agent/text.h"
 #include "collectors/cuda_counters.h"
-#include "collectors/cuda_memory.h"
+#include "collectors/cuda_room.h"
 #include "collectors/operator_marks.h"
 #include "shim/cupti.h"
 #include "shim/driver.h"
@@ -51,14 +51,19 @@ int torsh_cuda_is_ending(void)
 
 /* ---- what is said ------------------------------------------------------------------------------------------------ */
 
-void torsh_cuda_send(const struct event *event)
+void torsh_cuda_send_from(const struct event *event, const void *frame)
 {
 	struct flow *flow = torsh_flow_enter();
 
 	if (!flow)
 		return;
-	torsh_flow_event(flow, event, NULL);
+	torsh_flow_event(flow, event, frame);
 	torsh_flow_leave(flow);
+}
+
+void torsh_cuda_send(const struct event *event)
+{
+	torsh_cuda_send_from(event, NULL);
 }
 
 static void say_mode(enum device_mode mode, const char *reason)
@@ -308,7 +313,7 @@ static void at_exit(int status, void *unused)
 	(void)status;
 	(void)unused;
 	if (!torsh_agent_is_borrowed() && may_ask())
-		torsh_cuda_memory_exiting();
+		torsh_cuda_room_exiting();
 	torsh_cuda_exiting();
 }
 

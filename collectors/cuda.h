@@ -61,6 +61,9 @@ int torsh_cuda_is_ending(void);
 /* As an event of the calling thread, without a stack. */
 void torsh_cuda_send(const struct event *event);
 
+/* The same with the stack of the hook whose frame that is; NULL: without. */
+void torsh_cuda_send_from(const struct event *event, const void *frame);
+
 /* Tell what is missing so far; takes no lock. */
 void torsh_cuda_say_losses(void);
 

@@ -10,6 +10,7 @@
 #include "agent/label.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_counters.h"
+#include "collectors/cuda_graph_memory.h"
 #include "collectors/cuda_memory.h"
 #include "shim/cupti.h"
 
@@ -126,9 +127,13 @@ static uint64_t since(uint64_t begin_ns)
 		.begin = (since_ns), .duration_ns = since(since_ns),                                        \
 	}
 
-static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
+static void record_launch(const struct cupti_call *call, uint32_t api, uint64_t begin_ns, const void *frame)
 {
-	torsh_cuda_send(&(struct event){.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)});
+	struct event event = {.id = EVENT_LAUNCH, .launch = SAID_OF(call, api, begin_ns)};
+	const void *stack_of = torsh_config.operator_stacks ? frame : NULL;
+
+	event.launch.flags = stack_of ? CALL_HAS_STACK : 0;
+	torsh_cuda_send_from(&event, stack_of);
 }
 
 static void record_call(const struct cupti_call *call, uint32_t api, uint64_t begin_ns)
@@ -162,7 +167,7 @@ static void end_call(const struct cupti_call *call, int domain, uint32_t id, uin
 	if (kinds & CALL_ON_MEMORY)
 		torsh_cuda_memory_exit(domain, id, call, frame);
 	if (kinds & CALL_LAUNCHES)
-		record_launch(call, api, *call->slot);
+		record_launch(call, api, *call->slot, frame);
 	else if (kinds & CALL_IS_TIMED)
 		record_call(call, api, *call->slot);
 }
@@ -187,29 +192,35 @@ static void take_call(int domain, uint32_t id, const struct cupti_call *call, co
 }
 
 /*
- * A graph's node runs when the graph is launched, but what asked for it is what is open here and now. CUPTI gives a node's
- * number in its callbacks only.
+ * A graph's node runs when the graph is launched, but what asked for it is what is open here and now, and where that is in
+ * the program is its line. A clone has its original's. CUPTI gives a node's number in its callbacks only.
  */
-static void take_node(const struct cupti_graph *graph)
+static void take_node(const struct cupti_graph *graph, const void *frame)
 {
-	struct event event = {.id = EVENT_GRAPH_NODE, .graph_node = {.type = (uint32_t)graph->node_type}};
+	const void *stack_of = torsh_config.with_stack && !graph->original_node ? frame : NULL;
+	struct event event = {
+		.id = EVENT_GRAPH_NODE,
+		.graph_node = {.type = (uint32_t)graph->node_type, .flags = stack_of ? CALL_HAS_STACK : 0},
+	};
 
+	if (!graph->original_node && torsh_config.profile_memory)
+		torsh_cuda_graph_memory_node(graph);
 	if (!graph->node || torsh_cupti.GetGraphNodeId(graph->node, &event.graph_node.node))
 		return;
 	if (graph->original_node && torsh_cupti.GetGraphNodeId(graph->original_node, &event.graph_node.original))
 		return;
-	torsh_cuda_send(&event);
+	torsh_cuda_send_from(&event, stack_of);
 }
 
 /* What the driver takes down behind our end is not the program's doing. */
-static void take_resource(uint32_t id, const struct cupti_resource *resource)
+static void take_resource(uint32_t id, const struct cupti_resource *resource, const void *frame)
 {
 	int saved = errno;
 
 	if (!torsh_cuda_is_watched(CUPTI_DOMAIN_RESOURCE, id))
 		return;
 	if (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED)
-		take_node(resource->descriptor);
+		take_node(resource->descriptor, frame);
 	if (id == CUPTI_CONTEXT_ENDS)
 		torsh_cuda_counters_context_ends(resource->context);
 	if (id == CUPTI_CONTEXT_ENDS && torsh_config.profile_memory && !torsh_cuda_is_ending())
@@ -231,7 +242,7 @@ void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *d
 	if (is_api)
 		take_call(domain, id, data, __builtin_frame_address(0));
 	else if (domain == CUPTI_DOMAIN_RESOURCE)
-		take_resource(id, data);
+		take_resource(id, data, __builtin_frame_address(0));
 	if (is_exit)
 		torsh_cuda_call_shadow(domain, id, data);
 }

@@ -7,18 +7,16 @@
 #include "collectors/cuda_memory.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/config.h"
-#include "agent/flow.h"
 #include "agent/label.h"
-#include "agent/process.h"
+#include "collectors/cuda.h"
 #include "collectors/cuda_array.h"
+#include "collectors/cuda_graph_memory.h"
+#include "collectors/cuda_room.h"
 #include "shim/cuda_memory.h"
-#include "shim/driver.h"
 
 #define N_POOLS 256u
-#define N_DEVICES 64u
 
 static const struct memory_call {
 	const char *name;
@@ -34,16 +32,6 @@ static const struct memory_call {
 _Static_assert(N_MEMORY_CALLS < 256, "numbers of calls are kept in bytes");
 
 static uint32_t labels[N_MEMORY_CALLS];
-
-/* ---- which device -------------------------------------------------------------------------------------------------- */
-
-static _Atomic uint64_t devices_seen; /* a bit for each */
-
-static void see_device(uint32_t device)
-{
-	if (device < N_DEVICES)
-		atomic_fetch_or_explicit(&devices_seen, UINT64_C(1) << device, memory_order_relaxed);
-}
 
 /* ---- pools, which may be another device's than the stream's -------------------------------------------------------- */
 
@@ -145,6 +133,14 @@ static void see_array(struct event_device_alloc *alloc, const void *parameters, 
 		alloc->flags |= BLOCK_IS_UNSIZED;
 }
 
+static void see_node_alloc(struct event_device_alloc *alloc, const struct cuda_node_alloc *node)
+{
+	alloc->address = node->address;
+	alloc->bytes = node->bytes;
+	if (node->properties.location.type == CUDA_LOCATION_DEVICE)
+		alloc->device = (uint32_t)node->properties.location.id;
+}
+
 static void see_alloc(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
 {
 	const struct cuda_extent *extent = parameters;
@@ -166,6 +162,15 @@ static void see_alloc(struct event_device_alloc *alloc, const void *parameters, 
 		alloc->address = extent->address;
 		alloc->bytes = extent->bytes;
 		break;
+	case CUDA_GRAPH_ALLOC:
+		see_node_alloc(alloc, ((const struct cuda_graph_alloc *)parameters)->node);
+		break;
+	case CUDA_GRAPH_NODE:
+		see_node_alloc(alloc, &((const struct cuda_graph_node *)parameters)->node->alloc);
+		break;
+	case CUDA_GRAPH_EDGED_NODE:
+		see_node_alloc(alloc, &((const struct cuda_graph_edged_node *)parameters)->node->alloc);
+		break;
 	case CUDA_ARRAY:
 	case CUDA_ARRAY_3D:
 	case CUDA_ARRAY_MIPMAPPED:
@@ -181,14 +186,15 @@ static void see_alloc(struct event_device_alloc *alloc, const void *parameters, 
 
 /* ---- what is told -------------------------------------------------------------------------------------------------- */
 
-static void send(const struct event *event, const void *frame)
+/* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
+static int is_of_node(uint8_t action)
 {
-	struct flow *flow = torsh_flow_enter();
+	return action == CUDA_GRAPH_ALLOC || action == CUDA_GRAPH_NODE || action == CUDA_GRAPH_EDGED_NODE;
+}
 
-	if (!flow)
-		return;
-	torsh_flow_event(flow, event, frame);
-	torsh_flow_leave(flow);
+static int is_of_pool(uint8_t action)
+{
+	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
 }
 
 static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
@@ -206,8 +212,10 @@ static void tell_alloc(const struct cuda_memory_call *call, const struct memory_
 	};
 
 	see_alloc(&event.device_alloc, call->parameters, what->action);
-	see_device(event.device_alloc.device);
-	send(&event, torsh_config.with_stack ? frame : NULL);
+	torsh_cuda_room_see(event.device_alloc.device, is_of_pool(what->action));
+	if (torsh_cuda_graph_memory_got(&event.device_alloc, frame) || is_of_node(what->action))
+		return;
+	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
 }
 
 static int is_free(uint8_t action)
@@ -233,7 +241,7 @@ static void tell_free(const struct cuda_memory_call *call, const struct memory_c
 	};
 
 	if (event.device_free.address)
-		send(&event, NULL);
+		torsh_cuda_send(&event);
 }
 
 static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what, int result)
@@ -246,31 +254,57 @@ static void tell_failure(const struct cuda_memory_call *call, const struct memor
 	};
 
 	if (event.device_free_failed.address)
-		send(&event, NULL);
+		torsh_cuda_send(&event);
 }
 
-static _Thread_local int is_asking; /* the agent asks the driver itself */
-
-static void tell_room(uint32_t device, const struct cuda_room *room)
+static const struct cuda_node *node_of(const struct cuda_memory_call *call, uint8_t action)
 {
-	struct event event = {.id = EVENT_DEVICE_ROOM, .device_room = {.device = device, .is_asked = !is_asking}};
+	if (action == CUDA_GRAPH_NODE)
+		return ((const struct cuda_graph_node *)call->parameters)->node;
+	return ((const struct cuda_graph_edged_node *)call->parameters)->node;
+}
 
-	if (!room->free_bytes || !room->total_bytes)
-		return;
-	event.device_room.free_bytes = *room->free_bytes;
-	event.device_room.total_bytes = *room->total_bytes;
-	send(&event, NULL);
+/* A node of any type. */
+static void tell_node(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+{
+	const struct cuda_node *node = node_of(call, what->action);
+
+	if (node->type == CUDA_NODE_ALLOC)
+		tell_alloc(call, what, frame);
+	else if (node->type == CUDA_NODE_FREE)
+		torsh_cuda_graph_memory_freed(labels[what - calls], node->freed, 0);
 }
 
 static void at_success(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
 {
 	const struct cuda_pool_of_device *of_device = call->parameters;
 	const struct cuda_pool *pool = call->parameters;
+	const struct cuda_free *freed = call->parameters;
+	const struct cuda_graph_instantiate *instantiated = call->parameters;
 
 	switch (what->action) {
-	case CUDA_FREE:
 	case CUDA_FREE_ASYNC:
+		torsh_cuda_graph_memory_freed(labels[what - calls], freed->address, 1);
+		break;
+	case CUDA_FREE:
 	case CUDA_UNMAP:
+		break;
+	case CUDA_GRAPH_FREE:
+		torsh_cuda_graph_memory_freed(labels[what - calls],
+					      ((const struct cuda_graph_free *)call->parameters)->address, 0);
+		break;
+	case CUDA_GRAPH_NODE:
+	case CUDA_GRAPH_EDGED_NODE:
+		tell_node(call, what, frame);
+		break;
+	case CUDA_GRAPH_INSTANTIATE:
+		torsh_cuda_graph_memory_instantiated(instantiated, instantiated->flags);
+		break;
+	case CUDA_GRAPH_INSTANTIATE_WITH:
+		torsh_cuda_graph_memory_instantiated(instantiated, *instantiated->with);
+		break;
+	case CUDA_GRAPH_LAUNCH:
+		torsh_cuda_graph_memory_launched(((const struct cuda_graph_launch *)call->parameters)->executable);
 		break;
 	case CUDA_POOL_CREATE:
 		if (pool->properties && pool->properties->location.type == CUDA_LOCATION_DEVICE)
@@ -280,9 +314,7 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		learn_pool(*of_device->out, (uint32_t)of_device->device);
 		break;
 	case CUDA_ROOM:
-		/* What the agent asks itself it tells itself. */
-		if (!is_asking)
-			tell_room(call->device, call->parameters);
+		torsh_cuda_room_told(call->parameters, call->device);
 		break;
 	default:
 		tell_alloc(call, what, frame);
@@ -295,6 +327,7 @@ void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *ca
 {
 	const struct memory_call *what = &calls[number - 1];
 
+	torsh_cuda_graph_memory_call_begins();
 	if (is_free(what->action))
 		tell_free(call, what);
 }
@@ -311,8 +344,9 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 
 void torsh_cuda_memory_context_ends(uint32_t context)
 {
-	send(&(struct event){.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = context}},
-	     NULL);
+	struct event event = {.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = context}};
+
+	torsh_cuda_send(&event);
 }
 
 /* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */
@@ -336,51 +370,11 @@ uint32_t torsh_cuda_memory_find(const char *name, size_t length)
 	if (!torsh_config.profile_memory)
 		return 0;
 	for (size_t i = 0; i < N_MEMORY_CALLS; i++) {
-		if (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n))
+		if (strcmp(calls[i].name, name) && (strlen(calls[i].name) != n || memcmp(calls[i].name, name, n)))
 			continue;
 		if (!labels[i])
 			labels[i] = torsh_label(name, n);
 		return (uint32_t)i + 1;
 	}
 	return 0;
-}
-
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
-
-/* A device whose context is gone is left alone. */
-static void ask_device(int device)
-{
-	size_t free_bytes, total_bytes;
-	struct cuda_room room = {.free_bytes = &free_bytes, .total_bytes = &total_bytes};
-	unsigned flags;
-	int is_active = 0;
-	void *context;
-
-	if (torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
-	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
-		return;
-	if (!torsh_driver.cuCtxPushCurrent_v2(context)) {
-		if (!torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes))
-			tell_room((uint32_t)device, &room);
-		torsh_driver.cuCtxPopCurrent_v2(&context);
-	}
-	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
-}
-
-void torsh_cuda_memory_exiting(void)
-{
-	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
-
-	/*
-	 * A host function on one of the driver's own threads may not call CUDA, though it may call exit; nor may a signal
-	 * handler that came in the middle of a call.
-	 */
-	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || torsh_driver_open())
-		return;
-	is_asking = 1;
-	for (int device = 0; device < (int)N_DEVICES; device++) {
-		if (seen >> device & 1)
-			ask_device(device);
-	}
-	is_asking = 0;
 }

@@ -30,9 +30,6 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 /* The context with this number ends, with all that was allocated in it. */
 void torsh_cuda_memory_context_ends(uint32_t context);
 
-/* Ask the driver how much room the devices have. Calls CUDA: at the program's exit, in no callback. */
-void torsh_cuda_memory_exiting(void);
-
 /* ---- collectors/cuda_memory_callbacks.c: calls as CUPTI calls back ---- */
 
 /* Is this a call about memory, by CUPTI's name? Then its callbacks are to be enabled; none may run yet. */

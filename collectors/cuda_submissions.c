@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
 #include "agent/text.h"
@@ -75,14 +76,20 @@ void torsh_cuda_describe(struct device_pair *pair)
 
 void torsh_cuda_say_launch(const struct driver_work *work, int result, uint64_t end_ns)
 {
-	torsh_cuda_say(&(struct event){.id = EVENT_LAUNCH,
-				       .launch = {
-					       .api = torsh_cuda_label(work->api),
-					       .correlation = work->correlation,
-					       .result = result,
-					       .begin = work->begin_ns,
-					       .duration_ns = end_ns - work->begin_ns,
-				       }});
+	const struct event event = {
+		.id = EVENT_LAUNCH,
+		.launch =
+			{
+				.api = torsh_cuda_label(work->api),
+				.correlation = work->correlation,
+				.result = result,
+				.begin = work->begin_ns,
+				.duration_ns = end_ns - work->begin_ns,
+				.flags = torsh_config.operator_stacks ? CALL_HAS_STACK : 0,
+			},
+	};
+
+	torsh_cuda_send_from(&event, torsh_config.operator_stacks ? __builtin_frame_address(0) : NULL);
 }
 
 static uint32_t submission_what(enum driver_what what)

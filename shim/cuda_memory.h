@@ -34,6 +34,13 @@ enum cuda_memory_action {
 	CUDA_POOL_CREATE, /* cuda_pool */
 	CUDA_POOL_OF_DEVICE, /* cuda_pool_of_device */
 	CUDA_ROOM, /* cuda_room */
+	CUDA_GRAPH_ALLOC, /* cuda_graph_alloc */
+	CUDA_GRAPH_FREE, /* cuda_graph_free */
+	CUDA_GRAPH_NODE, /* cuda_graph_node */
+	CUDA_GRAPH_EDGED_NODE, /* cuda_graph_edged_node */
+	CUDA_GRAPH_INSTANTIATE, /* cuda_graph_instantiate */
+	CUDA_GRAPH_INSTANTIATE_WITH, /* the same, with a pointer to the flags */
+	CUDA_GRAPH_LAUNCH, /* cuda_graph_launch */
 };
 
 struct cuda_alloc {
@@ -149,6 +156,69 @@ struct cuda_pool_of_device {
 
 struct cuda_room {
 	size_t *free_bytes, *total_bytes;
+};
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct cuda_node_alloc {
+	struct cuda_properties properties;
+	uint64_t rest_of_properties[9];
+	const void *accesses;
+	size_t n_accesses, bytes;
+	uint64_t address; /* where the call puts it */
+};
+
+struct cuda_graph_alloc {
+	void *out, *graph;
+	const void *after;
+	size_t n_after;
+	const struct cuda_node_alloc *node;
+};
+
+struct cuda_graph_free {
+	void *out, *graph;
+	const void *after;
+	size_t n_after;
+	uint64_t address;
+};
+
+#define CUDA_NODE_ALLOC 10 /* CU_GRAPH_NODE_TYPE_MEM_ALLOC */
+#define CUDA_NODE_FREE 11 /* CU_GRAPH_NODE_TYPE_MEM_FREE */
+
+/* CUgraphNodeParams */
+struct cuda_node {
+	int type, reserved[3];
+	union {
+		struct cuda_node_alloc alloc;
+		uint64_t freed;
+	};
+};
+
+/* cuGraphAddNode, and the version of it that says more of what comes before. */
+struct cuda_graph_node {
+	void *out, *graph;
+	const void *after;
+	size_t n_after;
+	const struct cuda_node *node;
+};
+
+struct cuda_graph_edged_node {
+	void *out, *graph;
+	const void *after, *edges;
+	size_t n_after;
+	const struct cuda_node *node;
+};
+
+struct cuda_graph_instantiate {
+	uint64_t *out;
+	void *graph;
+	union {
+		uint64_t flags;
+		const uint64_t *with; /* begins with the flags */
+	};
+};
+
+struct cuda_graph_launch {
+	uint64_t executable;
 };
 
 #endif

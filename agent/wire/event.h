@@ -23,7 +23,7 @@ enum event_id {
 #undef END
 };
 
-#define EVENT_ID_END 96 /* no id reaches this; tables by id have this many entries */
+#define EVENT_ID_END 128 /* no id reaches this; tables by id have this many entries */
 
 #define EVENT(id, NAME, name, text) struct event_##name {
 #define FIELD(type, name) torsh_wire_##type name;
@@ -147,6 +147,13 @@ enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_S
 /* op_begin.flags */
 #define OP_HAS_STACK 1u /* the thread's stack is that of the call; otherwise it is an older one */
 #define OP_INPUTS_CUT 2u /* there were more inputs, or larger ones, than are said */
+
+#define GRAPH_FREES_AT_LAUNCH 1u /* graph_executable.flags: what its last launch got and nobody freed; CUDA's number */
+
+/* launch.flags, graph_node.flags */
+enum call_flag {
+	CALL_HAS_STACK = 1, /* the thread's stack is that of the call; otherwise it is an older one */
+};
 
 enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
 

@@ -131,6 +131,24 @@ def the_drivers_own_count_at_the_end_explains_the_difference():
 
 
 @case
+def the_drivers_pool_is_shown_beside_what_was_got_from_it():
+    output, truth = record_simulated([program(), "ways"])
+    used = collections.Counter()
+    for line in of_kind(truth, "alloc", "free"):
+        rounded = -(-line["bytes"] // 512) * 512
+        used[line["pool"]] += rounded if line["kind"] == "alloc" else -rounded
+    del used[0]
+    driver = peak_of(output, "cuda:0")["driver"]
+    # The device's own pool, not that which the program made.
+    assert driver["pools"]["used_bytes"] in used.values(), (driver, used)
+    assert driver["pools"]["used_high_bytes"] >= driver["pools"]["used_bytes"] > 0, driver
+    assert driver["pools"]["reserved_high_bytes"] >= driver["pools"]["reserved_bytes"] >= driver["pools"]["used_bytes"], driver
+    assert "the driver's pool had reserved " in torsh("peak", output, "--device", "cuda:0")
+    output, _ = record_simulated([program(), "context"])
+    expect_equal(peak_of(output, "cuda:0")["driver"]["pools"], None, "of a program without pools")
+
+
+@case
 def an_unknown_device_is_refused_with_those_that_there_are():
     output, _ = record_simulated([program(), "ways"])
     for command in ("leaks", "peak"):

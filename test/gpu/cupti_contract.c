@@ -291,6 +291,8 @@ static struct {
 	uint32_t correlation, of_runtime, of_driver;
 	bool is_other_correlation, is_other_slot;
 	uint64_t original, of_clone;
+	CUgraphNodeType type; /* of the last node that was created */
+	uint32_t graph; /* of that */
 	char name[64];
 } seen;
 
@@ -298,6 +300,10 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
 	const CUpti_GraphData *graph = data->resourceDescriptor;
 
+	if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+		seen.type = graph->nodeType;
+		cuptiGetGraphId(graph->graph, &seen.graph);
+	}
 	if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED && ++seen.n_created == 1)
 		cuptiGetGraphNodeId(graph->node, &seen.original);
 	if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED && ++seen.n_cloned == 1)
@@ -397,6 +403,28 @@ static void clones_of_nodes_are_told_with_their_originals(void **state)
 	assert_int_equal(seen.original, seen.of_clone);
 }
 
+static void what_gets_memory_in_a_capture_makes_a_node_within_the_call(void **state)
+{
+	CUpti_SubscriberHandle subscriber = subscribe();
+	CUdeviceptr p;
+	CUgraph graph;
+	uint32_t id;
+
+	(void)state;
+	cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), 0);
+	seen.type = CU_GRAPH_NODE_TYPE_EMPTY;
+	assert_int_equal(cuMemAllocAsync(&p, 4096, stream), 0);
+	assert_int_equal(seen.type, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	assert_int_equal(cuMemFreeAsync(p, stream), 0);
+	assert_int_equal(seen.type, CU_GRAPH_NODE_TYPE_MEM_FREE);
+	assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
+	cuptiUnsubscribe(subscriber);
+	assert_int_equal(cuptiGetGraphId(graph, &id), 0);
+	assert_int_equal(seen.graph, id);
+	assert_int_equal(cuGraphDestroy(graph), 0);
+}
+
 static void a_second_subscriber_is_refused_and_told_who_was_first(void **state)
 {
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
@@ -448,6 +476,7 @@ int main(void)
 		RULE(callbacks_of_a_call_share_an_id_and_a_slot),
 		RULE(a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record),
 		RULE(clones_of_nodes_are_told_with_their_originals),
+		RULE(what_gets_memory_in_a_capture_makes_a_node_within_the_call),
 		RULE(a_second_subscriber_is_refused_and_told_who_was_first),
 		RULE(names_of_calls_are_those_of_the_headers),
 	};

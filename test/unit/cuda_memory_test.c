@@ -72,6 +72,47 @@ SAME(cuda_alloc_3d, depth, cudaMalloc3D_v3020_params, extent.depth);
 SAME(cuda_pitched, address, struct cudaPitchedPtr, ptr);
 SAME(cuda_pitched, pitch, struct cudaPitchedPtr, pitch);
 
+#define NODE(ours, Theirs, graph_field)                         \
+	SAME(ours, graph, Theirs##_params, graph_field);        \
+	SAME(ours, node, Theirs##_params, nodeParams)
+
+NODE(cuda_graph_alloc, cuGraphAddMemAllocNode, hGraph);
+NODE(cuda_graph_alloc, cudaGraphAddMemAllocNode_v11040, graph);
+NODE(cuda_graph_node, cuGraphAddNode, hGraph);
+NODE(cuda_graph_edged_node, cuGraphAddNode_v2, hGraph);
+NODE(cuda_graph_edged_node, cudaGraphAddNode_v12030, graph);
+SAME(cuda_graph_free, graph, cuGraphAddMemFreeNode_params, hGraph);
+SAME(cuda_graph_free, address, cuGraphAddMemFreeNode_params, dptr);
+SAME(cuda_graph_free, address, cudaGraphAddMemFreeNode_v11040_params, dptr);
+SAME(cuda_node_alloc, properties.location, CUDA_MEM_ALLOC_NODE_PARAMS, poolProps.location);
+SAME(cuda_node_alloc, bytes, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+SAME(cuda_node_alloc, address, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
+SAME(cuda_node_alloc, bytes, struct cudaMemAllocNodeParams, bytesize);
+SAME(cuda_node_alloc, address, struct cudaMemAllocNodeParams, dptr);
+SAME(cuda_node, type, CUgraphNodeParams, type);
+SAME(cuda_node, alloc.bytes, CUgraphNodeParams, alloc.bytesize);
+SAME(cuda_node, alloc.address, struct cudaGraphNodeParams, alloc.dptr);
+SAME(cuda_node, freed, CUgraphNodeParams, free.dptr);
+SAME(cuda_node, freed, struct cudaGraphNodeParams, free.dptr);
+_Static_assert(CUDA_NODE_ALLOC == CU_GRAPH_NODE_TYPE_MEM_ALLOC, "a node that gets memory");
+_Static_assert(CUDA_NODE_FREE == CU_GRAPH_NODE_TYPE_MEM_FREE, "a node that frees it");
+
+#define INSTANTIATE(Theirs, out_field, graph_field, flags_field)              \
+	SAME(cuda_graph_instantiate, out, Theirs##_params, out_field);        \
+	SAME(cuda_graph_instantiate, graph, Theirs##_params, graph_field);    \
+	SAME(cuda_graph_instantiate, flags, Theirs##_params, flags_field)
+
+INSTANTIATE(cuGraphInstantiateWithFlags, phGraphExec, hGraph, flags);
+INSTANTIATE(cuGraphInstantiateWithParams, phGraphExec, hGraph, instantiateParams);
+INSTANTIATE(cudaGraphInstantiate_v12000, pGraphExec, graph, flags);
+INSTANTIATE(cudaGraphInstantiateWithFlags_v11040, pGraphExec, graph, flags);
+INSTANTIATE(cudaGraphInstantiateWithParams_v12000, pGraphExec, graph, instantiateParams);
+_Static_assert(offsetof(CUDA_GRAPH_INSTANTIATE_PARAMS, flags) == 0, "flags come first");
+_Static_assert(offsetof(cudaGraphInstantiateParams, flags) == 0, "flags come first");
+_Static_assert(GRAPH_FREES_AT_LAUNCH == CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, "the flag");
+SAME(cuda_graph_launch, executable, cuGraphLaunch_params, hGraph);
+SAME(cuda_graph_launch, executable, cudaGraphLaunch_v10000_params, graphExec);
+
 #define EXTENT(Theirs, address_field, bytes_field)                  \
 	SAME(cuda_extent, address, Theirs##_params, address_field); \
 	SAME(cuda_extent, bytes, Theirs##_params, bytes_field)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Graphs and captures of the simulated device. */
+#include "test/simcuda/engine/graph_memory.h"
 #include "test/unit/simcuda_fixture.h"
 
 static struct sim_graph_node *add(struct sim_graph *graph, const char *name, struct sim_graph_node *after)
@@ -91,6 +92,70 @@ static void a_graph_within_a_graph_runs_as_one_node(void **state)
 	add(outer, "a", child);
 	sim_exec_create(outer, &exec);
 	assert_int_equal(launch(exec, make_stream(1)), 4 * KERNEL_NS);
+}
+
+/* How long a graph takes whose only node runs this one, of a kernel, on a condition of that value. */
+static uint64_t launch_on_condition(enum sim_condition_kind kind, unsigned value)
+{
+	struct sim_graph *body = sim_graph_create(), *outer = sim_graph_create();
+	struct sim_work work = {.kind = SIM_CONDITIONAL,
+				.condition = {.kind = kind, .value = value, .n_bodies = 1, .bodies = &body}};
+	struct sim_exec *exec;
+
+	add(body, "a", NULL);
+	sim_graph_add(outer, &work, NULL, 0);
+	sim_exec_create(outer, &exec);
+	sim_exec_launch(exec, make_stream(1));
+	sim_context_synchronize(context);
+	return exec->last->graph_start_ns ? exec->last->end_ns - exec->last->graph_start_ns : 0;
+}
+
+static void a_body_runs_as_often_as_its_condition_says(void **state)
+{
+	(void)state;
+	assert_int_equal(launch_on_condition(SIM_IF, 1), KERNEL_NS);
+	assert_int_equal(launch_on_condition(SIM_IF, 0), 0);
+	assert_int_equal(launch_on_condition(SIM_WHILE, 0), 0);
+	/* By SIMCUDA_LOOP_ROUNDS; between rounds nodes are launched as ever. */
+	assert_true(launch_on_condition(SIM_WHILE, 1) >= 3 * KERNEL_NS);
+	assert_int_equal(launch_on_condition(SIM_SWITCH, 0), KERNEL_NS);
+	assert_int_equal(launch_on_condition(SIM_SWITCH, 1), 0);
+}
+
+static uint64_t graph_bytes_used(void)
+{
+	return context->device->graph_pool->used_bytes;
+}
+
+static void memory_of_a_graph_is_alive_from_a_launch_to_its_free(void **state)
+{
+	struct sim_graph *graph = sim_graph_create();
+	struct sim_stream *stream = make_stream(1);
+	struct sim_work work = {.kind = SIM_ALLOC};
+	struct sim_exec *exec;
+
+	(void)state;
+	assert_int_equal(sim_graph_memory_reserve(context->device, context->id, graph, 1024, &work.address), 0);
+	sim_graph_add(graph, &work, NULL, 0);
+	assert_int_equal(sim_exec_create(graph, &exec), 0);
+	assert_int_equal(graph_bytes_used(), 0);
+	assert_int_equal(sim_exec_launch(exec, stream), 0);
+	assert_int_equal(graph_bytes_used(), 1024);
+	assert_int_equal(sim_exec_launch(exec, stream), SIM_INVALID_VALUE);
+	assert_int_equal(sim_pool_free(work.address, stream), 0);
+	assert_int_equal(sim_pool_free(work.address, stream), SIM_INVALID_VALUE);
+	exec->frees_at_launch = true;
+	assert_int_equal(sim_exec_launch(exec, stream), 0);
+	assert_int_equal(sim_exec_launch(exec, stream), 0);
+	assert_int_equal(graph_bytes_used(), 1024);
+	sim_exec_destroy(exec);
+	assert_int_equal(graph_bytes_used(), 1024);
+	assert_int_equal(sim_memory_free(work.address, SIM_MEMORY_DEVICE), 0);
+	sim_graph_memory_trim(context->device);
+	assert_int_equal(context->device->graph_pool->reserved_bytes, 1024);
+	sim_graph_destroy(graph);
+	sim_graph_memory_trim(context->device);
+	assert_int_equal(context->device->graph_pool->reserved_bytes, 0);
 }
 
 static void what_is_captured_becomes_nodes_and_does_not_run(void **state)
@@ -196,6 +261,8 @@ int main(void)
 		cmocka_unit_test(a_circle_can_not_be_instantiated),
 		cmocka_unit_test(launches_of_one_graph_do_not_overlap),
 		cmocka_unit_test(a_graph_within_a_graph_runs_as_one_node),
+		cmocka_unit_test(a_body_runs_as_often_as_its_condition_says),
+		cmocka_unit_test(memory_of_a_graph_is_alive_from_a_launch_to_its_free),
 		cmocka_unit_test(what_is_captured_becomes_nodes_and_does_not_run),
 		cmocka_unit_test(a_capture_that_is_not_joined_fails),
 		cmocka_unit_test(waiting_for_a_stream_that_captures_breaks_the_capture),

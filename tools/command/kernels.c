@@ -8,6 +8,7 @@
 #include "tools/command/command.h"
 #include "tools/command/kernel_counters.h"
 #include "tools/command/kernels_calls.h"
+#include "tools/command/kernels_lines.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/kernels.h"
@@ -28,7 +29,8 @@ static const char doc[] =
 	"which torch.compile made the kernel (medium). What has none is listed with the reason, and with what its name gives "
 	"away (low). A kernel of a CUDA graph belongs to the operator that captured it, "
 	"and where there was none, to what launched the graph. Times are the device's own; without CUPTI "
-	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran.";
+	"they are upper bounds by pairs of events, or none. What was launched in a step belongs to it, whenever it ran. "
+	"With the line that captured it, and with TORSH_PROFILER_OPERATOR_STACKS=1 also of what was launched without a graph.";
 
 /* SORT(NAME, name, field) */
 #define SORTS                                     \
@@ -195,6 +197,7 @@ static cJSON *make_group(const struct view *view, const struct group *group)
 	torsh_json_set(object, "min_ns", make_time(group->timed, group->min_ns));
 	torsh_json_set(object, "max_ns", make_time(group->timed, group->max_ns));
 	torsh_json_set(object, "ops", make_operators(group));
+	torsh_kernels_set_lines(object, &view->kernels, group->rows, group->calls, view->reading->symbols);
 	if (group->rows->what == DEVICE_KERNEL)
 		torsh_json_set(object, "launches", torsh_kernels_shapes(&view->kernels.calls, group->rows->name));
 	return object;
@@ -360,6 +363,7 @@ static void print_group(const struct view *view, const struct group *group)
 					: torsh_size_human(group->bytes, text));
 	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
 	print_operators(group);
+	torsh_kernels_show_lines(&view->kernels, group->rows, view->reading->symbols);
 	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)
 		torsh_kernel_counters_print(&view->kernels.counters, group->rows->name);
 }

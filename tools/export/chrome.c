@@ -47,10 +47,9 @@ void torsh_chrome_end(struct chrome *chrome, char *at)
 	chrome->sink->n = (size_t)(at - chrome->sink->buffer);
 }
 
-/* As torch.profiler has it with with_stack. */
-static char *put_stack(char *at, struct texts *texts, const struct call *call)
+char *torsh_chrome_put_stack(char *at, struct texts *texts, uint32_t number)
 {
-	const char *stack = torsh_texts_stack(texts, call->stack);
+	const char *stack = torsh_texts_stack(texts, number);
 	size_t n = strlen(stack);
 
 	if (!n)
@@ -147,7 +146,7 @@ static char *put_args(char *at, struct chrome *chrome, struct texts *texts, cons
 		at = put_module_args(at, call);
 	else
 		at = put_range_args(at, texts, call);
-	at = put_stack(at, texts, call);
+	at = torsh_chrome_put_stack(at, texts, call->stack);
 	return PUT(at, "}");
 }
 

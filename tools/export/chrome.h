@@ -48,6 +48,9 @@ char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *pr
 /* End it there. */
 void torsh_chrome_end(struct chrome *chrome, char *at);
 
+/* ,"Call stack":"..." as torch.profiler has it with with_stack; nothing where none is known. */
+char *torsh_chrome_put_stack(char *at, struct texts *texts, uint32_t number);
+
 /* Everything before the first event. */
 void torsh_chrome_put_header(struct trace *trace);
 

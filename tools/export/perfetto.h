@@ -78,7 +78,8 @@ enum tag {
 	ANNOTATION(GRAPH, "graph")                    \
 	ANNOTATION(NODE, "node")                      \
 	ANNOTATION(EARLY, "ns_before_its_launch")     \
-	ANNOTATION(LATE, "shown_late_by_ns")
+	ANNOTATION(LATE, "shown_late_by_ns")          \
+	ANNOTATION(LINE, "asked_for_at")
 
 struct perfetto;
 struct sequence;

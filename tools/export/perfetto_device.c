@@ -102,9 +102,29 @@ static uint64_t dimensions_of(struct perfetto *perfetto, struct sequence *sequen
 	return torsh_perfetto_made_text(perfetto, sequence, number, is_new ? text : NULL);
 }
 
+/* Beyond the titles' keys. */
+#define LINE_KEY (UINT64_C(1) << 40)
+
+/* The number of the text "file(line): function" where it was captured or launched; 0: that is not known. */
+static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence, const struct device_row *row)
+{
+	uint64_t number;
+	char *text = NULL;
+	bool is_new;
+
+	if (!row->stack || !perfetto->trace->symbols)
+		return 0;
+	number = torsh_perfetto_made(sequence, (LINE_KEY | row->stack) << 1 | KEY_OF_TITLE, &is_new);
+	if (is_new)
+		text = torsh_trace_line(row->process, row->stack, perfetto->trace->symbols);
+	number = torsh_perfetto_made_text(perfetto, sequence, number, text);
+	free(text);
+	return number;
+}
+
 /* Names are told before the event that uses them is begun. */
 struct row_names {
-	uint64_t name, operator_text, grid, block;
+	uint64_t name, operator_text, grid, block, line;
 };
 
 static void annotate_kernel(struct event_bytes *event, const struct event_kernel *kernel, const struct row_names *names)
@@ -132,6 +152,8 @@ static void annotate_row(struct event_bytes *event, const struct device_row *row
 		torsh_perfetto_annotate(event, ANNOTATION_GRAPH, ANNOTATION_UINT, row->span.graph);
 		torsh_perfetto_annotate(event, ANNOTATION_NODE, ANNOTATION_UINT, row->span.node);
 	}
+	if (names->line)
+		torsh_perfetto_annotate(event, ANNOTATION_LINE, ANNOTATION_TEXT, names->line);
 	/* An arrow that goes back ends nowhere: clocks differ, and it is said by how much. */
 	if (row->has_launch && row->span.begin_ns < row->launch.shown_ns)
 		torsh_perfetto_annotate(event, ANNOTATION_EARLY, ANNOTATION_UINT,
@@ -156,6 +178,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		names.grid = dimensions_of(perfetto, sequence, kernel->grid_x, kernel->grid_y, kernel->grid_z);
 		names.block = dimensions_of(perfetto, sequence, kernel->block_x, kernel->block_y, kernel->block_z);
 	}
+	names.line = line_of(perfetto, sequence, row);
 	perfetto_start(&event, PERFETTO__TRACK_EVENT__TYPE__SLICE_BEGIN, lane->own);
 	perfetto_field(&event, EVENT_NAME, names.name);
 	perfetto_field(&event, EVENT_CATEGORY, categories[row->span.what]);
@@ -177,6 +200,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);
 	uint64_t track = torsh_perfetto_thread_track(perfetto, sequence, launch->thread);
 	uint64_t name = torsh_perfetto_name(perfetto, sequence, launch->api);
+	uint64_t stack = torsh_perfetto_stack(perfetto, sequence, launch->stack);
 	const char *api = torsh_timeline_label(process, launch->api);
 	struct event_bytes event;
 
@@ -187,6 +211,8 @@ static void see_launch(void *context, const struct profile_process *process, con
 		torsh_perfetto_annotate(&event, ANNOTATION_CORRELATION, ANNOTATION_UINT, launch->correlation);
 	if (launch->result)
 		torsh_perfetto_annotate(&event, ANNOTATION_RESULT, ANNOTATION_UINT, (uint32_t)launch->result);
+	if (stack)
+		torsh_perfetto_annotate(&event, ANNOTATION_STACK, ANNOTATION_TEXT, stack);
 	for (uint32_t i = 0; i < launch->n_caused && i < FLOWS_MAX; i++)
 		perfetto_eight(&event, EVENT_FLOW, flow_of(sequence, launch->correlation, i));
 	torsh_perfetto_past_event(perfetto, sequence, &event, launch->shown_ns);

@@ -67,6 +67,8 @@ struct profile_texts {
 	struct event_device_loss losses; /* sums: the last ones count */
 	bool has_losses;
 	char **names, **demangled; /* by label */
+	char **lines; /* by stack */
+	size_t n_stacks;
 	uint32_t *measured; /* by the number of launches that are alike: the first kernel that was measured, and 1 */
 };
 
@@ -133,6 +135,9 @@ const struct event_device *torsh_profile_device(const struct profile_json *profi
 const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label);
 const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process,
 				    uint32_t label);
+
+/* The line of the program where a stack of CUDA's calls was taken, inside of a JSON string; "": none is known. */
+const char *torsh_profile_line(struct profile_json *profile, const struct profile_process *process, uint32_t stack);
 
 /* "init", "warmup" or "steady" of what began then; NULL: no steps are known. */
 const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,

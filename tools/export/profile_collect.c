@@ -496,6 +496,9 @@ static void free_texts(struct profile_texts *texts)
 	}
 	free(texts->measured);
 	free(texts->names);
+	for (size_t i = 0; i < texts->n_stacks; i++)
+		free(texts->lines[i]);
+	free(texts->lines);
 	free(texts->demangled);
 }
 

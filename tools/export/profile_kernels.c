@@ -49,6 +49,25 @@ const char *torsh_profile_demangled(struct profile_json *profile, const struct p
 	return texts->demangled[label];
 }
 
+const char *torsh_profile_line(struct profile_json *profile, const struct profile_process *process, uint32_t stack)
+{
+	struct profile_texts *texts = texts_of(profile, process);
+
+	if (!stack || stack >= process->n_stacks || !profile->trace->symbols)
+		return "";
+	if (!texts->lines) {
+		texts->n_stacks = process->n_stacks;
+		texts->lines = torsh_need_items(NULL, 0, texts->n_stacks, sizeof(*texts->lines));
+	}
+	if (!texts->lines[stack]) {
+		char *text = torsh_trace_line(process, stack, profile->trace->symbols);
+
+		texts->lines[stack] = torsh_trace_escape(text);
+		free(text);
+	}
+	return texts->lines[stack];
+}
+
 /* "name":"text" or "name":null, with a comma before. text may be NULL and needs no escaping. */
 static void put_text(struct sink *sink, const char *name, const char *text)
 {
@@ -131,6 +150,14 @@ static void put_attribution(struct profile_json *profile, const struct profile_w
 	put_path(profile, work);
 	put_text(profile->sink, "reason_unattributed", work->by.reason ? torsh_kernel_reasons[work->by.reason] : NULL);
 	put_text(profile->sink, "phase", torsh_profile_phase(profile, work->process, at_ns));
+}
+
+/* Where in the program it was captured or launched. */
+static void put_line(struct profile_json *profile, const struct profile_work *work)
+{
+	const char *line = torsh_profile_line(profile, work->process, work->by.stack);
+
+	put_text(profile->sink, "source_line", *line ? line : NULL);
 }
 
 static void put_known(struct sink *sink, const char *name, bool is_known, uint64_t number)
@@ -241,6 +268,7 @@ void torsh_profile_put_kernel(struct profile_json *profile, const struct profile
 	put_dimensions(sink, "block_dim", work->block);
 	put_metrics(profile, work);
 	put_attribution(profile, work);
+	put_line(profile, work);
 	put_ids(profile, work);
 	put_known(sink, "registers_per_thread", is_known, work->registers);
 	put_known(sink, "static_smem", is_known, work->static_bytes);
@@ -266,6 +294,7 @@ void torsh_profile_put_copy(struct profile_json *profile, const struct profile_w
 		torsh_sink_print(profile->sink, "%" PRIu64, span->bytes);
 	put_span(profile, work);
 	put_attribution(profile, work);
+	put_line(profile, work);
 	put_ids(profile, work);
 	torsh_sink_text(profile->sink, "}");
 }

@@ -23,6 +23,7 @@ void torsh_texts_create(struct texts *texts, const struct trace *trace, const st
 	texts->kernels = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*texts->kernels));
 	texts->threads = torsh_need_items(NULL, 0, texts->n_threads, sizeof(*texts->threads));
 	texts->stacks = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->stacks));
+	texts->lines = torsh_need_items(NULL, 0, texts->n_stacks + 1, sizeof(*texts->lines));
 }
 
 static void free_all(char **texts, size_t n)
@@ -39,6 +40,7 @@ void torsh_texts_free(struct texts *texts)
 	free_all(texts->kernels, texts->process->n_functions + 1);
 	free_all(texts->threads, texts->n_threads);
 	free_all(texts->stacks, texts->n_stacks);
+	free_all(texts->lines, texts->n_stacks);
 }
 
 static char *escape_short(const char *name)
@@ -113,4 +115,17 @@ const char *torsh_texts_stack(struct texts *texts, uint32_t stack)
 		free(text);
 	}
 	return texts->stacks[stack];
+}
+
+const char *torsh_texts_line(struct texts *texts, uint32_t stack)
+{
+	if (!stack || stack >= texts->n_stacks || !texts->symbols)
+		return "";
+	if (!texts->lines[stack]) {
+		char *text = torsh_trace_line(texts->process, stack, texts->symbols);
+
+		texts->lines[stack] = escape_stack(text);
+		free(text);
+	}
+	return texts->lines[stack];
 }

@@ -18,7 +18,7 @@ struct texts {
 	char **names, **inputs; /* by label; inputs are the exporter's own */
 	char **kernels; /* by label */
 	char **threads; /* by row: "pid": ..., "tid": ... */
-	char **stacks; /* by number */
+	char **stacks, **lines; /* by number */
 	size_t n_threads, n_stacks;
 };
 
@@ -36,6 +36,9 @@ const char *torsh_texts_thread(struct texts *texts, uint32_t thread);
 
 /* "file(line): function;..." of a stack, the innermost first; "": nothing is known. */
 const char *torsh_texts_stack(struct texts *texts, uint32_t stack);
+
+/* "file(line): function" of the program's line in a stack that was taken in a call of CUDA; "": nothing is known. */
+const char *torsh_texts_line(struct texts *texts, uint32_t stack);
 
 /* Pieces of JSON, put together in the sink's room. Each returns the end. */
 #define PUT(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) + sizeof(literal) - 1)

@@ -10,6 +10,7 @@
 #include "tools/die.h"
 #include "tools/export/exporter.h"
 #include "tools/export/output.h"
+#include "tools/profile/cuda_frames.h"
 #include "tools/profile/stack_view.h"
 #include "tools/report/json.h"
 
@@ -200,6 +201,20 @@ char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, s
 	if (fclose(out))
 		torsh_die("out of memory");
 	free(frames);
+	return torsh_need(text);
+}
+
+char *torsh_trace_line(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
+{
+	const struct frame *frame = torsh_cuda_frames_line(process, stack, symbols);
+	char *text = NULL;
+	size_t n_text;
+	FILE *out = torsh_need(open_memstream(&text, &n_text));
+
+	if (frame)
+		print_frame(out, frame);
+	if (fclose(out))
+		torsh_die("out of memory");
 	return torsh_need(text);
 }
 

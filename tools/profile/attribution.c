@@ -375,7 +375,10 @@ void torsh_attribute(struct attributor *attributor, const struct device_row *row
 								       : &memset_;
 	uint32_t site = (uint32_t)(row->cause.own >> 32);
 
-	*attribution = (struct attribution){.fused = known->fused, .owner = (uint32_t)row->cause.own};
+	*attribution = (struct attribution){.fused = known->fused,
+					    .owner = (uint32_t)row->cause.own,
+					    .stack = row->stack,
+					    .is_captured = row->has_node_stack};
 	if (row->is_captured || row->has_launch) {
 		/* 0: no launch. */
 		attribution->site = (site + 1) << 1 | row->is_captured;

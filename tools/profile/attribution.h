@@ -43,6 +43,8 @@ struct attribution {
 	uint32_t site; /* of one number all this is the same for one name; of one process */
 	uint32_t path; /* of the operators around its launch: torsh_attribution_path */
 	uint32_t owner; /* what the visitor gave the launch or the node; 0: nothing, or neither is known */
+	uint32_t stack; /* of the call that asked for it, as it was recorded; 0: none was taken */
+	bool is_captured; /* stack is that of a graph's node, not of the launch */
 };
 
 struct attributor;

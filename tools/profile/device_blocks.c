@@ -355,18 +355,24 @@ static void restore(struct device_blocks *blocks, const struct undone *undone)
 	add_range(blocks, undone->space, &range);
 }
 
-static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
+/* The thread's latest free of that did not happen. */
+static void undo_free(struct device_blocks *blocks, uint32_t kind, uint64_t address, uint32_t thread)
 {
 	struct device_undo *undo = thread % THREADS_MAX < blocks->n_undo ? &blocks->undo[thread % THREADS_MAX] : NULL;
 
-	blocks->failed_frees++;
-	if (!undo || undo->kind != failed->kind || undo->address != failed->address)
+	if (!undo || undo->kind != kind || undo->address != address)
 		return;
 	if (!undo->n && blocks->unknown_frees)
 		blocks->unknown_frees--;
 	for (size_t i = 0; i < undo->n; i++)
 		restore(blocks, &undo->items[i]);
 	*undo = (struct device_undo){.items = undo->items, .n_room = undo->n_room};
+}
+
+static void take_failure(struct device_blocks *blocks, const struct event_device_free_failed *failed, uint32_t thread)
+{
+	blocks->failed_frees++;
+	undo_free(blocks, failed->kind, failed->address, thread);
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------- */
@@ -459,6 +465,11 @@ bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *
 		break;
 	case EVENT_DEVICE_FREE_FAILED:
 		take_failure(blocks, &event->device_free_failed, origin->thread);
+		break;
+	case EVENT_GRAPH_MEMORY:
+		/* The call made a node of a graph, which frees it when it is launched. */
+		if (event->graph_memory.is_told)
+			undo_free(blocks, BLOCK_DEVICE, event->graph_memory.address, origin->thread);
 		break;
 	case EVENT_TENSOR:
 		take_tensor(blocks, &event->tensor, origin);

@@ -35,6 +35,7 @@ struct process_state {
 	size_t n_lists, lists_room;
 	struct key_index index; /* by correlation: index of lists */
 	struct graph_nodes nodes; /* what they were captured in: index of captures, from 1 */
+	struct graph_nodes stacks; /* of nodes, where they were captured */
 	struct device_cause *captures;
 	size_t n_captures, captures_room;
 };
@@ -61,6 +62,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 		torsh_launches_create(&join->states[i].waiting);
 		torsh_key_index_create(&join->states[i].index);
 		torsh_graph_nodes_create(&join->states[i].nodes);
+		torsh_graph_nodes_create(&join->states[i].stacks);
 	}
 	return join;
 }
@@ -97,6 +99,7 @@ static bool tell_with_launch(struct device_join *join, struct process_state *sta
 		return false;
 	row->has_launch = true;
 	row->launch = waiting->launch;
+	row->stack = row->stack ? row->stack : row->launch.stack;
 	row->index = waiting->n_told++;
 	if (waiting->n_told == waiting->n_awaited)
 		torsh_launches_remove(&state->waiting, waiting);
@@ -194,6 +197,7 @@ static struct device_launch make_launch(const struct timeline_event *event, cons
 		.begin_ns = said.begin,
 		.duration_ns = said.duration_ns,
 		.cause = *cause,
+		.stack = event->stack,
 	};
 
 	launch.shown_ns = said.begin > around->last_ns ? said.begin : around->last_ns;
@@ -204,8 +208,11 @@ static struct device_launch make_launch(const struct timeline_event *event, cons
 	return launch;
 }
 
-static void see_node(struct process_state *state, const struct event_graph_node *node, const struct device_cause *cause)
+static void see_node(struct process_state *state, const struct timeline_event *event, const struct device_cause *cause)
 {
+	const struct event_graph_node *node = &event->event.graph_node;
+
+	torsh_graph_nodes_see(&state->stacks, node, event->stack);
 	if (cause->has_operator) {
 		state->captures = torsh_need_room(state->captures, state->n_captures, &state->captures_room,
 						  sizeof(*state->captures));
@@ -225,7 +232,7 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 	if (join->visitor->own && event->event.id != EVENT_DEVICE_CALL)
 		cause.own = join->visitor->own(join->context, process, event, around);
 	if (event->event.id == EVENT_GRAPH_NODE) {
-		see_node(state, &event->event.graph_node, &cause);
+		see_node(state, event, &cause);
 		return;
 	}
 	launch = make_launch(event, around, &cause);
@@ -256,6 +263,8 @@ void torsh_device_join_event(struct device_join *join, const struct profile_proc
 		return;
 	state = find_state(join, process);
 	row.event = *event;
+	row.stack = torsh_graph_nodes_find(&state->stacks, row.span.node);
+	row.has_node_stack = row.stack != 0;
 	if (!row.span.correlation)
 		tell(join, state, &row, KERNEL_NO_LAUNCH);
 	else if (tell_with_launch(join, state, &row))
@@ -276,6 +285,7 @@ static void end_state(struct device_join *join, struct process_state *state)
 	free(state->lists);
 	free(state->captures);
 	torsh_graph_nodes_destroy(&state->nodes);
+	torsh_graph_nodes_destroy(&state->stacks);
 	torsh_key_index_destroy(&state->index);
 	torsh_launches_destroy(&state->waiting);
 }

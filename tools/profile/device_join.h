@@ -53,6 +53,7 @@ struct device_launch {
 	 */
 	uint64_t shown_ns, shown_end_ns;
 	struct device_cause cause;
+	uint32_t stack; /* as it was recorded; 0: none was taken */
 	uint32_t n_caused; /* kernels, copies and memsets that came of it */
 };
 
@@ -65,6 +66,8 @@ struct device_row {
 	struct device_cause cause;
 	bool is_captured; /* the cause is that of its node */
 	enum kernel_reason reason; /* why there is no operator; KERNEL_NONE: there is one */
+	uint32_t stack; /* of a graph's node where it was captured, else of the launch; 0: none was taken */
+	bool has_node_stack; /* stack is that of the node */
 	uint32_t index; /* which one of its launch's it is, from 0 */
 	bool has_launch;
 	struct device_launch launch;

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "tools/die.h"
-#include "tools/profile/stack_view.h"
+#include "tools/profile/cuda_frames.h"
 
-#define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
 #define TENSOR_ON_CUDA 1u
 
 /* ---- one walk over the timeline ------------------------------------------------------------------------------------ */
@@ -141,12 +140,28 @@ static void see_room(struct device_process *process, const struct event_device_r
 			continue;
 		process->places[i].room = (struct device_room){
 			.is_known = true,
-			.is_asked = room->is_asked,
 			.at_ns = at_ns,
-			.free_bytes = room->free_bytes,
-			.total_bytes = room->total_bytes,
+			.said = *room,
 		};
 	}
+}
+
+static void see_change(struct device_process *process, const struct event *event, const struct device_origin *origin)
+{
+	if (!torsh_device_blocks_take(&process->blocks, event, origin))
+		return;
+	follow_scopes(process);
+	see_peaks(process, origin->at_ns);
+}
+
+/* A launch of a graph is several changes at one time; the heap does not change between them. */
+static void see_graphs_change(void *context, const struct event *event, const struct device_origin *origin)
+{
+	struct device_process *process = context;
+	struct event_heap_mark mark = {.peak_bytes = process->heap_bytes, .peak_ns = origin->at_ns};
+
+	see_change(process, event, origin);
+	see_joint(process, &mark);
 }
 
 static void see_event(void *context, const struct profile_process *of, const struct timeline_event *event,
@@ -160,6 +175,7 @@ static void see_event(void *context, const struct profile_process *of, const str
 		return;
 	switch (event->event.id) {
 	case EVENT_HEAP_MARK:
+		process->heap_bytes = event->event.heap_mark.heap_bytes;
 		see_joint(process, &event->event.heap_mark);
 		return;
 	case EVENT_DEVICE_ROOM:
@@ -176,10 +192,9 @@ static void see_event(void *context, const struct profile_process *of, const str
 		break;
 	}
 	origin = origin_of(memory->survey, of, event, innermost);
-	if (!torsh_device_blocks_take(&process->blocks, &event->event, &origin))
-		return;
-	follow_scopes(process);
-	see_peaks(process, event->at_ns);
+	see_change(process, &event->event, &origin);
+	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin, see_graphs_change,
+				 process);
 }
 
 static void walk(const struct memory_of_devices *memory, struct profile_process *const *processes, size_t n_processes,
@@ -214,6 +229,7 @@ void torsh_device_memory_collect(struct memory_of_devices *memory, const struct 
 	for (size_t i = 0; i < n_processes; i++) {
 		memory->items[i].process = processes[i];
 		torsh_device_blocks_create(&memory->items[i].blocks);
+		torsh_device_graphs_create(&memory->items[i].graphs);
 	}
 	walk(memory, processes, n_processes, &visitor, memory);
 	for (size_t i = 0; i < n_processes; i++)
@@ -224,6 +240,7 @@ void torsh_device_memory_free(struct memory_of_devices *memory)
 {
 	for (size_t i = 0; i < memory->n; i++) {
 		torsh_device_blocks_destroy(&memory->items[i].blocks);
+		torsh_device_graphs_destroy(&memory->items[i].graphs);
 		free(memory->items[i].places);
 		free(memory->items[i].frameworks);
 	}
@@ -244,43 +261,13 @@ size_t torsh_device_place(const struct device_process *process, const char *name
 
 /* ---- who holds it -------------------------------------------------------------------------------------------------- */
 
-static bool is_of_cuda(const struct profile_process *process, uint32_t address)
-{
-	const struct profile_module *module = torsh_profile_module(process, address);
-	const char *base = module ? strrchr(module->path, '/') : NULL;
-
-	return base && (strncmp(base, "/libcuda.so", 11) == 0 || strncmp(base, "/libcudart", 10) == 0);
-}
-
-/*
- * A recorded stack begins in CUPTI, which was called within CUDA: what is shown begins with the function of CUDA's that the
- * program called. A node of the same process.
- */
-static uint32_t shown_stack(const struct profile_process *process, uint32_t stack)
-{
-	uint32_t shown = stack;
-	bool is_inside = false;
-
-	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->n_stacks; i++) {
-		bool is_cuda = is_of_cuda(process, process->stacks[stack].address);
-
-		if (is_inside && !is_cuda)
-			break;
-		if (is_cuda)
-			shown = stack;
-		is_inside = is_inside || is_cuda;
-		stack = process->stacks[stack].parent;
-	}
-	return shown;
-}
-
 static void put(struct holders *holders, const struct profile_process *process, const struct device_origin *origin,
 		enum holder_what what, uint64_t bytes)
 {
 	torsh_holders_put(holders, &(struct holder){
 					   .process = process,
 					   .what = what,
-					   .stack = shown_stack(process, origin->stack),
+					   .stack = torsh_cuda_frames_shown(process, origin->stack),
 					   .blocks = 1,
 					   .bytes = bytes,
 					   .has_times = true,
@@ -362,8 +349,18 @@ void torsh_device_memory_alive(struct holders *holders, const struct device_proc
 struct revisit {
 	const struct memory_of_devices *memory;
 	struct device_blocks blocks;
+	struct device_graphs graphs;
 	uint64_t until; /* changes */
 };
+
+static void change_again(void *context, const struct event *event, const struct device_origin *origin)
+{
+	struct revisit *revisit = context;
+
+	/* The moment may be in the middle of a launch. */
+	if (revisit->blocks.n_changes != revisit->until)
+		torsh_device_blocks_take(&revisit->blocks, event, origin);
+}
 
 static void see_again(void *context, const struct profile_process *of, const struct timeline_event *event,
 		      struct call *innermost)
@@ -374,7 +371,8 @@ static void see_again(void *context, const struct profile_process *of, const str
 	if (revisit->blocks.n_changes == revisit->until)
 		return;
 	origin = origin_of(revisit->memory->survey, of, event, innermost);
-	torsh_device_blocks_take(&revisit->blocks, &event->event, &origin);
+	change_again(revisit, &event->event, &origin);
+	torsh_device_graphs_take(&revisit->graphs, &revisit->blocks, &event->event, &origin, change_again, revisit);
 }
 
 void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
@@ -386,8 +384,10 @@ void torsh_device_memory_at(struct holders *holders, const struct memory_of_devi
 	struct revisit revisit = {.memory = memory, .until = moment->change};
 
 	torsh_device_blocks_create(&revisit.blocks);
+	torsh_device_graphs_create(&revisit.graphs);
 	walk(memory, one, 1, &visitor, &revisit);
 	put_blocks(holders, process, &revisit.blocks, &wanted, NULL);
 	put_tensors(holders, process, &revisit.blocks, &wanted);
 	torsh_device_blocks_destroy(&revisit.blocks);
+	torsh_device_graphs_destroy(&revisit.graphs);
 }

@@ -9,7 +9,7 @@
 #ifndef TORSH_PROFILE_DEVICE_MEMORY_H
 #define TORSH_PROFILE_DEVICE_MEMORY_H
 
-#include "tools/profile/device_blocks.h"
+#include "tools/profile/device_graphs.h"
 #include "tools/profile/holders.h"
 #include "tools/profile/survey.h"
 
@@ -21,8 +21,9 @@ struct device_framework {
 
 /* What the driver said of one. */
 struct device_room {
-	bool is_known, is_asked; /* is_asked: by the program, and not at the end */
-	uint64_t at_ns, free_bytes, total_bytes;
+	bool is_known;
+	uint64_t at_ns;
+	struct event_device_room said;
 };
 
 /* A moment of a process. */
@@ -50,11 +51,13 @@ struct device_joint {
 struct device_process {
 	const struct profile_process *process;
 	struct device_blocks blocks; /* as of the end */
+	struct device_graphs graphs; /* that get some */
 	struct device_place *places; /* as blocks.scopes */
 	size_t n_places, places_room;
 	struct device_framework *frameworks; /* as of the end */
 	size_t n_frameworks, frameworks_room;
 	struct device_joint joint;
+	uint64_t heap_bytes; /* at the last mark */
 	bool has_mode;
 	struct event_device_mode mode; /* how devices were seen */
 };

@@ -113,6 +113,7 @@ static void add(struct collector *collector, struct process_state *state, const 
 {
 	struct kernel_row *row = row_of(collector, state, span, by);
 
+	torsh_kernel_lines_add(&state->seen->lines, span, by->stack, by->is_captured);
 	row->calls++;
 	row->bytes += span->bytes;
 	if (!span->is_timed)
@@ -266,6 +267,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 	collector.states = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		kernels->processes[i].process = processes[i];
+		torsh_kernel_lines_create(&kernels->processes[i].lines);
 		collector.states[i].seen = &kernels->processes[i];
 		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
 		torsh_call_window_create(&collector.states[i].labels);
@@ -293,6 +295,8 @@ void torsh_kernels_free(struct kernels *kernels)
 		free(kernels->rows[i].name);
 		free(kernels->rows[i].operator_name);
 	}
+	for (size_t i = 0; i < kernels->n_processes; i++)
+		torsh_kernel_lines_destroy(&kernels->processes[i].lines);
 	torsh_counters_destroy(&kernels->counters);
 	torsh_device_calls_free(&kernels->calls);
 	free(kernels->rows);

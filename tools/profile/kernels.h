@@ -9,6 +9,7 @@
 #include "tools/profile/attribution.h"
 #include "tools/profile/counters.h"
 #include "tools/profile/device_calls.h"
+#include "tools/profile/kernel_lines.h"
 
 /* All of one name that one operator launched. */
 struct kernel_row {
@@ -29,6 +30,7 @@ struct kernel_process {
 	struct event_device_mode mode;
 	struct event_device_loss losses;
 	struct event_pair_timing pairs;
+	struct kernel_lines lines;
 };
 
 struct kernels {

@@ -38,39 +38,61 @@ cJSON *torsh_device_framework_json(const struct device_place *place, const struc
 /* What the driver counts as used and the program did not get: contexts, code, pools, other processes. Known at the end only. */
 static bool has_others(const struct device_room *room)
 {
-	return room->is_known && !room->is_asked && room->total_bytes >= room->free_bytes;
+	return room->is_known && !room->said.is_asked && room->said.total_bytes >= room->said.free_bytes;
 }
 
 static int64_t others_bytes(const struct device_process *process, size_t place)
 {
 	const struct device_room *room = &process->places[place].room;
 
-	return (int64_t)(room->total_bytes - room->free_bytes - process->blocks.scopes[place].bytes);
+	return (int64_t)(room->said.total_bytes - room->said.free_bytes - process->blocks.scopes[place].bytes);
 }
+
+/* null: the program had none of it, or the driver was not asked by the agent. */
+static cJSON *make_pools(bool is_known, uint64_t reserved, uint64_t reserved_high, uint64_t used, uint64_t used_high)
+{
+	cJSON *object;
+
+	if (!is_known)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "reserved_bytes", torsh_json_u64(reserved));
+	torsh_json_set(object, "reserved_high_bytes", torsh_json_u64(reserved_high));
+	torsh_json_set(object, "used_bytes", torsh_json_u64(used));
+	torsh_json_set(object, "used_high_bytes", torsh_json_u64(used_high));
+	return object;
+}
+
+#define POOLS(said, of) \
+	make_pools((said)->has_##of, (said)->of##_reserved, (said)->of##_reserved_high, (said)->of##_used, \
+		   (said)->of##_used_high)
 
 cJSON *torsh_device_room_json(const struct device_process *process, size_t place)
 {
 	const struct device_room *room = &process->places[place].room;
 	cJSON *object = torsh_json_object();
-	const char *reason = !room->is_known ? never_asked : room->is_asked ? asked_then : asked_late;
+	const char *reason = !room->is_known ? never_asked : room->said.is_asked ? asked_then : asked_late;
 	cJSON *(*number)(uint64_t) = torsh_json_u64;
 
 	if (!room->is_known) {
 		static const char *const names[] = {"free_bytes",   "total_bytes", "used_bytes",
-						    "others_bytes", "at_ns",	   "asked_by"};
+						    "others_bytes", "at_ns",	   "asked_by",
+						    "pools",	    "graphs"};
 
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 			torsh_json_set(object, names[i], torsh_json_text(NULL));
 		torsh_json_set(object, "reason", torsh_json_text(reason));
 		return object;
 	}
-	torsh_json_set(object, "free_bytes", number(room->free_bytes));
-	torsh_json_set(object, "total_bytes", number(room->total_bytes));
-	torsh_json_set(object, "used_bytes", number(room->total_bytes - room->free_bytes));
+	torsh_json_set(object, "free_bytes", number(room->said.free_bytes));
+	torsh_json_set(object, "total_bytes", number(room->said.total_bytes));
+	torsh_json_set(object, "used_bytes", number(room->said.total_bytes - room->said.free_bytes));
 	torsh_json_set(object, "others_bytes",
 		       has_others(room) ? torsh_json_i64(others_bytes(process, place)) : torsh_json_text(NULL));
 	torsh_json_set(object, "at_ns", number(room->at_ns));
-	torsh_json_set(object, "asked_by", torsh_json_text(room->is_asked ? "program" : "agent"));
+	torsh_json_set(object, "asked_by", torsh_json_text(room->said.is_asked ? "program" : "agent"));
+	torsh_json_set(object, "pools", POOLS(&room->said, pools));
+	torsh_json_set(object, "graphs", POOLS(&room->said, graphs));
 	torsh_json_set(object, "reason", torsh_json_text(reason));
 	return object;
 }
@@ -134,6 +156,14 @@ static void print_framework(FILE *out, const struct device_place *place, const s
 			torsh_size_human(bytes > then->reserved ? bytes - then->reserved : 0, unmanaged));
 }
 
+static void print_pools(FILE *out, const char *whose, uint64_t reserved, uint64_t high, uint64_t used)
+{
+	char texts[3][SIZE_TEXT_BYTES];
+
+	fprintf(out, "%s had reserved %s at most; at the end %s, of which %s were in use\n", whose,
+		torsh_size_human(high, texts[0]), torsh_size_human(reserved, texts[1]), torsh_size_human(used, texts[2]));
+}
+
 static void print_room(FILE *out, const struct device_process *process, size_t place)
 {
 	const struct device_room *room = &process->places[place].room;
@@ -145,13 +175,19 @@ static void print_room(FILE *out, const struct device_process *process, size_t p
 		fprintf(out, "what the driver counts as used is not known: %s\n", never_asked);
 		return;
 	}
-	fprintf(out, "the driver's count %s: %s used of %s", room->is_asked ? "when the program asked" : "at the end",
-		torsh_size_human(room->total_bytes - room->free_bytes, used),
-		torsh_size_human(room->total_bytes, total));
+	fprintf(out, "the driver's count %s: %s used of %s", room->said.is_asked ? "when the program asked" : "at the end",
+		torsh_size_human(room->said.total_bytes - room->said.free_bytes, used),
+		torsh_size_human(room->said.total_bytes, total));
 	if (has_others(room) && others_bytes(process, place) >= 0)
 		fprintf(out, ", of which %s are contexts, code, caches of pools, or other processes'",
 			torsh_size_human((uint64_t)others_bytes(process, place), others));
 	fputc('\n', out);
+	if (room->said.has_pools && room->said.pools_reserved_high)
+		print_pools(out, "the driver's pool", room->said.pools_reserved, room->said.pools_reserved_high,
+			    room->said.pools_used);
+	if (room->said.has_graphs && room->said.graphs_reserved_high)
+		print_pools(out, "the driver's memory of CUDA graphs", room->said.graphs_reserved,
+			    room->said.graphs_reserved_high, room->said.graphs_used);
 }
 
 static void print_joint(FILE *out, const struct device_process *process)

@@ -91,6 +91,12 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 	}
 }
 
+void torsh_text_frame(FILE *out, const struct frame *frame)
+{
+	fprintf(out, "%s, ", frame->function ? frame->function : "?");
+	print_place(out, frame);
+}
+
 /* The innermost line of Python where the stack doesn't begin with it: what people look for. */
 static void print_python_line(FILE *out, const struct holder *holder)
 {
@@ -100,8 +106,8 @@ static void print_python_line(FILE *out, const struct holder *holder)
 		i++;
 	if (i == 0 || i == holder->n_frames)
 		return;
-	fprintf(out, "     at %s, ", holder->frames[i]->function ? holder->frames[i]->function : "?");
-	print_place(out, holder->frames[i]);
+	fputs("     at ", out);
+	torsh_text_frame(out, holder->frames[i]);
 }
 
 void torsh_text_scope(FILE *out, const struct holder *holder)

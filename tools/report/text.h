@@ -16,6 +16,9 @@ const char *torsh_text_blocks(uint64_t blocks, char *out);
 /* A blank, and a column of ten characters, which UTF-8 may take more bytes for. */
 void torsh_text_cell(FILE *out, const char *text);
 
+/* "function, file:line" of a frame, as exact as is known, and the line's end. */
+void torsh_text_frame(FILE *out, const struct frame *frame);
+
 /* Frames as lines: function, file:line or module. */
 void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
 

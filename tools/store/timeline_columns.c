@@ -32,6 +32,7 @@ static uint32_t column_of(uint32_t id)
 #define END(NAME) \
 	}         \
 	;         \
+	_Static_assert((int)EVENT_##NAME < EVENT_ID_END, "readers take its id"); \
 	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX_OF(EVENT_##NAME), "its fields have columns");
 #include "agent/wire/events.def"
 #undef EVENT

@@ -213,6 +213,12 @@ static int is_with_stack(const struct event *event)
 		return event->op_begin.flags & OP_HAS_STACK;
 	case EVENT_TENSOR:
 		return !event->tensor.is_free;
+	case EVENT_LAUNCH:
+		return event->launch.flags & CALL_HAS_STACK;
+	case EVENT_GRAPH_NODE:
+		return event->graph_node.flags & CALL_HAS_STACK;
+	case EVENT_GRAPH_MEMORY:
+		return !event->graph_memory.is_free;
 	case EVENT_DEVICE_ALLOC:
 		return 1;
 	default:
@@ -291,7 +297,8 @@ void torsh_tally_mark_heap(struct tally *tally)
 /* Does the memory of devices change with it? */
 static int is_device_change(uint32_t id)
 {
-	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE || id == EVENT_DEVICE_FREE_FAILED;
+	return id == EVENT_DEVICE_ALLOC || id == EVENT_DEVICE_FREE || id == EVENT_DEVICE_FREE_FAILED ||
+	       id == EVENT_GRAPH_LAUNCH;
 }
 
 static void keep_timeline(struct tally *tally, struct intake *intake, const struct intake_event *event,

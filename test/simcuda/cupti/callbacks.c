@@ -204,11 +204,9 @@ void cupti_call_ends(struct sim_call *call)
 static CUgraphNodeType type_of(const struct sim_graph_node *node)
 {
 	static const CUgraphNodeType types[] = {
-		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY,	    [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
-		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,	    [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
-		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST,	    [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-		[SIM_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT, [SIM_RELEASE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
-		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH,	    [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+#define NODE(work, node) [SIM_##work] = CU_GRAPH_NODE_TYPE_##node,
+#include "test/simcuda/driver/node_types.def"
+#undef NODE
 	};
 
 	return node ? types[node->work.kind] : CU_GRAPH_NODE_TYPE_EMPTY;

@@ -29,6 +29,15 @@ CUresult drv_kernel_node_work(struct sim_work *work, const CUDA_KERNEL_NODE_PARA
 CUresult drv_copy3d_work(struct sim_work *work, const CUDA_MEMCPY3D *copy, bool is_async);
 CUresult drv_memset_node_work(struct sim_work *work, const CUDA_MEMSET_NODE_PARAMS *params);
 
+/* Add a node that does the work to a graph, and tell the tracer. */
+CUresult drv_graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n,
+		       const struct sim_work *work);
+CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n, CUgraph child);
+
+/* Memory that is got, or freed, in a stream that is being captured. pool may be NULL. */
+CUresult drv_capture_alloc(struct sim_stream *stream, const struct sim_pool *pool, size_t bytes, CUdeviceptr *address);
+CUresult drv_capture_free(struct sim_stream *stream, CUdeviceptr address);
+
 struct sim_function *drv_function_of(CUfunction handle);
 struct sim_stream *drv_capturing(CUstream handle);
 

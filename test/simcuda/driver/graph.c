@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Graphs that are built by hand, and executable graphs. Conditional nodes and arrays are not simulated. */
+/* Graphs that are built by hand, and executable graphs; further nodes are in graph_nodes.c. Arrays are not simulated. */
 #include "test/simcuda/driver/driver.h"
 #include "test/simcuda/engine/graph.h"
 
@@ -18,7 +18,8 @@ static struct sim_graph_node *node_of(CUgraphNode handle)
 	return node && !node->is_removed ? node : NULL;
 }
 
-static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t n, const struct sim_work *work)
+CUresult drv_graph_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t n,
+		       const struct sim_work *work)
 {
 	const struct sim_tracer *tracer = sim_tracer();
 	struct sim_graph *graph = graph_of(handle);
@@ -51,10 +52,21 @@ CUresult do_cuGraphDestroy(const cuGraphDestroy_p *p)
 	return CUDA_SUCCESS;
 }
 
+/* As the interface has it; what cannot be cloned cannot be a child that is cloned either. */
+static bool can_be_cloned(const struct sim_graph *graph)
+{
+	for (size_t i = 0; i < graph->n_nodes; i++)
+		if (graph->nodes[i]->work.kind == SIM_CONDITIONAL)
+			return false;
+	return !graph->has_memory;
+}
+
 CUresult do_cuGraphClone(const cuGraphClone_p *p)
 {
 	struct sim_graph *graph = graph_of(p->originalGraph);
 
+	if (graph && !can_be_cloned(graph))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	if (graph)
 		*p->phGraphClone = (CUgraph)sim_graph_clone(graph);
 	return graph && *p->phGraphClone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -77,7 +89,7 @@ CUresult do_cuGraphAddKernelNode_v2(const cuGraphAddKernelNode_v2_p *p)
 	struct sim_work work;
 	CUresult result = drv_kernel_node_work(&work, p->nodeParams);
 
-	return result ? result : add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return result ? result : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
 }
 
 CUresult do_cuGraphAddMemcpyNode(const cuGraphAddMemcpyNode_p *p)
@@ -90,7 +102,7 @@ CUresult do_cuGraphAddMemcpyNode(const cuGraphAddMemcpyNode_p *p)
 	/* A node reads its source when it is launched. */
 	free(work.copy.staged);
 	work.copy.staged = NULL;
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
 }
 
 CUresult do_cuGraphAddMemsetNode(const cuGraphAddMemsetNode_p *p)
@@ -98,7 +110,7 @@ CUresult do_cuGraphAddMemsetNode(const cuGraphAddMemsetNode_p *p)
 	struct sim_work work;
 	CUresult result = drv_memset_node_work(&work, p->memsetParams);
 
-	return result ? result : add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return result ? result : drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
 }
 
 CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
@@ -107,34 +119,41 @@ CUresult do_cuGraphAddHostNode(const cuGraphAddHostNode_p *p)
 
 	work.host.call = p->nodeParams->fn;
 	work.host.data = p->nodeParams->userData;
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, &work);
+}
+
+CUresult drv_graph_add_child(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t n, CUgraph handle)
+{
+	struct sim_graph *child = graph_of(handle);
+
+	if (!child)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!can_be_cloned(child))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return drv_graph_add(out, graph, after, n,
+			     &(struct sim_work){.kind = SIM_CHILD, .child = sim_graph_clone(child)});
 }
 
 CUresult do_cuGraphAddChildGraphNode(const cuGraphAddChildGraphNode_p *p)
 {
-	struct sim_graph *child = graph_of(p->childGraph);
-
-	if (!child)
-		return CUDA_ERROR_INVALID_VALUE;
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){.kind = SIM_CHILD, .child = sim_graph_clone(child)});
+	return drv_graph_add_child(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies, p->childGraph);
 }
 
 CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
 {
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
 		   &(struct sim_work){.kind = SIM_EMPTY});
 }
 
 CUresult do_cuGraphAddEventRecordNode(const cuGraphAddEventRecordNode_p *p)
 {
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
 		   &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
 }
 
 CUresult do_cuGraphAddEventWaitNode(const cuGraphAddEventWaitNode_p *p)
 {
-	return add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
+	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
 		   &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
 }
 
@@ -154,6 +173,8 @@ CUresult do_cuGraphDestroyNode(const cuGraphDestroyNode_p *p)
 {
 	if (!node_of(p->hNode))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (node_of(p->hNode)->graph->has_memory)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	sim_graph_remove(node_of(p->hNode));
 	return CUDA_SUCCESS;
 }
@@ -161,11 +182,9 @@ CUresult do_cuGraphDestroyNode(const cuGraphDestroyNode_p *p)
 CUresult do_cuGraphNodeGetType(const cuGraphNodeGetType_p *p)
 {
 	static const CUgraphNodeType types[] = {
-		[SIM_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY,	    [SIM_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL,
-		[SIM_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,	    [SIM_MEMSET] = CU_GRAPH_NODE_TYPE_MEMSET,
-		[SIM_HOST] = CU_GRAPH_NODE_TYPE_HOST,	    [SIM_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-		[SIM_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT, [SIM_RELEASE] = CU_GRAPH_NODE_TYPE_MEM_FREE,
-		[SIM_CHILD] = CU_GRAPH_NODE_TYPE_GRAPH,	    [SIM_WRITE_VALUE] = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+#define NODE(work, node) [SIM_##work] = CU_GRAPH_NODE_TYPE_##node,
+#include "test/simcuda/driver/node_types.def"
+#undef NODE
 	};
 
 	if (!node_of(p->hNode))
@@ -229,21 +248,37 @@ CUresult do_cuGraphNodeGetDependencies_v2(const cuGraphNodeGetDependencies_v2_p 
 	return CUDA_SUCCESS;
 }
 
+static CUresult instantiate(CUgraph handle, unsigned long long flags, CUgraphExec *out)
+{
+	struct sim_graph *graph = graph_of(handle);
+	struct sim_exec *exec;
+	CUresult result;
+
+	if (!graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Its addresses are those of one executable graph at a time. */
+	if (graph->has_memory && graph->n_execs)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = (CUresult)sim_exec_create(graph, &exec);
+	if (result)
+		return result;
+	exec->frees_at_launch = flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+	*out = (CUgraphExec)exec;
+	return CUDA_SUCCESS;
+}
+
 CUresult do_cuGraphInstantiateWithFlags(const cuGraphInstantiateWithFlags_p *p)
 {
-	struct sim_graph *graph = graph_of(p->hGraph);
-
-	return graph ? (CUresult)sim_exec_create(graph, (struct sim_exec **)p->phGraphExec) : CUDA_ERROR_INVALID_VALUE;
+	return instantiate(p->hGraph, p->flags, p->phGraphExec);
 }
 
 CUresult do_cuGraphInstantiateWithParams(const cuGraphInstantiateWithParams_p *p)
 {
-	struct sim_graph *graph = graph_of(p->hGraph);
+	CUresult result = instantiate(p->hGraph, p->instantiateParams->flags, p->phGraphExec);
 
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
-	p->instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-	return (CUresult)sim_exec_create(graph, (struct sim_exec **)p->phGraphExec);
+	if (!result)
+		p->instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	return result;
 }
 
 CUresult do_cuGraphLaunch(const cuGraphLaunch_p *p)

@@ -259,6 +259,8 @@ static CUresult alloc_from(struct sim_pool *pool, CUstream handle, size_t bytes,
 
 	if (result)
 		return result;
+	if (stream->end.capture)
+		return drv_capture_alloc(stream, pool, bytes, address);
 	result = (CUresult)sim_pool_alloc(pool ? pool : stream->context->device->current_pool, stream, bytes, &found);
 	if (!result)
 		*address = found;
@@ -280,7 +282,9 @@ CUresult do_cuMemFreeAsync(const cuMemFreeAsync_p *p)
 	struct sim_stream *stream;
 	CUresult result = drv_stream(p->hStream, &stream);
 
-	return result || !p->dptr ? result : (CUresult)sim_pool_free(p->dptr, stream);
+	if (result || !p->dptr)
+		return result;
+	return stream->end.capture ? drv_capture_free(stream, p->dptr) : (CUresult)sim_pool_free(p->dptr, stream);
 }
 
 CUresult do_cuMemPoolCreate(const cuMemPoolCreate_p *p)

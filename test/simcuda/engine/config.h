@@ -40,6 +40,7 @@ struct sim_config {
 	uint64_t local_bytes_per_us; /* within a device */
 	uint64_t flops_per_ns; /* of cuBLAS */
 	int n_concurrent; /* kernels that run at a time on a device */
+	int loop_rounds; /* of a conditional node's WHILE, whose handle is not 0 at the launch */
 	int queue_depth; /* operations of a stream that wait before a call blocks */
 
 	const char *log; /* NULL: none */

@@ -52,6 +52,8 @@ static int open_device(int ordinal)
 		return result;
 	device->is_open = true;
 	device->default_pool = device->current_pool = sim_pool_create(device);
+	device->graph_pool = sim_pool_create(device);
+	device->graph_pool->threshold_bytes = UINT64_MAX; /* it keeps all until it is trimmed */
 	return SIM_SUCCESS;
 }
 

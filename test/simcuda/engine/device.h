@@ -35,7 +35,7 @@ struct sim_device {
 	struct sim_context *primary;
 	int n_primary_users;
 	unsigned primary_flags;
-	struct sim_pool *default_pool, *current_pool;
+	struct sim_pool *default_pool, *current_pool, *graph_pool;
 };
 
 struct sim_context {

@@ -8,6 +8,7 @@
 #include "test/simcuda/engine/capture.h"
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
+#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/result.h"
@@ -87,6 +88,7 @@ struct sim_graph_node *sim_graph_add(struct sim_graph *graph, const struct sim_w
 			return NULL;
 	struct sim_graph_node *node = make_node(graph, work);
 	sim_graph_depend(node, after, n_after);
+	graph->has_memory = graph->has_memory || work->kind == SIM_ALLOC || work->kind == SIM_RELEASE;
 	return node;
 }
 
@@ -161,6 +163,28 @@ static struct sim_graph_node *clone_of(const struct sim_graph *graph, const stru
 
 static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiated);
 
+static void clone_bodies(struct sim_condition_work *condition, bool is_instantiated)
+{
+	struct sim_graph **bodies = calloc(condition->n_bodies, sizeof(*bodies));
+
+	if (!bodies)
+		abort();
+	for (unsigned i = 0; i < condition->n_bodies; i++)
+		bodies[i] = clone_graph(condition->bodies[i], is_instantiated);
+	condition->bodies = bodies;
+}
+
+/* What a node has of its own, its clone has too. */
+static void clone_inside(struct sim_graph_node *clone, bool is_instantiated)
+{
+	if (clone->work.kind == SIM_CHILD)
+		clone->work.child = clone_graph(clone->work.child, is_instantiated);
+	else if (clone->work.kind == SIM_CONDITIONAL)
+		clone_bodies(&clone->work.condition, is_instantiated);
+	else if (clone->work.kind == SIM_ALLOC)
+		sim_graph_memory_hold(clone->work.address, 1);
+}
+
 static void link_clones(struct sim_graph *graph, bool is_instantiated)
 {
 	for (size_t i = 0; i < graph->n_nodes; i++) {
@@ -171,8 +195,7 @@ static void link_clones(struct sim_graph *graph, bool is_instantiated)
 
 			sim_graph_depend(clone, &before, 1);
 		}
-		if (clone->work.kind == SIM_CHILD)
-			clone->work.child = clone_graph(clone->work.child, is_instantiated);
+		clone_inside(clone, is_instantiated);
 	}
 }
 
@@ -184,6 +207,7 @@ static struct sim_graph *clone_graph(struct sim_graph *graph, bool is_instantiat
 		clone->magic = 0;
 		return NULL;
 	}
+	clone->has_memory = graph->has_memory;
 	link_clones(clone, is_instantiated);
 	tell(&(struct sim_resource_event){.what = SIM_GRAPH_CLONED, .graph = clone, .original_graph = graph});
 	/* NVIDIA's own sample of tracing graphs leaves out the nodes that it is told are created by an instantiation. */
@@ -215,6 +239,8 @@ void sim_graph_destroy(struct sim_graph *graph)
 	for (size_t i = 0; i < graph->n_nodes; i++) {
 		if (graph->nodes[i]->work.kind == SIM_COPY)
 			free(graph->nodes[i]->work.copy.staged);
+		else if (graph->nodes[i]->work.kind == SIM_ALLOC)
+			sim_graph_memory_hold(graph->nodes[i]->work.address, -1);
 		free(graph->nodes[i]->after);
 	}
 	/* The handles stay readable: a stale one is told from a live one. */
@@ -232,6 +258,8 @@ int sim_exec_create(struct sim_graph *graph, struct sim_exec **out)
 	exec->magic = EXEC_MAGIC;
 	exec->id = clone->id;
 	exec->graph = clone;
+	exec->source = graph;
+	graph->n_execs++;
 	tell(&(struct sim_resource_event){
 		.what = SIM_EXEC_CREATED, .graph = clone, .original_graph = graph, .exec = exec});
 	*out = exec;
@@ -242,6 +270,7 @@ void sim_exec_destroy(struct sim_exec *exec)
 {
 	tell(&(struct sim_resource_event){.what = SIM_EXEC_DESTROYED, .graph = exec->graph, .exec = exec});
 	exec->magic = 0;
+	exec->source->n_execs--;
 	sim_lock();
 	sim_op_unref(exec->last);
 	exec->last = NULL;
@@ -273,14 +302,40 @@ static struct sim_op *make_mark(const struct launch *launch)
 static void launch_nodes(const struct launch *launch, struct sim_graph *graph, struct sim_op *begin,
 			 struct sim_op *end);
 
-/* A node that is a graph: a mark, the nodes, and a mark; returns the latter. */
-static struct sim_op *launch_child(const struct launch *launch, struct sim_graph_node *node, struct sim_op *begin)
+static bool is_of_graphs(const struct sim_work *work)
 {
-	struct sim_op *end = make_mark(launch);
+	return work->kind == SIM_CHILD || work->kind == SIM_CONDITIONAL;
+}
 
-	launch_nodes(launch, node->work.child, begin, end);
-	sim_op_submit(end, sim_now());
-	return end;
+/* What a node of graphs runs in that round, from 0; NULL: that was all. */
+static struct sim_graph *body_of(const struct sim_work *work, unsigned round)
+{
+	const struct sim_condition_work *condition = &work->condition;
+
+	if (work->kind == SIM_CONDITIONAL && condition->kind == SIM_WHILE)
+		return condition->value && (int)round < sim_config()->loop_rounds ? condition->bodies[0] : NULL;
+	if (round)
+		return NULL;
+	if (work->kind == SIM_CHILD)
+		return work->child;
+	unsigned i = condition->kind == SIM_IF ? !condition->value : condition->value;
+	return i < condition->n_bodies ? condition->bodies[i] : NULL;
+}
+
+/* A mark, which is begin, the nodes, and a mark, for each round; returns a reference to the last one. Takes begin's. */
+static struct sim_op *launch_bodies(const struct launch *launch, const struct sim_work *work, struct sim_op *begin)
+{
+	struct sim_graph *body;
+
+	for (unsigned round = 0; (body = body_of(work, round)); round++) {
+		struct sim_op *end = make_mark(launch);
+
+		launch_nodes(launch, body, begin, end);
+		sim_op_submit(end, sim_now());
+		sim_op_unref(begin);
+		begin = end;
+	}
+	return begin;
 }
 
 static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node, struct sim_op *begin)
@@ -293,8 +348,7 @@ static void wait_for_nodes(struct sim_op *op, const struct sim_graph_node *node,
 /* Returns a reference to the operation whose end is the node's. */
 static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_node *node, struct sim_op *begin)
 {
-	bool is_child = node->work.kind == SIM_CHILD;
-	struct sim_op *op = is_child ? make_mark(launch) : make_op(launch, &node->work), *end;
+	struct sim_op *op = is_of_graphs(&node->work) ? make_mark(launch) : make_op(launch, &node->work);
 
 	op->graph_node = node->id;
 	op->graph_end = op->unit == SIM_NO_UNIT ? NULL : launch->end;
@@ -304,11 +358,7 @@ static struct sim_op *launch_node(const struct launch *launch, struct sim_graph_
 	if (node->work.kind == SIM_WAIT)
 		sim_op_after(op, node->work.event->op);
 	sim_op_submit(op, sim_now() + sim_config()->launch_ns);
-	if (!is_child)
-		return op;
-	end = launch_child(launch, node, op);
-	sim_op_unref(op);
-	return end;
+	return is_of_graphs(&node->work) ? launch_bodies(launch, &node->work, op) : op;
 }
 
 /* All nodes start after begin; end, which is not submitted yet, comes after them. */
@@ -349,10 +399,13 @@ int sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 	int result = stream->context->error;
 
 	sim_lock();
-	if (stream->end.capture)
-		result = sim_capture_add(stream, &child);
-	else if (!result)
-		launch_locked(exec, stream);
+	if (stream->end.capture) {
+		result = exec->graph->has_memory ? sim_capture_forbids(stream) : sim_capture_add(stream, &child);
+	} else {
+		result = result ? result : sim_graph_memory_launch(exec, stream);
+		if (!result)
+			launch_locked(exec, stream);
+	}
 	sim_unlock();
 	return result;
 }

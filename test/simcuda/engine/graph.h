@@ -24,6 +24,8 @@ struct sim_graph {
 	uint32_t magic, id;
 	struct sim_graph_node **nodes;
 	size_t n_nodes, capacity;
+	bool has_memory; /* a node gets or frees some: graph_memory.h */
+	unsigned n_execs;
 	struct sim_user_object **objects;
 	size_t n_objects;
 };
@@ -31,6 +33,8 @@ struct sim_graph {
 struct sim_exec {
 	uint32_t magic, id;
 	struct sim_graph *graph; /* sorted: what a node depends on comes before it */
+	struct sim_graph *source; /* of which it is a clone; it may be destroyed */
+	bool frees_at_launch; /* what its last launch got and nobody freed */
 	struct sim_op *last; /* the end of its last launch: the next begins no earlier; a reference */
 };
 

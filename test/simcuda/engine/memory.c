@@ -13,6 +13,7 @@
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/log.h"
 #include "test/simcuda/engine/pool.h"
@@ -82,6 +83,23 @@ bool sim_memory_remove(uint64_t base, struct sim_range *range)
 	memmove(&ranges[i - 1], &ranges[i], (n_ranges - i) * sizeof(*ranges));
 	n_ranges--;
 	return true;
+}
+
+void sim_memory_update(const struct sim_range *range)
+{
+	size_t i = find_behind(range->base);
+
+	if (i && ranges[i - 1].base == range->base)
+		ranges[i - 1] = *range;
+}
+
+void sim_memory_each(void (*call)(const struct sim_range *range, void *data), void *data)
+{
+	for (size_t i = n_ranges; i-- > 0;) {
+		struct sim_range range = ranges[i];
+
+		call(&range, data);
+	}
 }
 
 int sim_memory_open(struct sim_device *device)
@@ -219,6 +237,12 @@ int sim_memory_free(uint64_t address, enum sim_memory_kind kind)
 	struct sim_range range;
 
 	sim_lock();
+	if (sim_memory_find(address, &range) && range.is_of_graph) {
+		bool is_given_back = sim_graph_memory_end(address, (struct sim_memory_from){0});
+
+		sim_unlock();
+		return is_given_back ? SIM_SUCCESS : SIM_INVALID_VALUE;
+	}
 	bool is_right = sim_memory_find(address, &range) && range.base == address && !range.is_registered &&
 			!range.is_mapping && !range.is_import &&
 			(range.kind == kind || (kind == SIM_MEMORY_DEVICE && range.kind == SIM_MEMORY_MANAGED));

@@ -30,6 +30,11 @@ struct sim_range {
 	bool is_mapping; /* of the virtual memory interface: bytes_at is a handle's */
 	bool is_freed_later;
 	bool is_import; /* another process's */
+	bool is_of_graph; /* got and given back by nodes of graphs: graph_memory.h */
+	bool is_alive; /* of that: a launch got it */
+	bool is_freed_by_owner, is_freed_by_other; /* of that: graphs have a node that frees it */
+	uint32_t owner; /* of that: id of the graph whose node gets it */
+	int n_holders; /* of that: graphs and executable graphs with that node */
 	struct sim_pool *pool;
 	uint64_t offset; /* within the device's memory */
 	void *handle; /* of the memory that is mapped */
@@ -92,6 +97,12 @@ void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_
 
 void sim_memory_insert(const struct sim_range *range);
 bool sim_memory_remove(uint64_t base, struct sim_range *range);
+
+/* What is known of the range that begins where this one does is this. */
+void sim_memory_update(const struct sim_range *range);
+
+/* Call with each range; it may be removed meanwhile, and no other. */
+void sim_memory_each(void (*call)(const struct sim_range *range, void *data), void *data);
 
 /* Give pages of the device's memory back to the machine: what is read there next is zero. */
 void sim_memory_discard(struct sim_device *device, uint64_t offset, uint64_t bytes);

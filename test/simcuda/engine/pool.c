@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "test/simcuda/engine/device.h"
+#include "test/simcuda/engine/graph_memory.h"
 #include "test/simcuda/engine/lock.h"
 #include "test/simcuda/engine/result.h"
 
@@ -72,7 +73,7 @@ void sim_pool_destroy(struct sim_pool *pool)
 	/* The struct stays: memory that is still in use knows it. */
 }
 
-static bool take(struct sim_pool *pool, uint64_t bytes, uint64_t *offset)
+bool sim_pool_reserve(struct sim_pool *pool, uint64_t bytes, uint64_t *offset)
 {
 	if (sim_extents_take(&pool->cached, bytes, SIM_ALIGNMENT, offset))
 		return true;
@@ -94,7 +95,7 @@ int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t byte
 	if (!bytes)
 		return SIM_INVALID_VALUE;
 	sim_lock();
-	if (taken < bytes || !take(pool, taken, &offset)) {
+	if (taken < bytes || !sim_pool_reserve(pool, taken, &offset)) {
 		sim_unlock();
 		return SIM_OUT_OF_MEMORY;
 	}
@@ -124,6 +125,12 @@ int sim_pool_free(uint64_t address, struct sim_stream *stream)
 	struct sim_range range;
 
 	sim_lock();
+	if (sim_memory_find(address, &range) && range.is_of_graph) {
+		bool is_given_back = sim_graph_memory_end(address, (struct sim_memory_from){stream->id, true});
+
+		sim_unlock();
+		return is_given_back ? SIM_SUCCESS : SIM_INVALID_VALUE;
+	}
 	bool is_ours = sim_memory_find(address, &range) && range.base == address && range.kind == SIM_MEMORY_DEVICE &&
 		       !range.is_mapping && !range.is_freed_later;
 	if (is_ours) {
@@ -148,7 +155,8 @@ void sim_pool_release(uint64_t address)
 {
 	struct sim_range range;
 
-	if (!sim_memory_remove(address, &range))
+	/* What a graph has keeps its address, and was given back when the graph was launched. */
+	if (!sim_memory_find(address, &range) || range.is_of_graph || !sim_memory_remove(address, &range))
 		return;
 	if (range.pool) {
 		sim_pool_take_back(&range);

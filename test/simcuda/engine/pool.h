@@ -25,6 +25,9 @@ void sim_pool_destroy(struct sim_pool *pool);
 /* The memory can be used at once: the engine never runs into an address before its allocation. */
 int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t bytes, uint64_t *address);
 
+/* Room in the device's memory that counts as the pool's, and is in nobody's use. False: there is not enough. With the lock. */
+bool sim_pool_reserve(struct sim_pool *pool, uint64_t bytes, uint64_t *offset);
+
 /* Free it when the stream comes there. */
 int sim_pool_free(uint64_t address, struct sim_stream *stream);
 

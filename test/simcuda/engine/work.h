@@ -22,8 +22,10 @@ enum sim_work_kind {
 	SIM_HOST,
 	SIM_RECORD,
 	SIM_WAIT,
-	SIM_RELEASE, /* memory of a pool */
+	SIM_ALLOC, /* memory of a graph */
+	SIM_RELEASE, /* memory of a pool, or of a graph */
 	SIM_CHILD, /* a graph within a graph */
+	SIM_CONDITIONAL, /* graphs within a graph, of which one runs, or none */
 	SIM_WRITE_VALUE,
 };
 
@@ -55,6 +57,16 @@ struct sim_memset_work {
 	bool is_async;
 };
 
+/* The values of CUgraphConditionalNodeType. */
+enum sim_condition_kind { SIM_IF = 0, SIM_WHILE = 1, SIM_SWITCH = 2 };
+
+struct sim_condition_work {
+	enum sim_condition_kind kind;
+	unsigned value; /* of its handle, at each launch: kernels, which would set it, compute nothing */
+	unsigned n_bodies;
+	struct sim_graph **bodies; /* the node's own */
+};
+
 struct sim_work {
 	enum sim_work_kind kind;
 	uint64_t duration_ns;
@@ -69,6 +81,7 @@ struct sim_work {
 		struct sim_event *event;
 		uint64_t address;
 		struct sim_graph *child;
+		struct sim_condition_work condition;
 		struct {
 			uint64_t to, value;
 			unsigned bytes;

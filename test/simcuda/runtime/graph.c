@@ -64,3 +64,42 @@ cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
 				    : rt_driver.cuGraphAddMemsetNode(p->pGraphNode, p->graph, p->pDependencies,
 								     p->numDependencies, &params, NULL));
 }
+
+static CUgraphNodeParams kernel_node(const struct cudaKernelNodeParamsV2 *n)
+{
+	return (CUgraphNodeParams){
+		.type = CU_GRAPH_NODE_TYPE_KERNEL,
+		.kernel =
+			{
+				.func = rt_function(n->func),
+				.gridDimX = n->gridDim.x,
+				.gridDimY = n->gridDim.y,
+				.gridDimZ = n->gridDim.z,
+				.blockDimX = n->blockDim.x,
+				.blockDimY = n->blockDim.y,
+				.blockDimZ = n->blockDim.z,
+				.sharedMemBytes = n->sharedMemBytes,
+				.kernelParams = n->kernelParams,
+				.extra = n->extra,
+			},
+	};
+}
+
+/* But for kernels and copies both libraries describe a node by the same bytes, what is returned among them. */
+cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
+{
+	CUgraphNodeParams *params = (CUgraphNodeParams *)p->nodeParams, kernel;
+	CUresult result = rt_begin();
+
+	if (result)
+		return (cudaError_t)result;
+	if (p->nodeParams->type == cudaGraphNodeTypeMemcpy)
+		return cudaErrorNotSupported;
+	if (p->nodeParams->type == cudaGraphNodeTypeKernel) {
+		kernel = kernel_node(&p->nodeParams->kernel);
+		params = &kernel;
+	}
+	return (cudaError_t)rt_driver.cuGraphAddNode(p->pGraphNode, p->graph, p->pDependencies,
+						     (const CUgraphEdgeData *)p->dependencyData,
+						     p->numDependencies, params);
+}

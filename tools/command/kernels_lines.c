@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/command/kernels_lines.h. */
+#include "tools/command/kernels_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/profile/cuda_frames.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define LINES_SHOWN 3
+
+/* Stacks that have the same line. */
+struct shown_line {
+	const struct frame *frame;
+	bool is_captured;
+	uint64_t calls, timed, total_ns;
+};
+
+struct shown_lines {
+	struct shown_line *items;
+	size_t n, n_room;
+};
+
+static bool is_of(const struct profile_process *process, const struct kernel_line *line, const struct kernel_row *row)
+{
+	const char *label;
+
+	if (line->what != row->what)
+		return false;
+	if (row->what == DEVICE_COPY)
+		return strcmp(torsh_copy_name(line->name), row->name) == 0;
+	if (row->what != DEVICE_KERNEL)
+		return true;
+	label = torsh_timeline_label(process, line->name);
+	return strcmp(label && *label ? label : "?", row->name) == 0;
+}
+
+/* Texts of frames are interned: the same is the same pointer. */
+static bool is_same_place(const struct frame *a, const struct frame *b)
+{
+	return a->function == b->function && a->file == b->file && a->line == b->line && a->module == b->module;
+}
+
+static struct shown_line *find_line(struct shown_lines *lines, const struct frame *frame, bool is_captured)
+{
+	for (size_t i = 0; i < lines->n; i++) {
+		if (lines->items[i].is_captured == is_captured && is_same_place(lines->items[i].frame, frame))
+			return &lines->items[i];
+	}
+	lines->items = torsh_need_room(lines->items, lines->n, &lines->n_room, sizeof(*lines->items));
+	lines->items[lines->n] = (struct shown_line){.frame = frame, .is_captured = is_captured};
+	return &lines->items[lines->n++];
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct shown_line *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return (x->calls < y->calls) - (x->calls > y->calls);
+}
+
+/* The longest first; returns how many calls they have. */
+static uint64_t collect(struct shown_lines *lines, const struct kernels *kernels, const struct kernel_row *row,
+			struct symbols *symbols)
+{
+	uint64_t n_calls = 0;
+
+	for (size_t i = 0; i < kernels->n_processes; i++) {
+		const struct kernel_process *process = &kernels->processes[i];
+
+		for (size_t k = 0; k < process->lines.n; k++) {
+			const struct kernel_line *line = &process->lines.items[k];
+			const struct frame *frame;
+			struct shown_line *shown;
+
+			if (!is_of(process->process, line, row))
+				continue;
+			frame = torsh_cuda_frames_line(process->process, line->stack, symbols);
+			if (!frame)
+				continue;
+			shown = find_line(lines, frame, line->is_captured);
+			shown->calls += line->calls;
+			shown->timed += line->timed;
+			shown->total_ns += line->total_ns;
+			n_calls += line->calls;
+		}
+	}
+	if (lines->n)
+		qsort(lines->items, lines->n, sizeof(*lines->items), compare_lines);
+	return n_calls;
+}
+
+static cJSON *make_line(const struct shown_line *line)
+{
+	const struct frame *frame = line->frame;
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "function", torsh_json_text(frame->function));
+	torsh_json_set(object, "file", torsh_json_text(frame->file));
+	torsh_json_set(object, "line", frame->line ? torsh_json_u64((uint64_t)frame->line) : torsh_json_text(NULL));
+	torsh_json_set(object, "module", torsh_json_text(frame->module));
+	torsh_json_set(object, "captured", torsh_json_bool(line->is_captured));
+	torsh_json_set(object, "calls", torsh_json_u64(line->calls));
+	torsh_json_set(object, "total_ns", line->timed ? torsh_json_u64(line->total_ns) : torsh_json_text(NULL));
+	return object;
+}
+
+void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row,
+			     uint64_t n_calls, struct symbols *symbols)
+{
+	struct shown_lines lines = {0};
+	uint64_t n_known = collect(&lines, kernels, row, symbols);
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < lines.n; i++)
+		torsh_json_add(list, make_line(&lines.items[i]));
+	torsh_json_set(object, "lines", list);
+	torsh_json_set(object, "calls_without_line", torsh_json_u64(n_calls - n_known));
+	free(lines.items);
+}
+
+void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row, struct symbols *symbols)
+{
+	struct shown_lines lines = {0};
+	char text[SIZE_TEXT_BYTES];
+
+	collect(&lines, kernels, row, symbols);
+	for (size_t i = 0; i < lines.n && i < LINES_SHOWN; i++) {
+		const struct shown_line *line = &lines.items[i];
+
+		printf("    %10s  %s at ", line->timed ? torsh_size_duration(line->total_ns, text) : "-",
+		       line->is_captured ? "captured" : "launched");
+		torsh_text_frame(stdout, line->frame);
+	}
+	if (lines.n > LINES_SHOWN)
+		printf("    ... and %zu more lines\n", lines.n - LINES_SHOWN);
+	free(lines.items);
+}

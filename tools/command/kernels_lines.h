@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The part of torsh kernels that is about the lines of the program that asked for kernels. */
+#ifndef TORSH_COMMAND_KERNELS_LINES_H
+#define TORSH_COMMAND_KERNELS_LINES_H
+
+#include "tools/profile/kernels.h"
+#include "tools/report/json.h"
+#include "tools/symbols/symbols.h"
+
+/* Whatever has that name, which is so many calls, by the line that captured or launched it: "lines", "calls_without_line". */
+void torsh_kernels_set_lines(cJSON *object, const struct kernels *kernels, const struct kernel_row *row,
+			     uint64_t n_calls, struct symbols *symbols);
+
+/* The first few of the same. */
+void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel_row *row, struct symbols *symbols);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/cuda_frames.h. */
+#include "tools/profile/cuda_frames.h"
+
+#include <string.h>
+
+#include "agent/wire/channel.h"
+
+#define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
+
+/* CUDA itself, and the agent where it stands before the driver. */
+static bool is_of_cuda(const struct profile_process *process, uint32_t address)
+{
+	static const char *const names[] = {"/libcuda.so", "/libcudart", "/libtorshagent.so"};
+	const struct profile_module *module = torsh_profile_module(process, address);
+	const char *base = module && module->path ? strrchr(module->path, '/') : NULL;
+
+	for (size_t i = 0; base && i < sizeof(names) / sizeof(*names); i++) {
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+uint32_t torsh_cuda_frames_shown(const struct profile_process *process, uint32_t stack)
+{
+	uint32_t shown = stack;
+	bool is_inside = false;
+
+	for (int i = 0; i < CUDA_FRAMES_MAX && stack && stack < process->n_stacks; i++) {
+		bool is_cuda = is_of_cuda(process, process->stacks[stack].address);
+
+		if (is_inside && !is_cuda)
+			break;
+		if (is_cuda)
+			shown = stack;
+		is_inside = is_inside || is_cuda;
+		stack = process->stacks[stack].parent;
+	}
+	return shown;
+}
+
+/* The address of the innermost line of Python from there on; UINT32_MAX: there is none. */
+static uint32_t find_python(const struct profile_process *process, uint32_t stack)
+{
+	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
+		uint32_t address = process->stacks[stack].address;
+
+		if (address < process->n_addresses && process->addresses[address].flags == ADDRESS_PYTHON)
+			return address;
+	}
+	return UINT32_MAX;
+}
+
+/* The same of whatever called CUDA. */
+static uint32_t find_caller(const struct profile_process *process, uint32_t stack)
+{
+	stack = torsh_cuda_frames_shown(process, stack);
+	while (stack && stack < process->n_stacks && is_of_cuda(process, process->stacks[stack].address))
+		stack = process->stacks[stack].parent;
+	return stack && stack < process->n_stacks ? process->stacks[stack].address : UINT32_MAX;
+}
+
+const struct frame *torsh_cuda_frames_line(const struct profile_process *process, uint32_t stack,
+					   struct symbols *symbols)
+{
+	uint32_t address = find_python(process, stack);
+
+	if (address == UINT32_MAX)
+		address = find_caller(process, stack);
+	return address == UINT32_MAX ? NULL : torsh_symbols_frames(symbols, process, address)->frames;
+}

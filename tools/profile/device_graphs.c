@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/device_graphs.h. */
+#include "tools/profile/device_graphs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+/* What a node does. */
+struct graph_step {
+	struct event_graph_memory memory;
+	struct device_origin origin; /* of the node */
+};
+
+void torsh_device_graphs_create(struct device_graphs *graphs)
+{
+	*graphs = (struct device_graphs){0};
+	torsh_key_index_create(&graphs->graphs_by_number);
+	torsh_key_index_create(&graphs->executables_by_handle);
+}
+
+void torsh_device_graphs_destroy(struct device_graphs *graphs)
+{
+	for (size_t i = 0; i < graphs->n_graphs; i++)
+		free(graphs->graphs[i].steps);
+	for (size_t i = 0; i < graphs->n_executables; i++)
+		free(graphs->executables[i].steps);
+	torsh_key_index_destroy(&graphs->graphs_by_number);
+	torsh_key_index_destroy(&graphs->executables_by_handle);
+	free(graphs->graphs);
+	free(graphs->executables);
+	*graphs = (struct device_graphs){0};
+}
+
+/* Numbers of graphs begin with 0. */
+static uint64_t key_of(uint32_t number)
+{
+	return UINT64_C(1) + number;
+}
+
+static struct graph_with_memory *find_graph(const struct device_graphs *graphs, uint32_t number)
+{
+	const struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
+
+	return slot->key ? &graphs->graphs[slot->number] : NULL;
+}
+
+static struct executable_graph *find_executable(const struct device_graphs *graphs, uint64_t handle)
+{
+	const struct key_slot *slot = handle ? torsh_key_index_find(&graphs->executables_by_handle, handle) : NULL;
+
+	return slot && slot->key ? &graphs->executables[slot->number] : NULL;
+}
+
+static struct graph_with_memory *add_graph(struct device_graphs *graphs, uint32_t number)
+{
+	struct key_slot *slot = torsh_key_index_find(&graphs->graphs_by_number, key_of(number));
+
+	graphs->graphs =
+		torsh_need_room(graphs->graphs, graphs->n_graphs, &graphs->graphs_room, sizeof(*graphs->graphs));
+	graphs->graphs[graphs->n_graphs] = (struct graph_with_memory){0};
+	torsh_key_index_fill(&graphs->graphs_by_number, slot, key_of(number), (uint32_t)graphs->n_graphs);
+	return &graphs->graphs[graphs->n_graphs++];
+}
+
+static struct executable_graph *add_executable(struct device_graphs *graphs, uint64_t handle)
+{
+	struct key_slot *slot = torsh_key_index_find(&graphs->executables_by_handle, handle);
+
+	graphs->executables = torsh_need_room(graphs->executables, graphs->n_executables, &graphs->executables_room,
+					      sizeof(*graphs->executables));
+	graphs->executables[graphs->n_executables] = (struct executable_graph){0};
+	torsh_key_index_fill(&graphs->executables_by_handle, slot, handle, (uint32_t)graphs->n_executables);
+	return &graphs->executables[graphs->n_executables++];
+}
+
+static void take_memory(struct device_graphs *graphs, const struct event_graph_memory *memory,
+			const struct device_origin *origin)
+{
+	struct graph_with_memory *graph = find_graph(graphs, memory->graph);
+
+	if (!graph)
+		graph = add_graph(graphs, memory->graph);
+	graph->steps = torsh_need_room(graph->steps, graph->n, &graph->n_room, sizeof(*graph->steps));
+	graph->steps[graph->n++] = (struct graph_step){.memory = *memory, .origin = *origin};
+}
+
+/* Graphs without memory are none of ours, but where their handle was one's that had some. */
+static void take_executable(struct device_graphs *graphs, const struct event_graph_executable *event)
+{
+	const struct graph_with_memory *graph = find_graph(graphs, event->graph);
+	struct executable_graph *executable = find_executable(graphs, event->executable);
+
+	if (!event->executable || (!graph && !executable))
+		return;
+	if (!executable)
+		executable = add_executable(graphs, event->executable);
+	free(executable->steps);
+	executable->frees_at_launch = event->flags & GRAPH_FREES_AT_LAUNCH;
+	executable->n = graph ? graph->n : 0;
+	executable->steps = torsh_need_items(NULL, 0, executable->n + 1, sizeof(*executable->steps));
+	if (executable->n)
+		memcpy(executable->steps, graph->steps, executable->n * sizeof(*executable->steps));
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------------------- */
+
+static struct event make_alloc(const struct event_graph_memory *memory)
+{
+	return (struct event){
+		.id = EVENT_DEVICE_ALLOC,
+		.device_alloc =
+			{
+				.api = memory->api,
+				.kind = BLOCK_DEVICE,
+				.address = memory->address,
+				.bytes = memory->bytes,
+				.device = memory->device,
+				.context = memory->context,
+			},
+	};
+}
+
+static struct event make_free(const struct event_graph_memory *memory)
+{
+	return (struct event){
+		.id = EVENT_DEVICE_FREE,
+		.device_free = {.api = memory->api, .kind = BLOCK_DEVICE, .address = memory->address},
+	};
+}
+
+/* What the launch before got, and nobody freed. */
+static void free_what_is_left(const struct executable_graph *executable, const struct device_blocks *blocks,
+			      const struct device_origin *launch, device_graphs_visit *visit, void *context)
+{
+	for (size_t i = 0; i < executable->n; i++) {
+		const struct event_graph_memory *memory = &executable->steps[i].memory;
+		const struct device_block *block = torsh_device_blocks_at(blocks, memory->address);
+		struct event event = make_free(memory);
+
+		if (!memory->is_free && block && block->address == memory->address)
+			visit(context, &event, launch);
+	}
+}
+
+static void take_launch(const struct executable_graph *executable, const struct device_blocks *blocks,
+			const struct device_origin *launch, device_graphs_visit *visit, void *context)
+{
+	if (executable->frees_at_launch)
+		free_what_is_left(executable, blocks, launch, visit, context);
+	for (size_t i = 0; i < executable->n; i++) {
+		const struct graph_step *step = &executable->steps[i];
+		struct event event = step->memory.is_free ? make_free(&step->memory) : make_alloc(&step->memory);
+		struct device_origin origin = step->origin;
+
+		origin.at_ns = launch->at_ns;
+		origin.thread = launch->thread;
+		origin.step = launch->step;
+		visit(context, &event, &origin);
+	}
+}
+
+bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
+			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,
+			      void *context)
+{
+	const struct executable_graph *executable;
+
+	switch (event->id) {
+	case EVENT_GRAPH_MEMORY:
+		take_memory(graphs, &event->graph_memory, origin);
+		return true;
+	case EVENT_GRAPH_EXECUTABLE:
+		take_executable(graphs, &event->graph_executable);
+		return true;
+	case EVENT_GRAPH_LAUNCH:
+		executable = find_executable(graphs, event->graph_launch.executable);
+		if (executable)
+			take_launch(executable, blocks, origin, visit, context);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What devices did, by the stack of the call that asked for it: of a graph's node that which captured or added it, else the
+ * launch. Only where these were taken (TORSH_PROFILER_WITH_STACK, TORSH_PROFILER_OPERATOR_STACKS).
+ */
+#ifndef TORSH_PROFILE_KERNEL_LINES_H
+#define TORSH_PROFILE_KERNEL_LINES_H
+
+#include "tools/profile/device.h"
+
+/* All of one name that was asked for in one place. */
+struct kernel_line {
+	enum device_what what;
+	uint32_t name; /* label of a kernel's, enum copy_kind of a copy's */
+	uint32_t stack; /* as it was recorded */
+	bool is_captured; /* it is that of a graph's node */
+	uint64_t calls, timed, total_ns; /* total_ns: of the timed ones */
+};
+
+/* Of one process. */
+struct kernel_lines {
+	struct kernel_line *items;
+	size_t n, n_room;
+	struct key_index index; /* by what, name and stack: index of items */
+};
+
+void torsh_kernel_lines_create(struct kernel_lines *lines);
+void torsh_kernel_lines_destroy(struct kernel_lines *lines);
+
+/* Count it; stack 0: none was taken, and it is in no line. */
+void torsh_kernel_lines_add(struct kernel_lines *lines, const struct device_span *span, uint32_t stack,
+			    bool is_captured);
+
+#endif

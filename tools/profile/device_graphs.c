@@ -3,7 +3,6 @@
 #include "tools/profile/device_graphs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/die.h"
 
@@ -24,8 +23,6 @@ void torsh_device_graphs_destroy(struct device_graphs *graphs)
 {
 	for (size_t i = 0; i < graphs->n_graphs; i++)
 		free(graphs->graphs[i].steps);
-	for (size_t i = 0; i < graphs->n_executables; i++)
-		free(graphs->executables[i].steps);
 	torsh_key_index_destroy(&graphs->graphs_by_number);
 	torsh_key_index_destroy(&graphs->executables_by_handle);
 	free(graphs->graphs);
@@ -96,12 +93,9 @@ static void take_executable(struct device_graphs *graphs, const struct event_gra
 		return;
 	if (!executable)
 		executable = add_executable(graphs, event->executable);
-	free(executable->steps);
 	executable->frees_at_launch = event->flags & GRAPH_FREES_AT_LAUNCH;
+	executable->graph = graph ? (size_t)(graph - graphs->graphs) : 0;
 	executable->n = graph ? graph->n : 0;
-	executable->steps = torsh_need_items(NULL, 0, executable->n + 1, sizeof(*executable->steps));
-	if (executable->n)
-		memcpy(executable->steps, graph->steps, executable->n * sizeof(*executable->steps));
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------------- */
@@ -130,34 +124,39 @@ static struct event make_free(const struct event_graph_memory *memory)
 	};
 }
 
+struct launch {
+	const struct graph_step *steps;
+	size_t n;
+	const struct device_blocks *blocks;
+	const struct device_origin *origin;
+	device_graphs_visit *visit;
+	void *context;
+};
+
 /* What the launch before got, and nobody freed. */
-static void free_what_is_left(const struct executable_graph *executable, const struct device_blocks *blocks,
-			      const struct device_origin *launch, device_graphs_visit *visit, void *context)
+static void free_what_is_left(const struct launch *launch)
 {
-	for (size_t i = 0; i < executable->n; i++) {
-		const struct event_graph_memory *memory = &executable->steps[i].memory;
-		const struct device_block *block = torsh_device_blocks_at(blocks, memory->address);
+	for (size_t i = 0; i < launch->n; i++) {
+		const struct event_graph_memory *memory = &launch->steps[i].memory;
+		const struct device_block *block = torsh_device_blocks_at(launch->blocks, memory->address);
 		struct event event = make_free(memory);
 
 		if (!memory->is_free && block && block->address == memory->address)
-			visit(context, &event, launch);
+			launch->visit(launch->context, &event, launch->origin);
 	}
 }
 
-static void take_launch(const struct executable_graph *executable, const struct device_blocks *blocks,
-			const struct device_origin *launch, device_graphs_visit *visit, void *context)
+static void do_steps(const struct launch *launch)
 {
-	if (executable->frees_at_launch)
-		free_what_is_left(executable, blocks, launch, visit, context);
-	for (size_t i = 0; i < executable->n; i++) {
-		const struct graph_step *step = &executable->steps[i];
+	for (size_t i = 0; i < launch->n; i++) {
+		const struct graph_step *step = &launch->steps[i];
 		struct event event = step->memory.is_free ? make_free(&step->memory) : make_alloc(&step->memory);
 		struct device_origin origin = step->origin;
 
-		origin.at_ns = launch->at_ns;
-		origin.thread = launch->thread;
-		origin.step = launch->step;
-		visit(context, &event, &origin);
+		origin.at_ns = launch->origin->at_ns;
+		origin.thread = launch->origin->thread;
+		origin.step = launch->origin->step;
+		launch->visit(launch->context, &event, &origin);
 	}
 }
 
@@ -165,6 +164,7 @@ bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_
 			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,
 			      void *context)
 {
+	struct launch launch = {.blocks = blocks, .origin = origin, .visit = visit, .context = context};
 	const struct executable_graph *executable;
 
 	switch (event->id) {
@@ -176,8 +176,13 @@ bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_
 		return true;
 	case EVENT_GRAPH_LAUNCH:
 		executable = find_executable(graphs, event->graph_launch.executable);
-		if (executable)
-			take_launch(executable, blocks, origin, visit, context);
+		if (!executable || !executable->n)
+			return true;
+		launch.steps = graphs->graphs[executable->graph].steps;
+		launch.n = executable->n;
+		if (executable->frees_at_launch)
+			free_what_is_left(&launch);
+		do_steps(&launch);
 		return true;
 	default:
 		return false;

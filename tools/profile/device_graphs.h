@@ -18,8 +18,7 @@ struct device_graphs {
 	} * graphs;
 	struct executable_graph {
 		bool frees_at_launch;
-		struct graph_step *steps; /* as they were when it was made */
-		size_t n;
+		size_t graph, n; /* the first n steps of that graph, which it had when this was made */
 	} * executables;
 	size_t n_graphs, graphs_room, n_executables, executables_room;
 	struct key_index graphs_by_number, executables_by_handle;
@@ -32,8 +31,8 @@ void torsh_device_graphs_destroy(struct device_graphs *graphs);
 typedef void device_graphs_visit(void *context, const struct event *event, const struct device_origin *origin);
 
 /*
- * Take an event, whatever it is; origin is its own, blocks are those that visit changes. Returns whether it was about graphs. What a launch gets has the stack,
- * operator and module of its node, and the time, thread and step of the launch.
+ * Take an event, whatever it is; origin is its own, blocks are those that visit changes. Returns whether it was about graphs.
+ * What a launch gets has the stack, operator and module of its node, and the time, thread and step of the launch.
  */
 bool torsh_device_graphs_take(struct device_graphs *graphs, const struct device_blocks *blocks,
 			      const struct event *event, const struct device_origin *origin, device_graphs_visit *visit,

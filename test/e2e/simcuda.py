@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, read_truth, simulate  # noqa: E402
+from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preload_names, read_truth, simulate  # noqa: E402
 
 PROGRAMS_SOURCE = ROOT / "test/simcuda/programs"
 KERNEL_NS = 100_000
@@ -201,7 +201,7 @@ def all_that_pytorch_imports_is_there():
     expect_equal(listed.returncode, 0, listed.stderr.decode())
     for line in listed.stdout.decode().splitlines()[1:]:
         library, _, names = line.partition(": ")
-        path = next(LIBRARIES.glob(f"{library}*"))
+        path = LIBRARIES / next(name for name in preload_names() if name.startswith(library))
         exported = {entry.split()[-1].partition("@")[0] for entry in
                     run(["nm", "-D", "--defined-only", path]).stdout.decode().splitlines()}
         expect_equal(sorted(set(names.split()) - exported), [], f"what {path.name} lacks")

@@ -104,9 +104,11 @@ static struct channel *join_channel(void)
 
 static struct channel *find_channel(void)
 {
-	size_t is_per_thread = 1, size = sizeof(is_per_thread);
+	size_t is_per_thread = 0, size = sizeof(is_per_thread);
 
+#if HAS_BUFFERS_PER_THREAD
 	do_cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &is_per_thread);
+#endif
 	if (!is_per_thread && channels)
 		return channels;
 	if (!own)

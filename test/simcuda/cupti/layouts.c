@@ -5,14 +5,21 @@
  */
 #include "test/simcuda/cupti/layouts.h"
 
+#include <stdbool.h>
+
+#include "test/simcuda/engine/config.h"
+
+/* As CUPTI says them, which counted them up before 13.0; 120400 means 12.4 here. */
 enum {
-	CUPTI_12_8 = 120800, /* CUDA 12.8 has this API version as 26; builds are named by their release */
+	COUNT_OF_12_8 = 26,
+	COUNT_MAX = 9999,
+	CUPTI_12_8 = 120800,
 	CUPTI_13_0 = 130000,
 	CUPTI_13_2 = 130200,
 };
 
 #define SAME(older, newer, field) \
-	_Static_assert(offsetof(older, field) == offsetof(newer, field), #newer " begins with " #older)
+	_Static_assert(offsetof(older, field) == offsetof(newer, r.field), #newer " begins with " #older)
 
 _Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
 		       offsetof(struct newest_kernel, r.maxActiveClusters),
@@ -20,11 +27,22 @@ _Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
 _Static_assert(offsetof(CUpti_ActivityDevice4, name) == offsetof(struct newest_device, r.name), "devices");
 _Static_assert(offsetof(CUpti_ActivityContext, nullStreamId) == offsetof(struct newest_context, r.nullStreamId), "contexts");
 _Static_assert(offsetof(CUpti_ActivityOverhead, end) == offsetof(struct newest_overhead, r.end), "overhead");
-SAME(CUpti_ActivityMemcpy5, CUpti_ActivityMemcpy6, channelType);
-SAME(CUpti_ActivityMemory3, CUpti_ActivityMemory4, memoryPoolConfig);
-SAME(CUpti_ActivitySynchronization, CUpti_ActivitySynchronization2, cudaEventId);
-SAME(CUpti_ActivityCudaEvent, CUpti_ActivityCudaEvent2, eventId);
+SAME(CUpti_ActivityMemcpy5, struct newest_copy, channelType);
+SAME(CUpti_ActivityMemory3, struct newest_memory, memoryPoolConfig);
+SAME(CUpti_ActivitySynchronization, struct newest_wait, cudaEventId);
+SAME(CUpti_ActivityCudaEvent, struct newest_event, eventId);
+SAME(CUpti_ActivityGraphTrace, struct newest_graph, streamId);
 #undef SAME
+
+int layout_version(void)
+{
+	return sim_config()->cupti_version ? sim_config()->cupti_version : CUPTI_API_VERSION;
+}
+
+static bool is_since_12_8(int version)
+{
+	return version <= COUNT_MAX ? version >= COUNT_OF_12_8 : version >= CUPTI_12_8;
+}
 
 static size_t kernel_bytes(int version)
 {
@@ -46,25 +64,24 @@ size_t layout_bytes(CUpti_ActivityKind kind, int version)
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
 		return kernel_bytes(version);
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
-		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityMemcpy6) : sizeof(CUpti_ActivityMemcpy5);
+		return is_since_12_8(version) ? sizeof(struct newest_copy) : sizeof(CUpti_ActivityMemcpy5);
 	case CUPTI_ACTIVITY_KIND_MEMCPY2:
 		return sizeof(CUpti_ActivityMemcpyPtoP4);
 	case CUPTI_ACTIVITY_KIND_MEMSET:
 		return sizeof(CUpti_ActivityMemset4);
 	case CUPTI_ACTIVITY_KIND_MEMORY2:
-		return version >= CUPTI_13_0 ? sizeof(CUpti_ActivityMemory4) : sizeof(CUpti_ActivityMemory3);
+		return version >= CUPTI_13_0 ? sizeof(struct newest_memory) : sizeof(CUpti_ActivityMemory3);
 	case CUPTI_ACTIVITY_KIND_DRIVER:
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 		return sizeof(CUpti_ActivityAPI);
 	case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
 		return sizeof(CUpti_ActivityExternalCorrelation);
 	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivitySynchronization2)
-					     : sizeof(CUpti_ActivitySynchronization);
+		return is_since_12_8(version) ? sizeof(struct newest_wait) : sizeof(CUpti_ActivitySynchronization);
 	case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-		return version >= CUPTI_12_8 ? sizeof(CUpti_ActivityCudaEvent2) : sizeof(CUpti_ActivityCudaEvent);
+		return is_since_12_8(version) ? sizeof(struct newest_event) : sizeof(CUpti_ActivityCudaEvent);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-		return sizeof(CUpti_ActivityGraphTrace2);
+		return sizeof(struct newest_graph);
 	case CUPTI_ACTIVITY_KIND_DEVICE:
 		return version >= CUPTI_13_0 ? sizeof(struct newest_device) : sizeof(CUpti_ActivityDevice4);
 	case CUPTI_ACTIVITY_KIND_CONTEXT:
@@ -72,7 +89,7 @@ size_t layout_bytes(CUpti_ActivityKind kind, int version)
 	case CUPTI_ACTIVITY_KIND_STREAM:
 		return sizeof(CUpti_ActivityStream);
 	case CUPTI_ACTIVITY_KIND_OVERHEAD:
-		return version >= CUPTI_12_8 ? sizeof(struct newest_overhead) : sizeof(CUpti_ActivityOverhead);
+		return is_since_12_8(version) ? sizeof(struct newest_overhead) : sizeof(CUpti_ActivityOverhead);
 	default:
 		return 0;
 	}

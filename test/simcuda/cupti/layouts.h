@@ -7,6 +7,9 @@
 
 #include "cupti_api.h"
 
+/* Versions of CUPTI's headers; those of CUDA 12 were counted up. */
+#define SINCE_12_8 (CUPTI_API_VERSION >= 26)
+
 struct newest_kernel {
 #if CUPTI_API_VERSION >= 130200
 	CUpti_ActivityKernel11 r;
@@ -17,8 +20,44 @@ struct newest_kernel {
 #endif
 };
 
+struct newest_copy {
+#if SINCE_12_8
+	CUpti_ActivityMemcpy6 r;
+#else
+	CUpti_ActivityMemcpy5 r;
+#endif
+};
+
 struct newest_memory {
+#if CUPTI_API_VERSION >= 130000
 	CUpti_ActivityMemory4 r;
+#else
+	CUpti_ActivityMemory3 r;
+#endif
+};
+
+struct newest_wait {
+#if SINCE_12_8
+	CUpti_ActivitySynchronization2 r;
+#else
+	CUpti_ActivitySynchronization r;
+#endif
+};
+
+struct newest_event {
+#if SINCE_12_8
+	CUpti_ActivityCudaEvent2 r;
+#else
+	CUpti_ActivityCudaEvent r;
+#endif
+};
+
+struct newest_graph {
+#if SINCE_12_8
+	CUpti_ActivityGraphTrace2 r;
+#else
+	CUpti_ActivityGraphTrace r;
+#endif
 };
 
 struct newest_device {
@@ -48,6 +87,9 @@ struct newest_overhead {
 	CUpti_ActivityOverhead r;
 #endif
 };
+
+/* The version whose records are written: that of the headers, unless it is set. */
+int layout_version(void);
 
 /* 0: no such record is written here. */
 size_t layout_bytes(CUpti_ActivityKind kind, int version);

@@ -94,24 +94,27 @@ static void record_copy(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
 	const struct sim_copy_work *copy = &op->work.copy;
-	CUpti_ActivityMemcpy6 record = {
-		.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
-		.copyKind = (uint8_t)sim_copy_kind(copy),
-		.srcKind = (uint8_t)copy->from_kind,
-		.dstKind = (uint8_t)copy->to_kind,
-		.flags = copy->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0,
-		.bytes = sim_copy_bytes(copy),
-		.start = cupti_stamp_of(op->start_ns),
-		.end = end_of(happening),
-		.deviceId = (uint32_t)op->device->ordinal,
-		.contextId = op->context->id,
-		.streamId = op->stream_id,
-		.correlationId = (uint32_t)op->correlation,
-		.graphNodeId = op->graph_node,
-		.graphId = op->graph_id,
-		.copyCount = 1,
-	};
+	struct newest_copy record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+			.copyKind = (uint8_t)sim_copy_kind(copy),
+			.srcKind = (uint8_t)copy->from_kind,
+			.dstKind = (uint8_t)copy->to_kind,
+			.flags = copy->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0,
+			.bytes = sim_copy_bytes(copy),
+			.start = cupti_stamp_of(op->start_ns),
+			.end = end_of(happening),
+			.deviceId = (uint32_t)op->device->ordinal,
+			.contextId = op->context->id,
+			.streamId = op->stream_id,
+			.correlationId = (uint32_t)op->correlation,
+			.graphNodeId = op->graph_node,
+			.graphId = op->graph_id,
+		}};
 
+#if SINCE_12_8
+	record.r.copyCount = 1;
+#endif
 	append(&record);
 }
 
@@ -166,36 +169,42 @@ static void record_memset(const struct cupti_happening *happening)
 
 static void record_event(const struct sim_op *op)
 {
-	CUpti_ActivityCudaEvent2 record = {
-		.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
-		.correlationId = (uint32_t)op->correlation,
-		.contextId = op->context->id,
-		.streamId = op->stream_id,
-		.eventId = op->event_id,
-		.deviceId = (uint32_t)op->device->ordinal,
-		.deviceTimestamp = cupti_stamp_of(op->end_ns),
-		.cudaEventSyncId = op->event_sync_id,
-	};
+	struct newest_event record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+			.correlationId = (uint32_t)op->correlation,
+			.contextId = op->context->id,
+			.streamId = op->stream_id,
+			.eventId = op->event_id,
+		}};
 
+#if SINCE_12_8
+	record.r.deviceId = (uint32_t)op->device->ordinal;
+	record.r.deviceTimestamp = cupti_stamp_of(op->end_ns);
+	record.r.cudaEventSyncId = op->event_sync_id;
+#endif
 	append(&record);
 }
 
 static void record_graph(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
-	CUpti_ActivityGraphTrace2 record = {
-		.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-		.correlationId = (uint32_t)op->correlation,
-		.start = cupti_stamp_of(op->graph_start_ns ? op->graph_start_ns : op->start_ns),
-		.end = end_of(happening),
-		.deviceId = (uint32_t)op->device->ordinal,
-		.graphId = op->graph_id,
-		.contextId = op->context->id,
-		.streamId = op->stream_id,
-		.endDeviceId = (uint32_t)op->device->ordinal,
-		.endContextId = op->context->id,
-	};
+	struct newest_graph record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+			.correlationId = (uint32_t)op->correlation,
+			.start = cupti_stamp_of(op->graph_start_ns ? op->graph_start_ns : op->start_ns),
+			.end = end_of(happening),
+			.deviceId = (uint32_t)op->device->ordinal,
+			.graphId = op->graph_id,
+			.contextId = op->context->id,
+			.streamId = op->stream_id,
+		}};
 
+#if SINCE_12_8
+	record.r.endDeviceId = (uint32_t)op->device->ordinal;
+	record.r.endContextId = op->context->id;
+#endif
 	append(&record);
 }
 
@@ -255,16 +264,17 @@ static void record_memory(const struct sim_memory_event *event)
 
 static void record_wait(const struct sim_wait_event *event)
 {
-	CUpti_ActivitySynchronization2 record = {
-		.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-		.type = (CUpti_ActivitySynchronizationType)event->kind,
-		.start = cupti_stamp_of(event->begin_ns),
-		.end = cupti_stamp_of(event->end_ns),
-		.correlationId = (uint32_t)event->correlation,
-		.contextId = event->context,
-		.streamId = event->stream,
-		.cudaEventId = event->event,
-	};
+	struct newest_wait record = {
+		.r = {
+			.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+			.type = (CUpti_ActivitySynchronizationType)event->kind,
+			.start = cupti_stamp_of(event->begin_ns),
+			.end = cupti_stamp_of(event->end_ns),
+			.correlationId = (uint32_t)event->correlation,
+			.contextId = event->context,
+			.streamId = event->stream,
+			.cudaEventId = event->event,
+		}};
 
 	append(&record);
 }
@@ -316,5 +326,5 @@ size_t cupti_record_bytes(const CUpti_Activity *record)
 
 	/* A client's buffer may be askew, though it may not. */
 	memcpy(&kind, record, sizeof(kind));
-	return layout_bytes(kind, sim_config()->cupti_version);
+	return layout_bytes(kind, layout_version());
 }

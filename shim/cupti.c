@@ -116,7 +116,8 @@ static void *open_by_name(const char *const ordered[N_NAMES])
 	for (size_t i = 0; i < N_NAMES && !library; i++)
 		library = torsh_next.dlopen(ordered[i], RTLD_LAZY);
 	for (size_t i = 0; i < N_NAMES && !library; i++)
-		library = open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1, "extras/CUPTI/lib64/", ordered[i]);
+		library =
+			open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1, "extras/CUPTI/lib64/", ordered[i]);
 	return library;
 }
 

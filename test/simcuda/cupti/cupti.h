@@ -15,8 +15,9 @@
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/trace.h"
 
-/* Buffers are a thread's own by default since 12.3; before there was no such attribute. */
-#define HAS_BUFFERS_PER_THREAD (CUPTI_API_VERSION >= 21)
+/* CUPTI_API_VERSION of headers; those of CUDA 12 were counted up. */
+#define CUPTI_12_3 21
+#define CUPTI_12_8 26
 
 /* By their number, from the headers; NULL: there is none. */
 extern const char *const sim_driver_names[], *const sim_runtime_names[], *const sim_result_names[];

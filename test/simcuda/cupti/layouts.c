@@ -9,11 +9,10 @@
 
 #include "test/simcuda/engine/config.h"
 
-/* As CUPTI says them, which counted them up before 13.0; 120400 means 12.4 here. */
+/* As CUPTI says them; for 12, whose versions were counted up, also by its release: 26 or 120800. */
 enum {
-	COUNT_OF_12_8 = 26,
 	COUNT_MAX = 9999,
-	CUPTI_12_8 = 120800,
+	RELEASE_12_8 = 120800,
 	CUPTI_13_0 = 130000,
 	CUPTI_13_2 = 130200,
 };
@@ -25,7 +24,8 @@ _Static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
 		       offsetof(struct newest_kernel, r.maxActiveClusters),
 	       "every newer kernel record begins with that of 12.0");
 _Static_assert(offsetof(CUpti_ActivityDevice4, name) == offsetof(struct newest_device, r.name), "devices");
-_Static_assert(offsetof(CUpti_ActivityContext, nullStreamId) == offsetof(struct newest_context, r.nullStreamId), "contexts");
+_Static_assert(offsetof(CUpti_ActivityContext, nullStreamId) == offsetof(struct newest_context, r.nullStreamId),
+	       "contexts");
 _Static_assert(offsetof(CUpti_ActivityOverhead, end) == offsetof(struct newest_overhead, r.end), "overhead");
 SAME(CUpti_ActivityMemcpy5, struct newest_copy, channelType);
 SAME(CUpti_ActivityMemory3, struct newest_memory, memoryPoolConfig);
@@ -41,7 +41,7 @@ int layout_version(void)
 
 static bool is_since_12_8(int version)
 {
-	return version <= COUNT_MAX ? version >= COUNT_OF_12_8 : version >= CUPTI_12_8;
+	return version >= (version <= COUNT_MAX ? CUPTI_12_8 : RELEASE_12_8);
 }
 
 static size_t kernel_bytes(int version)

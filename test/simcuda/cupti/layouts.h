@@ -5,10 +5,9 @@
 
 #include <stddef.h>
 
-#include "cupti_api.h"
+#include "test/simcuda/cupti/cupti.h"
 
-/* Versions of CUPTI's headers; those of CUDA 12 were counted up. */
-#define SINCE_12_8 (CUPTI_API_VERSION >= 26)
+#define SINCE_12_8 (CUPTI_API_VERSION >= CUPTI_12_8)
 
 struct newest_kernel {
 #if CUPTI_API_VERSION >= 130200

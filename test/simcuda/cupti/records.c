@@ -94,23 +94,22 @@ static void record_copy(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
 	const struct sim_copy_work *copy = &op->work.copy;
-	struct newest_copy record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
-			.copyKind = (uint8_t)sim_copy_kind(copy),
-			.srcKind = (uint8_t)copy->from_kind,
-			.dstKind = (uint8_t)copy->to_kind,
-			.flags = copy->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0,
-			.bytes = sim_copy_bytes(copy),
-			.start = cupti_stamp_of(op->start_ns),
-			.end = end_of(happening),
-			.deviceId = (uint32_t)op->device->ordinal,
-			.contextId = op->context->id,
-			.streamId = op->stream_id,
-			.correlationId = (uint32_t)op->correlation,
-			.graphNodeId = op->graph_node,
-			.graphId = op->graph_id,
-		}};
+	struct newest_copy record = {.r = {
+					     .kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+					     .copyKind = (uint8_t)sim_copy_kind(copy),
+					     .srcKind = (uint8_t)copy->from_kind,
+					     .dstKind = (uint8_t)copy->to_kind,
+					     .flags = copy->is_async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : 0,
+					     .bytes = sim_copy_bytes(copy),
+					     .start = cupti_stamp_of(op->start_ns),
+					     .end = end_of(happening),
+					     .deviceId = (uint32_t)op->device->ordinal,
+					     .contextId = op->context->id,
+					     .streamId = op->stream_id,
+					     .correlationId = (uint32_t)op->correlation,
+					     .graphNodeId = op->graph_node,
+					     .graphId = op->graph_id,
+				     }};
 
 #if SINCE_12_8
 	record.r.copyCount = 1;
@@ -169,14 +168,13 @@ static void record_memset(const struct cupti_happening *happening)
 
 static void record_event(const struct sim_op *op)
 {
-	struct newest_event record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
-			.correlationId = (uint32_t)op->correlation,
-			.contextId = op->context->id,
-			.streamId = op->stream_id,
-			.eventId = op->event_id,
-		}};
+	struct newest_event record = {.r = {
+					      .kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+					      .correlationId = (uint32_t)op->correlation,
+					      .contextId = op->context->id,
+					      .streamId = op->stream_id,
+					      .eventId = op->event_id,
+				      }};
 
 #if SINCE_12_8
 	record.r.deviceId = (uint32_t)op->device->ordinal;
@@ -264,17 +262,16 @@ static void record_memory(const struct sim_memory_event *event)
 
 static void record_wait(const struct sim_wait_event *event)
 {
-	struct newest_wait record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-			.type = (CUpti_ActivitySynchronizationType)event->kind,
-			.start = cupti_stamp_of(event->begin_ns),
-			.end = cupti_stamp_of(event->end_ns),
-			.correlationId = (uint32_t)event->correlation,
-			.contextId = event->context,
-			.streamId = event->stream,
-			.cudaEventId = event->event,
-		}};
+	struct newest_wait record = {.r = {
+					     .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+					     .type = (CUpti_ActivitySynchronizationType)event->kind,
+					     .start = cupti_stamp_of(event->begin_ns),
+					     .end = cupti_stamp_of(event->end_ns),
+					     .correlationId = (uint32_t)event->correlation,
+					     .contextId = event->context,
+					     .streamId = event->stream,
+					     .cudaEventId = event->event,
+				     }};
 
 	append(&record);
 }

@@ -14,8 +14,8 @@ enum { BYTES = 1 << 20, REPLAYS = 3, LAUNCHES = 20 };
 /* What nvcc's code calls before main: in no header. */
 extern void **__cudaRegisterFatBinary(void *image);
 extern void __cudaRegisterFatBinaryEnd(void **handle);
-extern void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name, int thread_limit,
-				   void *tid, void *bid, void *block, void *grid, int *warp_size);
+extern void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name,
+				   int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size);
 
 static void need(int result, const char *what)
 {
@@ -55,8 +55,8 @@ static void describe(void)
 	NEED(cudaGetDeviceCount(&n));
 	NEED(cudaGetDeviceProperties(&prop, 0));
 	printf("CUDA %d, headers %d\n", version, CUDART_VERSION);
-	printf("%d: %s, %d.%d, %d multiprocessors, %zu bytes shared, %zu at most, %zu bytes\n", n, prop.name, prop.major,
-	       prop.minor, prop.multiProcessorCount, prop.sharedMemPerBlock, prop.sharedMemPerBlockOptin,
+	printf("%d: %s, %d.%d, %d multiprocessors, %zu bytes shared, %zu at most, %zu bytes\n", n, prop.name,
+	       prop.major, prop.minor, prop.multiProcessorCount, prop.sharedMemPerBlock, prop.sharedMemPerBlockOptin,
 	       prop.totalGlobalMem);
 }
 

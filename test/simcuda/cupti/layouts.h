@@ -9,83 +9,53 @@
 
 #define SINCE_12_8 (CUPTI_API_VERSION >= CUPTI_12_8)
 
-struct newest_kernel {
 #if CUPTI_API_VERSION >= 130200
-	CUpti_ActivityKernel11 r;
+typedef CUpti_ActivityKernel11 newest_kernel;
 #elif CUPTI_API_VERSION >= 130000
-	CUpti_ActivityKernel10 r;
+typedef CUpti_ActivityKernel10 newest_kernel;
 #else
-	CUpti_ActivityKernel9 r;
+typedef CUpti_ActivityKernel9 newest_kernel;
 #endif
-};
 
-struct newest_copy {
-#if SINCE_12_8
-	CUpti_ActivityMemcpy6 r;
-#else
-	CUpti_ActivityMemcpy5 r;
-#endif
-};
-
-struct newest_memory {
 #if CUPTI_API_VERSION >= 130000
-	CUpti_ActivityMemory4 r;
+typedef CUpti_ActivityMemory4 newest_memory;
 #else
-	CUpti_ActivityMemory3 r;
+typedef CUpti_ActivityMemory3 newest_memory;
 #endif
-};
 
-struct newest_wait {
 #if SINCE_12_8
-	CUpti_ActivitySynchronization2 r;
+typedef CUpti_ActivityMemcpy6 newest_copy;
+typedef CUpti_ActivitySynchronization2 newest_wait;
+typedef CUpti_ActivityCudaEvent2 newest_event;
+typedef CUpti_ActivityGraphTrace2 newest_graph;
 #else
-	CUpti_ActivitySynchronization r;
+typedef CUpti_ActivityMemcpy5 newest_copy;
+typedef CUpti_ActivitySynchronization newest_wait;
+typedef CUpti_ActivityCudaEvent newest_event;
+typedef CUpti_ActivityGraphTrace newest_graph;
 #endif
-};
 
-struct newest_event {
-#if SINCE_12_8
-	CUpti_ActivityCudaEvent2 r;
-#else
-	CUpti_ActivityCudaEvent r;
-#endif
-};
-
-struct newest_graph {
-#if SINCE_12_8
-	CUpti_ActivityGraphTrace2 r;
-#else
-	CUpti_ActivityGraphTrace r;
-#endif
-};
-
-struct newest_device {
 #if CUPTI_API_VERSION >= 130200
-	CUpti_ActivityDevice6 r;
+typedef CUpti_ActivityDevice6 newest_device;
 #elif CUPTI_API_VERSION >= 130000
-	CUpti_ActivityDevice5 r;
+typedef CUpti_ActivityDevice5 newest_device;
 #else
-	CUpti_ActivityDevice4 r;
+typedef CUpti_ActivityDevice4 newest_device;
 #endif
-};
 
-struct newest_context {
 #if CUPTI_API_VERSION >= 130200
-	CUpti_ActivityContext4 r;
+typedef CUpti_ActivityContext4 newest_context;
 #elif CUPTI_API_VERSION >= 130000
-	CUpti_ActivityContext3 r;
+typedef CUpti_ActivityContext3 newest_context;
 #else
-	CUpti_ActivityContext r;
+typedef CUpti_ActivityContext newest_context;
 #endif
-};
 
-struct newest_overhead {
 #if CUPTI_API_VERSION >= 130000
-	CUpti_ActivityOverhead3 r;
+typedef CUpti_ActivityOverhead3 newest_overhead;
 #else
-	CUpti_ActivityOverhead r;
+typedef CUpti_ActivityOverhead newest_overhead;
 #endif
-};
 
 /* The version whose records are written: that of the headers, unless it is set. */
 int layout_version(void);

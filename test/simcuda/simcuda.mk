@@ -105,7 +105,7 @@ $$(SIMCUDA)/$(1)/gen/%.o: $$(SIMCUDA_GEN)/$(1)/%.c $$(BUILD)/flags $$(SIMCUDA_HE
 
 $$(SIMCUDA)/$(1)/test/simcuda/%.o: test/simcuda/%.c $$(BUILD)/flags $$(SIMCUDA_HEADERS_$(1))
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$< for CUDA $(1))$$(CC) $$(SIMCUDA_FLAGS) -I$$(SIMCUDA_GEN)/$(1) $$(SIMCUDA_INCLUDES_$(1):%=-isystem %) -c -o $$@ $$<
+	$$(call say,cc,$$<:$(1))$$(CC) $$(SIMCUDA_FLAGS) -I$$(SIMCUDA_GEN)/$(1) $$(SIMCUDA_INCLUDES_$(1):%=-isystem %) -c -o $$@ $$<
 
 $$(SIMCUDA_LIB)/libcudart.so.$(1): $$(call simcuda_toolkit_objects,$(1),runtime) $$(SIMCUDA)/$(1)/gen/runtime_api.o \
 		$$(SIMCUDA)/$(1)/gen/forward.o $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcudart.so.$(1).map
@@ -120,7 +120,7 @@ $$(SIMCUDA_LIB)/libcublasLt.so.$(1): $$(call simcuda_toolkit_objects,$(1),cublas
 		$$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcublasLt.so.$(1).map
 	$$(simcuda_link)
 
-.SECONDARY: $$(patsubst %,$$(SIMCUDA_GEN)/$(1)/%,runtime_api.c cupti_api.c cublas_api.c cublaslt_api.c)
+.SECONDARY: $$(foreach part,runtime cupti cublas cublaslt,$$(SIMCUDA_GEN)/$(1)/$$(part)_api.c $$(SIMCUDA_GEN)/$(1)/$$(part)_api.h)
 endef
 $(foreach toolkit,$(SIMCUDA_TOOLKITS),$(eval $(call simcuda_toolkit,$(toolkit))))
 
@@ -147,7 +147,7 @@ SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(patsubst test/simcuda/programs/%
 	$(SIMCUDA)/programs/12/cupti_contract)
 define simcuda_12_program
 	@mkdir -p $(@D)
-	$(call say,cc,$< for CUDA 12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.12,$^) \
+	$(call say,cc,$<:12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.12,$^) \
 		$(SIMCUDA_LIB)/libsimcuda.so -lcmocka -ldl -pthread -Wl,--as-needed -Wl,--enable-new-dtags,-rpath,$(abspath $(SIMCUDA_LIB))
 endef
 $(SIMCUDA)/programs/12/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.12 $(BUILD)/flags

@@ -457,9 +457,7 @@ synchronize()
 def pytorchs_kernels_on_simulated_cuda_are_measured_by_kind_of_launch():
     python = cuda_python()
     if used["version"] == "12":
-        _, _, said = measure("operators", [python, "-c", TRAIN])
-        assert "older than that of CUDA 12.6" in said, said
-        return
+        raise Skip("the first CUPTI with these counters is that of CUDA 12.6")
     output, truth, _ = measure("operators", [python, "-c", TRAIN])
     found = events(output)
     by_correlation = {line["correlation"]: line for line in of_kind(truth, "kernel")}

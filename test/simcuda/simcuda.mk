@@ -143,7 +143,7 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(S
 	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.13,$^) $(SIMCUDA_LIB)/libsimcuda.so -pthread
 
 # The same, and the rules of CUPTI, with CUDA 12's headers and libraries.
-SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(patsubst test/simcuda/programs/%.c,$(SIMCUDA)/programs/12/%,$(wildcard test/simcuda/programs/*.c)) \
+SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(addprefix $(SIMCUDA)/programs/12/,memory toolkit) \
 	$(SIMCUDA)/programs/12/cupti_contract)
 define simcuda_12_program
 	@mkdir -p $(@D)

@@ -201,9 +201,11 @@ void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid)
 			    (size_t)((is_end ? buffer + n_valid : (uint8_t *)record) - (uint8_t *)before));
 		before = record;
 	}
-	if (filling.n_records)
+	/* Kineto takes what it got only while it has given out a buffer. */
+	if (filling.n_records) {
 		hand_over(&filling);
-	else
-		keep_waiting(&filling);
+		request(&filling);
+	}
+	keep_waiting(&filling);
 	errno = saved;
 }

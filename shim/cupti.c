@@ -31,28 +31,60 @@ EXPORT int InitializeInjection(void)
 	return 1;
 }
 
-static void *open_loaded(void)
+/* The loaded libcudart; no folder: there is none, or it is a part of the program. */
+struct runtime {
+	const char *folder;
+	size_t n_folder;
+	const char *version; /* "12", "12.1.105", "" */
+};
+
+static int find_runtime(struct dl_phdr_info *object, size_t n_bytes, void *context)
+{
+	static const char name[] = "/libcudart.so";
+	struct runtime *runtime = context;
+	const char *found = object->dlpi_name ? strstr(object->dlpi_name, name) : NULL;
+
+	(void)n_bytes;
+	if (!found || found - object->dlpi_name >= PATH_MAX)
+		return 0;
+	runtime->folder = object->dlpi_name;
+	runtime->n_folder = (size_t)(found + 1 - object->dlpi_name);
+	runtime->version = found + sizeof(name) - 1;
+	runtime->version += *runtime->version == '.';
+	return 1;
+}
+
+static int is_of_version(const char *name, const char *version)
+{
+	const char *own = name + strlen("libcupti.so");
+	size_t n = strcspn(version, ".");
+
+	return n && *own == '.' && strlen(own + 1) == n && !memcmp(own + 1, version, n);
+}
+
+/*
+ * The names in the order of trying: first that of the program's own CUDA, because a driver that is new enough for it may be too
+ * old for a newer one.
+ */
+static void order_names(const struct runtime *runtime, const char *ordered[N_NAMES])
+{
+	size_t n = 0;
+
+	for (int is_own = 1; is_own >= 0; is_own--)
+		for (size_t i = 0; i < N_NAMES; i++)
+			if ((runtime->folder && is_of_version(names[i], runtime->version)) == is_own)
+				ordered[n++] = names[i];
+}
+
+static void *open_loaded(const char *const ordered[N_NAMES])
 {
 	for (size_t i = 0; i < N_NAMES; i++) {
-		void *library = torsh_next.dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+		void *library = torsh_next.dlopen(ordered[i], RTLD_LAZY | RTLD_NOLOAD);
 
 		if (library)
 			return library;
 	}
 	return NULL;
-}
-
-static int find_runtime(struct dl_phdr_info *object, size_t n_bytes, void *context)
-{
-	const char **folder_end = context,
-		   *found = object->dlpi_name ? strstr(object->dlpi_name, "/libcudart.so") : NULL;
-
-	(void)n_bytes;
-	if (!found || found - object->dlpi_name >= PATH_MAX)
-		return 0;
-	folder_end[0] = object->dlpi_name;
-	folder_end[1] = found + 1;
-	return 1;
 }
 
 static void *open_in(const char *folder, size_t n_folder, const char *place, const char *name)
@@ -67,38 +99,41 @@ static void *open_in(const char *folder, size_t n_folder, const char *place, con
 	return torsh_next.dlopen(path, RTLD_LAZY);
 }
 
-static void *open_beside_runtime(void)
+static void *open_beside(const struct runtime *runtime, const char *const ordered[N_NAMES])
 {
-	const char *folder[2] = {NULL, NULL};
 	void *library = NULL;
 
-	if (!dl_iterate_phdr(find_runtime, folder))
-		return NULL;
-	for (size_t i = 0; i < N_PLACES && !library; i++)
+	for (size_t i = 0; i < N_PLACES && !library && runtime->folder; i++)
 		for (size_t k = 0; k < N_NAMES && !library; k++)
-			library = open_in(folder[0], (size_t)(folder[1] - folder[0]), places[i], names[k]);
+			library = open_in(runtime->folder, runtime->n_folder, places[i], ordered[k]);
 	return library;
 }
 
-static void *open_by_name(void)
+static void *open_by_name(const char *const ordered[N_NAMES])
 {
 	void *library = NULL;
 
 	for (size_t i = 0; i < N_NAMES && !library; i++)
-		library = torsh_next.dlopen(names[i], RTLD_LAZY);
+		library = torsh_next.dlopen(ordered[i], RTLD_LAZY);
 	for (size_t i = 0; i < N_NAMES && !library; i++)
-		library = open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1, "extras/CUPTI/lib64/", names[i]);
+		library =
+			open_in("/usr/local/cuda/", sizeof("/usr/local/cuda/") - 1, "extras/CUPTI/lib64/", ordered[i]);
 	return library;
 }
 
 int torsh_cupti_open(void)
 {
-	void *library = open_loaded();
+	struct runtime runtime = {0};
+	const char *ordered[N_NAMES];
+	void *library;
 
+	dl_iterate_phdr(find_runtime, &runtime);
+	order_names(&runtime, ordered);
+	library = open_loaded(ordered);
 	if (!library)
-		library = open_beside_runtime();
+		library = open_beside(&runtime, ordered);
 	if (!library)
-		library = open_by_name();
+		library = open_by_name(ordered);
 	if (!library)
 		return -ENOENT;
 	torsh_cupti_library = library;

@@ -267,7 +267,8 @@ int torsh_cupti_lacks(const char *name);
 void *torsh_cupti_instead(const char *name, void *found);
 
 /*
- * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks.
+ * Find libcupti: the copy that is loaded already, else one beside the loaded libcudart, else where the loader looks; of that
+ * libcudart's version first, then the newest.
  * Opens it, which runs its constructors. Returns 0, -ENOENT, or -ENOSYS where it lacks a function.
  */
 int torsh_cupti_open(void);

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, PRELOADED, cuda_python, duration_ns, need_simcuda, of_kind, read_truth  # noqa: E402
+from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded, read_truth, used  # noqa: E402
 from consumers import ask_trace_processor  # noqa: E402
 import schema  # noqa: E402
 
@@ -98,7 +98,7 @@ def measure(counters, command, expect=0, env=None, **settings):
     need_simcuda()
     truth, output = scratch("truth") / "truth", scratch()
     variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = ":".join([variables["LD_PRELOAD"], *(str(LIBRARIES / name) for name in PRELOADED)])
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
     variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), "TORSH_PROFILER_COUNTERS": counters,
                       **(env or {})})
     result = run(command, variables)
@@ -455,7 +455,10 @@ synchronize()
 @case
 @needs("torch")
 def pytorchs_kernels_on_simulated_cuda_are_measured_by_kind_of_launch():
-    output, truth, _ = measure("operators", [cuda_python(), "-c", TRAIN])
+    python = cuda_python()
+    if used["version"] == "12":
+        raise Skip("the first CUPTI with these counters is that of CUDA 12.6")
+    output, truth, _ = measure("operators", [python, "-c", TRAIN])
     found = events(output)
     by_correlation = {line["correlation"]: line for line in of_kind(truth, "kernel")}
     seen = collections.Counter(shape_of(by_correlation[correlation]) for correlation in measured(found))

@@ -246,7 +246,7 @@ def pytorchs_memory_on_simulated_cuda_is_at_its_lines():
 def pytorchs_expandable_segments_on_simulated_cuda_add_up():
     python = cuda_python()
     output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
-                                     env={"PYTORCH_ALLOC_CONF": "expandable_segments:True"})
+                                     env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
     place = replay(truth)["cuda:0"]
     assert of_kind(truth, "create"), "no physical memory was made"
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
@@ -261,7 +261,7 @@ def pytorchs_expandable_segments_on_simulated_cuda_add_up():
 def pytorchs_asynchronous_allocator_on_simulated_cuda_adds_up():
     python = cuda_python()
     output, truth = record_simulated([python, "-c", LEAKING, scratch("said") / "numbers"],
-                                     env={"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"})
+                                     env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
     place = replay(truth)["cuda:0"]
     leaks, peak = leaks_of(output, "cuda:0"), peak_of(output, "cuda:0")
     (device,) = leaks["devices"]

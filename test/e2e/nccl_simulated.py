@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from simcuda import cuda_python, of_kind, record_simulated  # noqa: E402
+from simcuda import cuda_python, of_kind, record_simulated, used  # noqa: E402
 
 SCRIPT = """
 import sys, torch
@@ -47,8 +47,10 @@ def collectives_over_simulated_nccl_are_those_of_torch_profiler():
     output, truth = record_simulated([cuda_python(), "-c", SCRIPT, folder])
     _, theirs = collectives(json.loads((folder / "kineto.json").read_text()))
     names, ours = collectives(json.loads(torsh("export", output, "--format", "chrome")))
-    expect_equal(len(theirs), 4, "collectives that torch.profiler saw")
-    expect_equal(ours, theirs, "collectives")
+    # Before PyTorch 2.4 torch.profiler said nothing of them, and PyTorch no group.
+    if theirs or used["version"] != "12":
+        expect_equal(len(theirs), 4, "collectives that torch.profiler saw")
+        expect_equal(ours, theirs, "collectives")
     # Named by PyTorch's operators; torch.profiler has other words for them with NCCL, which differ by version.
     expect_equal(names, ["allreduce", "broadcast", "_allgather_base", "_reduce_scatter_base"], "names")
     expected = collections.Counter(line["name"] for line in of_kind(truth, "kernel") if line["name"].startswith("nccl"))

@@ -55,8 +55,11 @@ with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profil
     torch.cuda.synchronize()
 sums = {}
 for average in profiler.key_averages():
-    if average.key.startswith("aten::") and average.device_time_total:
-        sums[average.key] = [1000 * average.self_device_time_total, 1000 * average.device_time_total]
+    # Before PyTorch 2.4 these were the times of CUDA.
+    own, total = (getattr(average, f"{of}device_time_total", None) or getattr(average, f"{of}cuda_time_total", 0)
+                  for of in ("self_", ""))
+    if average.key.startswith("aten::") and total:
+        sums[average.key] = [1000 * own, 1000 * total]
 print(json.dumps(sums))
 """
 

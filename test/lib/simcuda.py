@@ -3,14 +3,15 @@
 
 import json
 
-from environments import torch_python
+from environments import missing, torch_python
 from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, run, scratch
 
 RUN = ROOT / "test/simcuda/run"
 LIBRARIES = BUILD / "simcuda/lib"
-# In the order in which they need each other.
-PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.13", "libcupti.so.13", "libnvidia-ml.so.1", "libcublasLt.so.13",
-             "libcublas.so.13", "libnccl.so.2")
+# In the order in which they need each other; {} is CUDA's version.
+PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.{}", "libcupti.so.{}", "libnvidia-ml.so.1", "libcublasLt.so.{}",
+             "libcublas.so.{}", "libnccl.so.2")
+VERSIONS = ("13", "12")
 # A script: FOLDER N. So many windows of torch.profiler, each with five times a sum, a copy to the host and one back.
 PROFILED = """
 import sys, torch
@@ -30,23 +31,41 @@ torch.cuda.synchronize()
 CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
+used = {"version": VERSIONS[0]}  # of CUDA: that of the PyTorch which cuda_python gave, once it did
+
+
 def need_simcuda():
     if not (LIBRARIES / "libcudart.so.13").exists():
         raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
 
 
+def use_cuda_12(library="libcudart"):
+    """From here on the libraries of CUDA 12 are preloaded."""
+    need_simcuda()
+    if not (LIBRARIES / f"{library}.so.12").exists():
+        missing(f"no simulated {library}.so.12 was built: `test/python/environment cuda12`, or a PyTorch of CUDA 12, has its headers")
+    used["version"] = "12"
+
+
+def preload_names():
+    """Their names, of the version of CUDA that is used."""
+    return tuple(name.format(used["version"]) for name in PRELOADED)
+
+
 def preloaded():
     """The libraries for LD_PRELOAD: found so also where a program has a path of its own for the vendor's."""
-    return ":".join(str(LIBRARIES / name) for name in PRELOADED)
+    return ":".join(str(LIBRARIES / name) for name in preload_names())
 
 
 def cuda_python():
     """The PyTorch that can run on it. A case that asks for it is marked with @needs("torch")."""
     python = torch_python()
+    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().partition(".")[0].strip()
+    if version not in VERSIONS:
+        raise Skip(f"{CPU_ONLY} {' or '.join(VERSIONS)}" if version else CPU_ONLY)
     need_simcuda()
-    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().strip()
-    if not version.startswith("13"):
-        raise Skip(f"{CPU_ONLY} 13" if version else CPU_ONLY)
+    if version == "12":
+        use_cuda_12("libcublas")
     return python
 
 

@@ -9,45 +9,53 @@ NCCL_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-pac
 	build/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
 	$(CUDA_INCLUDE)nccl.h /usr/include/nccl.h)))
 
+# Those of CUDA 12, one folder for each of its packages: of a PyTorch of that time (make test TORCH=2.3.1), or by themselves,
+# without cuBLAS's (test/python/environment cuda12).
+cuda12_include = $(firstword $(dir $(wildcard build/venv-*/lib/python3*/site-packages/nvidia/$(1)/include/$(2) \
+	build/cuda12-venv/lib/python3*/site-packages/nvidia/$(1)/include/$(2))))
+CUDA12_INCLUDE ?= $(and $(CUDA_INCLUDE),$(call cuda12_include,cuda_cupti,cupti.h),$(call cuda12_include,cuda_runtime,cuda.h) \
+	$(call cuda12_include,cuda_cupti,cupti.h))
+CUBLAS12_INCLUDE ?= $(if $(CUDA12_INCLUDE),$(call cuda12_include,cublas,cublas_v2.h))
+
 SIMCUDA := $(BUILD)/simcuda
 SIMCUDA_GEN := $(BUILD)/gen/simcuda
-SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -I$(SIMCUDA_GEN) \
-	$(CUDA_INCLUDE:%=-isystem %) $(NCCL_INCLUDE:%=-isystem %) -MMD -MP
-simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(foreach folder,$(1),$(sort $(wildcard test/simcuda/$(folder)/*.c))))
-simcuda_generated = $(patsubst %,$(SIMCUDA)/gen/%_api.o,$(1))
+SIMCUDA_LIB := $(SIMCUDA)/lib
+simcuda_sources = $(foreach folder,$(1),$(sort $(wildcard test/simcuda/$(folder)/*.c)))
+simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(call simcuda_sources,$(1)))
 
-# What needs no header of CUDA's: also what the unit tests link.
+# Everything but what needs no header of CUDA's. What has no toolkit's version in its name is made with CUDA_INCLUDE, which
+# stands for the driver's; the rest is made for each toolkit, with its headers.
+SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -MMD -MP
+SIMCUDA_INCLUDES := $(CUDA_INCLUDE) $(NCCL_INCLUDE)
+SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE)
+SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE)
+SIMCUDA_TOOLKITS := $(if $(CUDA_INCLUDE),13) $(if $(CUDA12_INCLUDE),12)
+
 SIMCUDA_ENGINE := $(call simcuda_objects,engine)
-SIMCUDA_LIBRARIES := libcuda.so.1 libcudart.so.13 libcupti.so.13 libnvidia-ml.so.1 libcublas.so.13 libcublasLt.so.13 \
-	libnccl.so.2
-SIMCUDA_GENERATED := driver runtime cupti cublas cublaslt nccl
-SIMCUDA_HEADERS := $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
+SIMCUDA_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 \
+	$(if $(CUDA12_INCLUDE),libcudart.so.12 libcupti.so.12) $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12)
+SIMCUDA_GENERATORS := $(wildcard test/simcuda/gen/*)
 
 $(SIMCUDA)/test/simcuda/engine/%.o: test/simcuda/engine/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -MMD -MP -c -o $@ $<
 
-$(SIMCUDA_GEN)/%_api.c $(SIMCUDA_GEN)/%_api.h: test/simcuda/gen/wrappers.py test/simcuda/gen/torch_imports.txt
+$(SIMCUDA_GEN)/%_api.c $(SIMCUDA_GEN)/%_api.h: $(SIMCUDA_GENERATORS)
 	@mkdir -p $(@D)
-	$(call say,generate,$@)$(PYTHON) $< $* $(SIMCUDA_GEN)/$*_api $(CUDA_INCLUDE) $(NCCL_INCLUDE)
-
-$(SIMCUDA_GEN)/forward.c: test/simcuda/gen/forwards.py test/simcuda/runtime/forward.def
-	@mkdir -p $(@D)
-	$(call say,generate,$@)$(PYTHON) $^ $@
+	$(call say,generate,$@)$(PYTHON) test/simcuda/gen/wrappers.py $* $(SIMCUDA_GEN)/$*_api $(SIMCUDA_INCLUDES)
 
 # The old forms of the driver's functions are declared for it alone.
-$(SIMCUDA)/gen/driver_api.o: SIMCUDA_FLAGS += -D__CUDA_API_VERSION_INTERNAL
-$(SIMCUDA)/test/simcuda/driver/%.o: SIMCUDA_FLAGS += -D__CUDA_API_VERSION_INTERNAL
+$(SIMCUDA)/gen/driver_api.o $(call simcuda_objects,driver): SIMCUDA_FLAGS += -D__CUDA_API_VERSION_INTERNAL
 
-$(SIMCUDA)/gen/%.o: $(SIMCUDA_GEN)/%.c $(BUILD)/flags $(SIMCUDA_HEADERS)
+$(SIMCUDA)/gen/%.o: $(SIMCUDA_GEN)/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -O1 -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -I$(SIMCUDA_GEN) $(SIMCUDA_INCLUDES:%=-isystem %) -O1 -c -o $@ $<
 
-$(SIMCUDA)/test/simcuda/%.o: test/simcuda/%.c $(BUILD)/flags $(SIMCUDA_HEADERS)
+$(SIMCUDA)/test/simcuda/%.o: test/simcuda/%.c $(BUILD)/flags $(SIMCUDA_GEN)/driver_api.h $(SIMCUDA_GEN)/nccl_api.h
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(SIMCUDA_FLAGS) -I$(SIMCUDA_GEN) $(SIMCUDA_INCLUDES:%=-isystem %) -c -o $@ $<
 
-$(SIMCUDA)/lib/libsimcuda.so: $(SIMCUDA_ENGINE)
+$(SIMCUDA_LIB)/libsimcuda.so: $(SIMCUDA_ENGINE)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $^ -Wl,-soname,libsimcuda.so -Wl,-z,defs -pthread
 
@@ -65,26 +73,56 @@ define simcuda_link
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef
 
-SIMCUDA_LIB := $(SIMCUDA)/lib
-$(SIMCUDA_LIB)/libcuda.so.1: $(call simcuda_objects,driver) $(call simcuda_generated,driver) $(SIMCUDA_LIB)/libsimcuda.so
-	$(simcuda_link)
-$(SIMCUDA_LIB)/libcudart.so.13: $(call simcuda_objects,runtime) $(call simcuda_generated,runtime) $(SIMCUDA)/gen/forward.o \
-		$(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcudart.so.13.map
-	$(simcuda_link)
-$(SIMCUDA_LIB)/libcupti.so.13: $(call simcuda_objects,cupti) $(call simcuda_generated,cupti) \
-		$(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcupti.so.13.map
+$(SIMCUDA_LIB)/libcuda.so.1: $(call simcuda_objects,driver) $(SIMCUDA)/gen/driver_api.o $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
 $(SIMCUDA_LIB)/libnvidia-ml.so.1: $(call simcuda_objects,nvml) $(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
-$(SIMCUDA_LIB)/libcublas.so.13: $(call simcuda_objects,cublas blas) $(call simcuda_generated,cublas) \
-		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublas.so.13.map
+$(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(SIMCUDA)/gen/nccl_api.o $(SIMCUDA_LIB)/libcuda.so.1 \
+		$(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
-$(SIMCUDA_LIB)/libcublasLt.so.13: $(call simcuda_objects,cublaslt blas) $(call simcuda_generated,cublaslt) \
-		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so $(SIMCUDA)/libcublasLt.so.13.map
-	$(simcuda_link)
-$(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(call simcuda_generated,nccl) \
-		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libsimcuda.so
-	$(simcuda_link)
+
+# The libraries of a toolkit: $(1) is its version.
+simcuda_toolkit_objects = $(patsubst %.c,$(SIMCUDA)/$(1)/%.o,$(call simcuda_sources,$(2)))
+define simcuda_toolkit
+SIMCUDA_HEADERS_$(1) := $$(patsubst %,$$(SIMCUDA_GEN)/$(1)/%.h,runtime_api cupti_api driver_calls \
+	$$(if $$(filter libcublas.so.$(1),$$(SIMCUDA_LIBRARIES)),cublas_api cublaslt_api))
+
+$$(SIMCUDA_GEN)/$(1)/%_api.c $$(SIMCUDA_GEN)/$(1)/%_api.h: $$(SIMCUDA_GENERATORS)
+	@mkdir -p $$(@D)
+	$$(call say,generate,$$@)$$(PYTHON) test/simcuda/gen/wrappers.py $$* $$(SIMCUDA_GEN)/$(1)/$$*_api $$(SIMCUDA_INCLUDES_$(1))
+
+$$(SIMCUDA_GEN)/$(1)/driver_calls.h: test/simcuda/runtime/driver_calls.def $$(SIMCUDA_GENERATORS)
+	@mkdir -p $$(@D)
+	$$(call say,generate,$$@)$$(PYTHON) test/simcuda/gen/driver_forms.py $$< $$@ $$(SIMCUDA_INCLUDES_$(1))
+
+$$(SIMCUDA_GEN)/$(1)/forward.c: test/simcuda/gen/forwards.py test/simcuda/runtime/forward.def
+	@mkdir -p $$(@D)
+	$$(call say,generate,$$@)$$(PYTHON) $$^ $$@
+
+$$(SIMCUDA)/$(1)/gen/%.o: $$(SIMCUDA_GEN)/$(1)/%.c $$(BUILD)/flags $$(SIMCUDA_HEADERS_$(1))
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$<)$$(CC) $$(SIMCUDA_FLAGS) -I$$(SIMCUDA_GEN)/$(1) $$(SIMCUDA_INCLUDES_$(1):%=-isystem %) -O1 -c -o $$@ $$<
+
+$$(SIMCUDA)/$(1)/test/simcuda/%.o: test/simcuda/%.c $$(BUILD)/flags $$(SIMCUDA_HEADERS_$(1))
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$<:$(1))$$(CC) $$(SIMCUDA_FLAGS) -I$$(SIMCUDA_GEN)/$(1) $$(SIMCUDA_INCLUDES_$(1):%=-isystem %) -c -o $$@ $$<
+
+$$(SIMCUDA_LIB)/libcudart.so.$(1): $$(call simcuda_toolkit_objects,$(1),runtime) $$(SIMCUDA)/$(1)/gen/runtime_api.o \
+		$$(SIMCUDA)/$(1)/gen/forward.o $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcudart.so.$(1).map
+	$$(simcuda_link)
+$$(SIMCUDA_LIB)/libcupti.so.$(1): $$(call simcuda_toolkit_objects,$(1),cupti) $$(SIMCUDA)/$(1)/gen/cupti_api.o \
+		$$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcupti.so.$(1).map
+	$$(simcuda_link)
+$$(SIMCUDA_LIB)/libcublas.so.$(1): $$(call simcuda_toolkit_objects,$(1),cublas) $$(SIMCUDA)/$(1)/gen/cublas_api.o \
+		$$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcublas.so.$(1).map
+	$$(simcuda_link)
+$$(SIMCUDA_LIB)/libcublasLt.so.$(1): $$(call simcuda_toolkit_objects,$(1),cublaslt) $$(SIMCUDA)/$(1)/gen/cublaslt_api.o \
+		$$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcublasLt.so.$(1).map
+	$$(simcuda_link)
+
+.SECONDARY: $$(foreach part,runtime cupti cublas cublaslt,$$(SIMCUDA_GEN)/$(1)/$$(part)_api.c $$(SIMCUDA_GEN)/$(1)/$$(part)_api.h)
+endef
+$(foreach toolkit,$(SIMCUDA_TOOLKITS),$(eval $(call simcuda_toolkit,$(toolkit))))
 
 # Loaded by the linker itself: never sanitised.
 $(SIMCUDA_LIB)/libsimcuda_audit.so: test/simcuda/audit/audit.c $(BUILD)/flags
@@ -104,15 +142,29 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(S
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 $(COMMON) $(CUDA_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.13,$^) $(SIMCUDA_LIB)/libsimcuda.so -pthread
 
+# The same, and the rules of CUPTI, with CUDA 12's headers and libraries.
+SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(addprefix $(SIMCUDA)/programs/12/,memory toolkit) \
+	$(SIMCUDA)/programs/12/cupti_contract)
+define simcuda_12_program
+	@mkdir -p $(@D)
+	$(call say,cc,$<:12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.12,$^) \
+		$(SIMCUDA_LIB)/libsimcuda.so -lcmocka -ldl -pthread -Wl,--as-needed -Wl,--enable-new-dtags,-rpath,$(abspath $(SIMCUDA_LIB))
+endef
+$(SIMCUDA)/programs/12/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.12 $(BUILD)/flags
+	$(simcuda_12_program)
+$(SIMCUDA)/programs/12/%: test/gpu/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcudart.so.12 $(SIMCUDA_LIB)/libcupti.so.12 $(BUILD)/flags
+	$(simcuda_12_program)
+
 ifneq ($(CUDA_INCLUDE),)
-simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) $(SIMCUDA_C_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
+simcuda: $(SIMCUDA_LIBRARIES:%=$(SIMCUDA_LIB)/%) $(SIMCUDA_LIB)/libsimcuda_audit.so $(SIMCUDA_PROGRAMS) $(SIMCUDA_C_PROGRAMS) \
+	$(SIMCUDA_12_PROGRAMS) ## build the simulated CUDA libraries (test/simcuda/README.md)
 else
 simcuda:
 	@echo "note: no CUDA headers here (PyPI's wheels below build/venv, or CUDA_HOME): no simulated CUDA" >&2
 endif
 .PHONY: simcuda
-.SECONDARY: $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.c) $(SIMCUDA_GENERATED:%=$(SIMCUDA_GEN)/%_api.h)
--include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*/*.d)
+.SECONDARY: $(SIMCUDA_GEN)/driver_api.c $(SIMCUDA_GEN)/driver_api.h $(SIMCUDA_GEN)/nccl_api.c $(SIMCUDA_GEN)/nccl_api.h
+-include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*.d $(SIMCUDA)/*/*/*/*.d $(SIMCUDA)/*/*/*/*/*.d)
 
 # Tests of the engine link it alone.
 $(TEST)/unit/simcuda_%: test/unit/simcuda_%.c $(SIMCUDA_ENGINE) $(BUILD)/flags

@@ -10,8 +10,9 @@
 #include <string.h>
 
 static const char *const names[] = {
-	"libcuda.so.1",	   "libcudart.so.13",	"libcupti.so.13", "libnvidia-ml.so.1",
-	"libcublas.so.13", "libcublasLt.so.13", "libnccl.so.2",
+	"libcuda.so.1",	  "libnvidia-ml.so.1", "libnccl.so.2",	    "libcudart.so.13",
+	"libcupti.so.13", "libcublas.so.13",   "libcublasLt.so.13", "libcudart.so.12",
+	"libcupti.so.12", "libcublas.so.12",   "libcublasLt.so.12",
 };
 
 static char folder[4096];

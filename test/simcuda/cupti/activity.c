@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/simcuda/cupti/layouts.h"
 #include "test/simcuda/engine/clock.h"
 #include "test/simcuda/engine/config.h"
 #include "test/simcuda/engine/graph.h"
@@ -143,7 +144,9 @@ enum { N_ATTRIBUTES = 16 };
 static size_t attributes[N_ATTRIBUTES] = {
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE] = 3200000,
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT] = 250,
+#if CUPTI_API_VERSION >= CUPTI_12_3
 	[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = 1,
+#endif
 	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE] = 3,
 };
 
@@ -184,7 +187,7 @@ SWITCH(cuptiActivityEnableDeviceGraph)
 
 CUptiResult do_cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
-	if ((unsigned)type >= CUPTI_ACTIVITY_THREAD_ID_TYPE_SIZE)
+	if ((unsigned)type > CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	thread_id_type = type;
 	return CUPTI_SUCCESS;
@@ -278,7 +281,7 @@ CUptiResult do_cuptiGetVersion(uint32_t *version)
 {
 	if (!version)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	*version = (uint32_t)sim_config()->cupti_version;
+	*version = (uint32_t)layout_version();
 	return CUPTI_SUCCESS;
 }
 
@@ -342,23 +345,12 @@ CUptiResult do_cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t *pId)
 	return CUPTI_SUCCESS;
 }
 
-static const struct {
-	CUptiResult code;
-	const char *name;
-} results[] = {
-#define RESULT(name) {CUPTI_##name, "CUPTI_" #name},
-#include "test/simcuda/cupti/results.def"
-#undef RESULT
-};
-
 CUptiResult do_cuptiGetResultString(CUptiResult result, const char **str)
 {
-	for (size_t i = 0; str && i < sizeof(results) / sizeof(results[0]); i++)
-		if (results[i].code == result) {
-			*str = results[i].name;
-			return CUPTI_SUCCESS;
-		}
-	return CUPTI_ERROR_INVALID_PARAMETER;
+	if (!str || result < 0 || (unsigned)result >= sim_n_result_names || !sim_result_names[result])
+		return CUPTI_ERROR_INVALID_PARAMETER;
+	*str = sim_result_names[result];
+	return CUPTI_SUCCESS;
 }
 
 CUptiResult do_cuptiGetErrorMessage(CUptiResult result, const char **str)

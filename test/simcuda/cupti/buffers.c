@@ -102,12 +102,22 @@ static struct channel *join_channel(void)
 	return channel;
 }
 
+/* Since 12.3, by default; before there was no such attribute, and all threads shared. */
+static bool is_per_thread(void)
+{
+#if CUPTI_API_VERSION >= CUPTI_12_3
+	size_t value = 1, size = sizeof(value);
+
+	do_cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &value);
+	return value != 0;
+#else
+	return false;
+#endif
+}
+
 static struct channel *find_channel(void)
 {
-	size_t is_per_thread = 1, size = sizeof(is_per_thread);
-
-	do_cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &is_per_thread);
-	if (!is_per_thread && channels)
+	if (!is_per_thread() && channels)
 		return channels;
 	if (!own)
 		own = join_channel();

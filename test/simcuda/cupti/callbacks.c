@@ -13,9 +13,6 @@
 
 enum { MAX_NAME = 64 };
 
-extern const char *const sim_driver_names[], *const sim_runtime_names[];
-extern const unsigned sim_n_driver_names, sim_n_runtime_names;
-
 static struct subscriber {
 	_Atomic(CUpti_CallbackFunc) call;
 	void *data;
@@ -55,6 +52,7 @@ CUptiResult do_cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_Callback
 	return subscribe(subscriber, callback, userdata, "");
 }
 
+#ifdef HAS_cuptiSubscribe_v2
 CUptiResult do_cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata,
 				 CUpti_SubscriberParams *pParams)
 {
@@ -67,6 +65,7 @@ CUptiResult do_cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_Callb
 		snprintf(pParams->oldSubscriberName, pParams->oldSubscriberSize, "%s", the_subscriber.name);
 	return result;
 }
+#endif
 
 CUptiResult do_cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 {
@@ -200,6 +199,10 @@ void cupti_call_ends(struct sim_call *call)
 	if (!call->outer && cupti_has_much())
 		cupti_drain();
 }
+
+#if CUDA_VERSION < 12030
+#define CU_GRAPH_NODE_TYPE_CONDITIONAL ((CUgraphNodeType)13) /* headers of before don't know it, the driver does */
+#endif
 
 static CUgraphNodeType type_of(const struct sim_graph_node *node)
 {

@@ -15,6 +15,14 @@
 #include "test/simcuda/engine/queue.h"
 #include "test/simcuda/engine/trace.h"
 
+/* CUPTI_API_VERSION of headers; those of CUDA 12 were counted up. */
+#define CUPTI_12_3 21
+#define CUPTI_12_8 26
+
+/* By their number, from the headers; NULL: there is none. */
+extern const char *const sim_driver_names[], *const sim_runtime_names[], *const sim_result_names[];
+extern const unsigned sim_n_driver_names, sim_n_runtime_names, sim_n_result_names;
+
 enum { CUPTI_N_KINDS = 96, CUPTI_N_CALLBACKS = 1024, CUPTI_N_DOMAINS = 7 };
 
 /* A kind of activity, and when it was enabled: what was launched in between is recorded, also when it ends later. */

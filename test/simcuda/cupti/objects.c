@@ -26,47 +26,46 @@ static void append(CUpti_ActivityKind kind, const void *record)
 /* The bytes are those that the driver says, which are what nvidia-smi would. */
 static void record_device(int ordinal)
 {
-	struct newest_device record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_DEVICE,
-			.flags = CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS,
-			/* Two transfers a clock over the bus, in thousands of bytes. */
-			.globalMemoryBandwidth = (uint64_t)MEMORY_CLOCK_RATE * 2 * (GLOBAL_MEMORY_BUS_WIDTH / 8),
-			.globalMemorySize = sim_config()->device_bytes,
-			.constantMemorySize = TOTAL_CONSTANT_MEMORY,
-			.l2CacheSize = L2_CACHE_SIZE,
-			.numThreadsPerWarp = WARP_SIZE,
-			.coreClockRate = CLOCK_RATE,
-			.numMemcpyEngines = ASYNC_ENGINE_COUNT,
-			.numMultiprocessors = (uint32_t)sim_config()->n_processors,
-			.maxWarpsPerMultiprocessor = MAX_THREADS_PER_MULTIPROCESSOR / WARP_SIZE,
-			.maxBlocksPerMultiprocessor = MAX_BLOCKS_PER_MULTIPROCESSOR,
-			.maxSharedMemoryPerMultiprocessor = MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-			.maxRegistersPerMultiprocessor = MAX_REGISTERS_PER_MULTIPROCESSOR,
-			.maxRegistersPerBlock = MAX_REGISTERS_PER_BLOCK,
-			.maxSharedMemoryPerBlock = MAX_SHARED_MEMORY_PER_BLOCK,
-			.maxThreadsPerBlock = MAX_THREADS_PER_BLOCK,
-			.computeCapabilityMajor = (uint32_t)sim_config()->arch / 10,
-			.computeCapabilityMinor = (uint32_t)sim_config()->arch % 10,
-			.id = (uint32_t)ordinal,
-			.name = sim_config()->device_name,
-		}};
+	newest_device record = {
+		.kind = CUPTI_ACTIVITY_KIND_DEVICE,
+		.flags = CUPTI_ACTIVITY_FLAG_DEVICE_CONCURRENT_KERNELS,
+		/* Two transfers a clock over the bus, in thousands of bytes. */
+		.globalMemoryBandwidth = (uint64_t)MEMORY_CLOCK_RATE * 2 * (GLOBAL_MEMORY_BUS_WIDTH / 8),
+		.globalMemorySize = sim_config()->device_bytes,
+		.constantMemorySize = TOTAL_CONSTANT_MEMORY,
+		.l2CacheSize = L2_CACHE_SIZE,
+		.numThreadsPerWarp = WARP_SIZE,
+		.coreClockRate = CLOCK_RATE,
+		.numMemcpyEngines = ASYNC_ENGINE_COUNT,
+		.numMultiprocessors = (uint32_t)sim_config()->n_processors,
+		.maxWarpsPerMultiprocessor = MAX_THREADS_PER_MULTIPROCESSOR / WARP_SIZE,
+		.maxBlocksPerMultiprocessor = MAX_BLOCKS_PER_MULTIPROCESSOR,
+		.maxSharedMemoryPerMultiprocessor = MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+		.maxRegistersPerMultiprocessor = MAX_REGISTERS_PER_MULTIPROCESSOR,
+		.maxRegistersPerBlock = MAX_REGISTERS_PER_BLOCK,
+		.maxSharedMemoryPerBlock = MAX_SHARED_MEMORY_PER_BLOCK,
+		.maxThreadsPerBlock = MAX_THREADS_PER_BLOCK,
+		.computeCapabilityMajor = (uint32_t)sim_config()->arch / 10,
+		.computeCapabilityMinor = (uint32_t)sim_config()->arch % 10,
+		.id = (uint32_t)ordinal,
+		.name = sim_config()->device_name,
+	};
 
-	memcpy(record.r.uuid.bytes, "simulated device", sizeof(record.r.uuid.bytes));
-	record.r.uuid.bytes[sizeof(record.r.uuid.bytes) - 1] = (char)ordinal;
+	memcpy(record.uuid.bytes, "simulated device", sizeof(record.uuid.bytes));
+	record.uuid.bytes[sizeof(record.uuid.bytes) - 1] = (char)ordinal;
 	append(CUPTI_ACTIVITY_KIND_DEVICE, &record);
 }
 
 void cupti_record_context(const struct sim_context *context)
 {
 	static _Atomic bool are_told;
-	struct newest_context record = {.r = {
-						.kind = CUPTI_ACTIVITY_KIND_CONTEXT,
-						.contextId = context->id,
-						.deviceId = (uint32_t)context->device->ordinal,
-						.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA,
-						.nullStreamId = (uint16_t)context->legacy->id,
-					}};
+	newest_context record = {
+		.kind = CUPTI_ACTIVITY_KIND_CONTEXT,
+		.contextId = context->id,
+		.deviceId = (uint32_t)context->device->ordinal,
+		.computeApiKind = CUPTI_ACTIVITY_COMPUTE_API_CUDA,
+		.nullStreamId = (uint16_t)context->legacy->id,
+	};
 
 	if (!atomic_exchange(&are_told, true)) {
 		for (int i = 0; i < sim_config()->n_devices; i++)
@@ -91,14 +90,14 @@ void cupti_record_stream(const struct sim_stream *stream)
 
 void cupti_record_overhead(CUpti_ActivityOverheadKind kind, uint64_t begin, uint64_t end)
 {
-	struct newest_overhead record = {.r = {
-						 .kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
-						 .overheadKind = kind,
-						 .objectKind = CUPTI_ACTIVITY_OBJECT_PROCESS,
-						 .start = begin,
-						 .end = end,
-					 }};
+	newest_overhead record = {
+		.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+		.overheadKind = kind,
+		.objectKind = CUPTI_ACTIVITY_OBJECT_PROCESS,
+		.start = begin,
+		.end = end,
+	};
 
-	record.r.objectId.pt.processId = (uint32_t)getpid();
+	record.objectId.pt.processId = (uint32_t)getpid();
 	append(CUPTI_ACTIVITY_KIND_OVERHEAD, &record);
 }

@@ -55,38 +55,37 @@ static void record_kernel(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
 	const struct sim_kernel_work *kernel = &op->work.kernel;
-	struct newest_kernel record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-			.registersPerThread = kernel->registers,
-			.start = cupti_stamp_of(op->start_ns),
-			.end = end_of(happening),
-			.deviceId = (uint32_t)op->device->ordinal,
-			.contextId = op->context->id,
-			.streamId = op->stream_id,
-			.gridX = (int32_t)kernel->grid[0],
-			.gridY = (int32_t)kernel->grid[1],
-			.gridZ = (int32_t)kernel->grid[2],
-			.blockX = (int32_t)kernel->block[0],
-			.blockY = (int32_t)kernel->block[1],
-			.blockZ = (int32_t)kernel->block[2],
-			.staticSharedMemory = (int32_t)kernel->static_shared_bytes,
-			.dynamicSharedMemory = (int32_t)kernel->dynamic_shared_bytes,
-			.localMemoryPerThread = kernel->local_bytes,
-			.correlationId = (uint32_t)op->correlation,
-			.name = kernel->name,
-			.graphNodeId = op->graph_node,
-			.graphId = op->graph_id,
-			.clusterX = kernel->cluster[0],
-			.clusterY = kernel->cluster[1],
-			.clusterZ = kernel->cluster[2],
-			.launchType = kernel->is_cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
-							     : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
-			.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
-		}};
+	newest_kernel record = {
+		.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+		.registersPerThread = kernel->registers,
+		.start = cupti_stamp_of(op->start_ns),
+		.end = end_of(happening),
+		.deviceId = (uint32_t)op->device->ordinal,
+		.contextId = op->context->id,
+		.streamId = op->stream_id,
+		.gridX = (int32_t)kernel->grid[0],
+		.gridY = (int32_t)kernel->grid[1],
+		.gridZ = (int32_t)kernel->grid[2],
+		.blockX = (int32_t)kernel->block[0],
+		.blockY = (int32_t)kernel->block[1],
+		.blockZ = (int32_t)kernel->block[2],
+		.staticSharedMemory = (int32_t)kernel->static_shared_bytes,
+		.dynamicSharedMemory = (int32_t)kernel->dynamic_shared_bytes,
+		.localMemoryPerThread = kernel->local_bytes,
+		.correlationId = (uint32_t)op->correlation,
+		.name = kernel->name,
+		.graphNodeId = op->graph_node,
+		.graphId = op->graph_id,
+		.clusterX = kernel->cluster[0],
+		.clusterY = kernel->cluster[1],
+		.clusterZ = kernel->cluster[2],
+		.launchType = kernel->is_cooperative ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
+						     : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR,
+		.sharedMemoryExecuted = kernel->dynamic_shared_bytes + kernel->static_shared_bytes,
+	};
 
-	spoil_times(&record.r.start, &record.r.end, op);
-	record.r.completed = record.r.end;
+	spoil_times(&record.start, &record.end, op);
+	record.completed = record.end;
 	append(&record);
 }
 
@@ -94,7 +93,7 @@ static void record_copy(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
 	const struct sim_copy_work *copy = &op->work.copy;
-	CUpti_ActivityMemcpy6 record = {
+	newest_copy record = {
 		.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
 		.copyKind = (uint8_t)sim_copy_kind(copy),
 		.srcKind = (uint8_t)copy->from_kind,
@@ -109,9 +108,11 @@ static void record_copy(const struct cupti_happening *happening)
 		.correlationId = (uint32_t)op->correlation,
 		.graphNodeId = op->graph_node,
 		.graphId = op->graph_id,
-		.copyCount = 1,
 	};
 
+#if SINCE_12_8
+	record.copyCount = 1;
+#endif
 	append(&record);
 }
 
@@ -166,24 +167,26 @@ static void record_memset(const struct cupti_happening *happening)
 
 static void record_event(const struct sim_op *op)
 {
-	CUpti_ActivityCudaEvent2 record = {
+	newest_event record = {
 		.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
 		.correlationId = (uint32_t)op->correlation,
 		.contextId = op->context->id,
 		.streamId = op->stream_id,
 		.eventId = op->event_id,
-		.deviceId = (uint32_t)op->device->ordinal,
-		.deviceTimestamp = cupti_stamp_of(op->end_ns),
-		.cudaEventSyncId = op->event_sync_id,
 	};
 
+#if SINCE_12_8
+	record.deviceId = (uint32_t)op->device->ordinal;
+	record.deviceTimestamp = cupti_stamp_of(op->end_ns);
+	record.cudaEventSyncId = op->event_sync_id;
+#endif
 	append(&record);
 }
 
 static void record_graph(const struct cupti_happening *happening)
 {
 	const struct sim_op *op = &happening->op;
-	CUpti_ActivityGraphTrace2 record = {
+	newest_graph record = {
 		.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
 		.correlationId = (uint32_t)op->correlation,
 		.start = cupti_stamp_of(op->graph_start_ns ? op->graph_start_ns : op->start_ns),
@@ -192,10 +195,12 @@ static void record_graph(const struct cupti_happening *happening)
 		.graphId = op->graph_id,
 		.contextId = op->context->id,
 		.streamId = op->stream_id,
-		.endDeviceId = (uint32_t)op->device->ordinal,
-		.endContextId = op->context->id,
 	};
 
+#if SINCE_12_8
+	record.endDeviceId = (uint32_t)op->device->ordinal;
+	record.endContextId = op->context->id;
+#endif
 	append(&record);
 }
 
@@ -226,36 +231,35 @@ static void record_op(const struct cupti_happening *happening)
 
 static void record_memory(const struct sim_memory_event *event)
 {
-	struct newest_memory record = {
-		.r = {
-			.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
-			.memoryOperationType = event->is_release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
-								 : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
-			.memoryKind = (CUpti_ActivityMemoryKind)event->kind,
-			.correlationId = (uint32_t)event->correlation,
-			.address = event->address,
-			.bytes = event->bytes,
-			.timestamp = cupti_stamp_of(event->t_ns),
-			.processId = process_id(),
-			.deviceId = (uint32_t)event->device,
-			.contextId = event->context,
-			.streamId = event->is_async ? event->stream : NO_STREAM,
-			.isAsync = event->is_async,
-		}};
+	newest_memory record = {
+		.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+		.memoryOperationType = event->is_release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+							 : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+		.memoryKind = (CUpti_ActivityMemoryKind)event->kind,
+		.correlationId = (uint32_t)event->correlation,
+		.address = event->address,
+		.bytes = event->bytes,
+		.timestamp = cupti_stamp_of(event->t_ns),
+		.processId = process_id(),
+		.deviceId = (uint32_t)event->device,
+		.contextId = event->context,
+		.streamId = event->is_async ? event->stream : NO_STREAM,
+		.isAsync = event->is_async,
+	};
 
 	if (event->pool) {
-		record.r.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
-		record.r.memoryPoolConfig.address = event->pool;
-		record.r.memoryPoolConfig.releaseThreshold = event->pool_threshold;
-		record.r.memoryPoolConfig.pool.size = event->pool_reserved_bytes;
-		record.r.memoryPoolConfig.utilizedSize = event->pool_used_bytes;
+		record.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+		record.memoryPoolConfig.address = event->pool;
+		record.memoryPoolConfig.releaseThreshold = event->pool_threshold;
+		record.memoryPoolConfig.pool.size = event->pool_reserved_bytes;
+		record.memoryPoolConfig.utilizedSize = event->pool_used_bytes;
 	}
 	append(&record);
 }
 
 static void record_wait(const struct sim_wait_event *event)
 {
-	CUpti_ActivitySynchronization2 record = {
+	newest_wait record = {
 		.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
 		.type = (CUpti_ActivitySynchronizationType)event->kind,
 		.start = cupti_stamp_of(event->begin_ns),
@@ -316,5 +320,5 @@ size_t cupti_record_bytes(const CUpti_Activity *record)
 
 	/* A client's buffer may be askew, though it may not. */
 	memcpy(&kind, record, sizeof(kind));
-	return layout_bytes(kind, sim_config()->cupti_version);
+	return layout_bytes(kind, layout_version());
 }

@@ -89,16 +89,26 @@ CUresult do_cuDeviceGetName(const cuDeviceGetName_p *p)
 	return result;
 }
 
-CUresult do_cuDeviceGetUuid_v2(const cuDeviceGetUuid_v2_p *p)
+static CUresult uuid_of(CUdevice ordinal, CUuuid *uuid)
 {
 	struct sim_device *device;
-	CUresult result = device_of(p->dev, &device);
+	CUresult result = device_of(ordinal, &device);
 
 	if (result)
 		return result;
-	memcpy(p->uuid->bytes, "simulated device", sizeof(p->uuid->bytes));
-	p->uuid->bytes[sizeof(p->uuid->bytes) - 1] = (char)p->dev;
+	memcpy(uuid->bytes, "simulated device", sizeof(uuid->bytes));
+	uuid->bytes[sizeof(uuid->bytes) - 1] = (char)ordinal;
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuDeviceGetUuid(const cuDeviceGetUuid_p *p)
+{
+	return uuid_of(p->dev, p->uuid);
+}
+
+CUresult do_cuDeviceGetUuid_v2(const cuDeviceGetUuid_v2_p *p)
+{
+	return uuid_of(p->dev, p->uuid);
 }
 
 CUresult do_cuDeviceTotalMem_v2(const cuDeviceTotalMem_v2_p *p)
@@ -275,6 +285,11 @@ static CUresult create_context(CUcontext *handle, unsigned flags, CUdevice dev)
 CUresult do_cuCtxCreate_v2(const cuCtxCreate_v2_p *p)
 {
 	return create_context(p->pctx, p->flags, p->dev);
+}
+
+CUresult do_cuCtxCreate_v3(const cuCtxCreate_v3_p *p)
+{
+	return p->numParams ? CUDA_ERROR_NOT_SUPPORTED : create_context(p->pctx, p->flags, p->dev);
 }
 
 CUresult do_cuCtxCreate_v4(const cuCtxCreate_v4_p *p)

@@ -142,31 +142,41 @@ CUresult do_cuGraphAddChildGraphNode(const cuGraphAddChildGraphNode_p *p)
 CUresult do_cuGraphAddEmptyNode(const cuGraphAddEmptyNode_p *p)
 {
 	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){.kind = SIM_EMPTY});
+			     &(struct sim_work){.kind = SIM_EMPTY});
 }
 
 CUresult do_cuGraphAddEventRecordNode(const cuGraphAddEventRecordNode_p *p)
 {
 	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
+			     &(struct sim_work){.kind = SIM_RECORD, .event = (struct sim_event *)p->event});
 }
 
 CUresult do_cuGraphAddEventWaitNode(const cuGraphAddEventWaitNode_p *p)
 {
 	return drv_graph_add(p->phGraphNode, p->hGraph, p->dependencies, p->numDependencies,
-		   &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
+			     &(struct sim_work){.kind = SIM_WAIT, .event = (struct sim_event *)p->event});
 }
 
-CUresult do_cuGraphAddDependencies_v2(const cuGraphAddDependencies_v2_p *p)
+static CUresult add_dependencies(const CUgraphNode *froms, const CUgraphNode *tos, size_t n)
 {
-	for (size_t i = 0; i < p->numDependencies; i++) {
-		struct sim_graph_node *from = node_of(p->from[i]), *to = node_of(p->to[i]);
+	for (size_t i = 0; i < n; i++) {
+		struct sim_graph_node *from = node_of(froms[i]), *to = node_of(tos[i]);
 
 		if (!from || !to || from->graph != to->graph)
 			return CUDA_ERROR_INVALID_VALUE;
 		sim_graph_depend(to, &from, 1);
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphAddDependencies(const cuGraphAddDependencies_p *p)
+{
+	return add_dependencies(p->from, p->to, p->numDependencies);
+}
+
+CUresult do_cuGraphAddDependencies_v2(const cuGraphAddDependencies_v2_p *p)
+{
+	return add_dependencies(p->from, p->to, p->numDependencies);
 }
 
 CUresult do_cuGraphDestroyNode(const cuGraphDestroyNode_p *p)
@@ -233,19 +243,31 @@ CUresult do_cuGraphGetRootNodes(const cuGraphGetRootNodes_p *p)
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuGraphNodeGetDependencies_v2(const cuGraphNodeGetDependencies_v2_p *p)
+static CUresult list_dependencies(CUgraphNode handle, CUgraphNode *dependencies, size_t *n)
 {
-	struct sim_graph_node *node = node_of(p->hNode);
-	struct listing listing = {p->dependencies, *p->numDependencies, 0};
+	struct sim_graph_node *node = node_of(handle);
+	struct listing listing = {dependencies, *n, 0};
 
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < node->n_after; i++)
 		list(&listing, node->after[i]);
-	if (p->edgeData)
-		memset(p->edgeData, 0, listing.n * sizeof(*p->edgeData));
-	*p->numDependencies = listing.n;
+	*n = listing.n;
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuGraphNodeGetDependencies(const cuGraphNodeGetDependencies_p *p)
+{
+	return list_dependencies(p->hNode, p->dependencies, p->numDependencies);
+}
+
+CUresult do_cuGraphNodeGetDependencies_v2(const cuGraphNodeGetDependencies_v2_p *p)
+{
+	CUresult result = list_dependencies(p->hNode, p->dependencies, p->numDependencies);
+
+	if (!result && p->edgeData)
+		memset(p->edgeData, 0, *p->numDependencies * sizeof(*p->edgeData));
+	return result;
 }
 
 static CUresult instantiate(CUgraph handle, unsigned long long flags, CUgraphExec *out)

@@ -110,63 +110,61 @@ static void *find_symbol(const char *name)
 	return NULL;
 }
 
-/* The form of a function that cuda.h means by its plain name. */
-static void *find_current(const char *name, const char *suffix)
+/* The first form of a function; sim_n_forms: none is known. */
+static unsigned first_form(const char *name)
 {
-	unsigned low = 0, high = sim_n_aliases;
-	char full[256];
+	unsigned low = 0, high = sim_n_forms;
 
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
-		int order = strcmp(name, sim_aliases[middle][0]);
 
-		if (order == 0) {
-			name = sim_aliases[middle][1];
-			break;
-		}
-		if (order < 0)
-			high = middle;
-		else
+		if (strcmp(sim_forms[middle].name, name) < 0)
 			low = middle + 1;
+		else
+			high = middle;
 	}
-	snprintf(full, sizeof(full), "%s%s", name, suffix);
-	return find_symbol(full);
+	return low < sim_n_forms && !strcmp(sim_forms[low].name, name) ? low : sim_n_forms;
 }
 
-/* What a name means to who asks for a version before that in which it got other parameters. */
-static void *find_form(const char *name, const char *suffix, int version)
+/* The newest form of a function that the version has; NULL: all are newer. */
+static const char *find_form(const char *name, int version)
 {
-	static const struct {
-		const char *name;
-		int version;
-	} later[] = {{"cuMemPrefetchAsync", 12020}, {"cuMemcpyBatchAsync", 13000}, {"cuMemcpy3DBatchAsync", 13000}};
+	unsigned i = first_form(name);
+	const char *symbol = i < sim_n_forms ? NULL : name;
+
+	for (; i < sim_n_forms && !strcmp(sim_forms[i].name, name) && sim_forms[i].version <= version; i++)
+		symbol = sim_forms[i].symbol;
+	return symbol;
+}
+
+static void *find_with(const char *symbol, const char *suffix)
+{
 	char full[256];
 
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		if (strcmp(name, later[i].name) != 0 || version >= later[i].version)
-			continue;
-		snprintf(full, sizeof(full), "%s%s", name, suffix);
-		return find_symbol(full);
-	}
-	return find_current(name, suffix);
+	snprintf(full, sizeof(full), "%s%s", symbol, suffix);
+	return find_symbol(full);
 }
 
 static CUresult look_up(const char *name, void **found, int version, cuuint64_t flags,
 			CUdriverProcAddressQueryResult *status)
 {
 	bool is_per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	const char *symbol;
 
 	if (!name || !found)
 		return CUDA_ERROR_INVALID_VALUE;
 	*found = NULL;
-	if (is_per_thread)
-		*found = find_form(name, "_ptsz", version);
-	if (is_per_thread && !*found)
-		*found = find_form(name, "_ptds", version);
-	if (!*found)
-		*found = find_form(name, "", version);
+	symbol = find_form(name, version);
+	if (symbol && is_per_thread)
+		*found = find_with(symbol, "_ptsz");
+	if (symbol && is_per_thread && !*found)
+		*found = find_with(symbol, "_ptds");
+	if (symbol && !*found)
+		*found = find_symbol(symbol);
 	if (status)
-		*status = *found ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+		*status = *found   ? CU_GET_PROC_ADDRESS_SUCCESS
+			  : symbol ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+				   : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
 	return *found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

@@ -222,21 +222,29 @@ CUresult do_cuPointerGetAttributes(const cuPointerGetAttributes_p *p)
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuMemAdvise_v2(const cuMemAdvise_v2_p *p)
+static CUresult advise(CUdeviceptr address)
 {
 	struct sim_range range;
 
-	return sim_memory_lookup(p->devPtr, &range) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return sim_memory_lookup(address, &range) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult do_cuMemAdvise(const cuMemAdvise_p *p)
+{
+	return advise(p->devPtr);
+}
+
+CUresult do_cuMemAdvise_v2(const cuMemAdvise_v2_p *p)
+{
+	return advise(p->devPtr);
 }
 
 /* Pages are where they are already: only the order of the stream is kept. */
-static CUresult prefetch(CUdeviceptr at, CUstream stream)
+static CUresult prefetch(CUdeviceptr address, CUstream stream)
 {
-	struct sim_range range;
+	CUresult result = advise(address);
 
-	if (!sim_memory_lookup(at, &range))
-		return CUDA_ERROR_INVALID_VALUE;
-	return drv_submit(stream, &(struct sim_work){.kind = SIM_EMPTY});
+	return result ? result : drv_submit(stream, &(struct sim_work){.kind = SIM_EMPTY});
 }
 
 CUresult do_cuMemPrefetchAsync(const cuMemPrefetchAsync_p *p)

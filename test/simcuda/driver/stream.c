@@ -331,6 +331,7 @@ CUresult do_cuStreamIsCapturing(const cuStreamIsCapturing_p *p)
 	return result;
 }
 
+/* The newest form; the older ones ask for less. */
 CUresult do_cuStreamGetCaptureInfo_v3(const cuStreamGetCaptureInfo_v3_p *p)
 {
 	struct sim_stream *stream;
@@ -354,6 +355,27 @@ CUresult do_cuStreamGetCaptureInfo_v3(const cuStreamGetCaptureInfo_v3_p *p)
 	return CUDA_SUCCESS;
 }
 
+CUresult do_cuStreamGetCaptureInfo_v2(const cuStreamGetCaptureInfo_v2_p *p)
+{
+	return do_cuStreamGetCaptureInfo_v3(&(cuStreamGetCaptureInfo_v3_p){
+		.hStream = p->hStream,
+		.captureStatus_out = p->captureStatus_out,
+		.id_out = p->id_out,
+		.graph_out = p->graph_out,
+		.dependencies_out = p->dependencies_out,
+		.numDependencies_out = p->numDependencies_out,
+	});
+}
+
+CUresult do_cuStreamGetCaptureInfo(const cuStreamGetCaptureInfo_p *p)
+{
+	return do_cuStreamGetCaptureInfo_v3(&(cuStreamGetCaptureInfo_v3_p){
+		.hStream = p->hStream,
+		.captureStatus_out = p->captureStatus_out,
+		.id_out = p->id_out,
+	});
+}
+
 CUresult do_cuStreamUpdateCaptureDependencies_v2(const cuStreamUpdateCaptureDependencies_v2_p *p)
 {
 	struct sim_stream *stream;
@@ -368,4 +390,14 @@ CUresult do_cuStreamUpdateCaptureDependencies_v2(const cuStreamUpdateCaptureDepe
 			      p->flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 	sim_unlock();
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuStreamUpdateCaptureDependencies(const cuStreamUpdateCaptureDependencies_p *p)
+{
+	return do_cuStreamUpdateCaptureDependencies_v2(&(cuStreamUpdateCaptureDependencies_v2_p){
+		.hStream = p->hStream,
+		.dependencies = p->dependencies,
+		.numDependencies = p->numDependencies,
+		.flags = p->flags,
+	});
 }

@@ -27,8 +27,8 @@ struct sim_config {
 	int arch; /* 90 is compute capability 9.0 */
 	int n_processors;
 	int driver_version; /* as cuDriverGetVersion writes it */
-	int runtime_version; /* as cudaRuntimeGetVersion writes it */
-	int cupti_version; /* CUPTI_API_VERSION whose record layouts are written */
+	int runtime_version; /* as cudaRuntimeGetVersion writes it; 0: that of the library's headers */
+	int cupti_version; /* CUPTI_API_VERSION whose record layouts are written; 0: as above */
 
 	bool is_virtual_clock;
 	uint64_t call_ns; /* a call lasts so long on the virtual clock */

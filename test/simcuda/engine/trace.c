@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "test/simcuda/engine/log.h"
+
 static _Atomic(const struct sim_tracer *) the_tracer;
 
 const struct sim_tracer *sim_tracer(void)
@@ -14,5 +16,8 @@ const struct sim_tracer *sim_tracer(void)
 
 void sim_tracer_set(const struct sim_tracer *tracer)
 {
-	atomic_store_explicit(&the_tracer, tracer, memory_order_release);
+	const struct sim_tracer *old = atomic_exchange_explicit(&the_tracer, tracer, memory_order_acq_rel);
+
+	if (old && tracer && old != tracer)
+		sim_violation("two copies of CUPTI are used, one beside the other");
 }

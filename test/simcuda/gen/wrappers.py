@@ -15,6 +15,8 @@ import pathlib
 import re
 import sys
 
+from driver_forms import driver_forms
+
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = "test/simcuda/engine/call.h"
 
@@ -52,7 +54,9 @@ WITHOUT_ERROR = {"cudaGetLastError", "cudaPeekAtLastError"}
 
 
 # Their struct is missing, or is not what the prototype says, in one toolkit or another.
-UNUSUAL = {"cudaGetExportTable", "cudaGraphMemFreeNodeGetParams", "cuGetExportTable"}
+UNUSUAL = {"cudaGetExportTable", "cudaGraphMemFreeNodeGetParams", "cuGetExportTable", "cudaSetDoubleForDevice",
+           "cudaSetDoubleForHost", "cudaThreadGetCacheConfig", "cudaThreadGetLimit", "cudaThreadSetCacheConfig",
+           "cudaThreadSetLimit"}
 
 
 def without_comments(text):
@@ -124,11 +128,11 @@ def write_traced(library, kind, functions):
         base = base_of(symbol)
         if parameters is not None and base not in declared and base in functions and functions[base][1] is not None:
             declared.add(base)
-            header.append(f"typedef {functions[base][0]}_params {base}_p;")
-            header.append(f"__attribute__((weak)) {library.status} do_{base}(const {base}_p *p);")
+            header += [f"typedef {functions[base][0]}_params {base}_p;", f"#define HAS_{base} 1",
+                       f"__attribute__((weak)) {library.status} do_{base}(const {base}_p *p);"]
         elif base not in declared and parameters is None and base == symbol:
             declared.add(base)
-            header.append(f"__attribute__((weak)) {library.status} do_{base}(void);")
+            header += [f"#define HAS_{base} 1", f"__attribute__((weak)) {library.status} do_{base}(void);"]
     for symbol, (name, parameters, cbid) in sorted(functions.items()):
         base = base_of(symbol)
         is_per_thread = "true" if base != symbol else "false"
@@ -163,13 +167,11 @@ def table_of(functions):
     return lines + ["};", "const unsigned sim_n_symbols = sizeof(sim_symbols) / sizeof(sim_symbols[0]);"]
 
 
-def aliases_of(text):
-    """What cuda.h makes of a plain name: cuMemAlloc is cuMemAlloc_v2, which is what looking up the plain name finds."""
-    found = re.findall(r"^\s*#define\s+(cu[A-Z]\w+)\s+(?:__CUDA_API_PT[SD][ZS]\()?(cu[A-Z]\w+)\)?\s*$", text, flags=re.M)
-    pairs = sorted({name: symbol for name, symbol in found if name != symbol}.items())
-    lines = ["const char *const sim_aliases[][2] = {"]
-    lines += [f"\t{{ \"{name}\", \"{symbol}\" }}," for name, symbol in pairs]
-    return lines + ["};", "const unsigned sim_n_aliases = sizeof(sim_aliases) / sizeof(sim_aliases[0]);"]
+def forms_table(forms):
+    """What looking up a plain name finds, by the version of CUDA that is asked for."""
+    lines = ["const struct sim_form sim_forms[] = {"]
+    lines += [f"\t{{ \"{name}\", {version}, \"{symbol}\" }}," for name, version, symbol in sorted(forms)]
+    return lines + ["};", "const unsigned sim_n_forms = sizeof(sim_forms) / sizeof(sim_forms[0]);"]
 
 
 def callback_names(folders):
@@ -182,6 +184,14 @@ def callback_names(folders):
         lines += [f"\t[{number}] = \"{name}\"," for number, name in sorted(numbers.items())]
         lines += ["};", f"const unsigned sim_n_{domain}_names = sizeof(sim_{domain}_names) / sizeof(char *);"]
     return lines
+
+
+def result_names(folders):
+    """The names of CUPTI's results by their number, for cuptiGetResultString."""
+    text = without_comments(headers_below(folders, ["cupti_result.h"]))
+    found = re.findall(r"\b(CUPTI_(?:SUCCESS|ERROR_\w+))\s*=\s*(\d+)\b", text)
+    return ["const char *const sim_result_names[] = {", *(f"\t[{number}] = \"{name}\"," for name, number in found), "};",
+            "const unsigned sim_n_result_names = sizeof(sim_result_names) / sizeof(char *);"]
 
 
 def read_prototypes(library, texts):
@@ -200,7 +210,8 @@ def write_plain(library, prototypes):
         if parameters is None:
             continue
         values = ", ".join(field for _, field in parameters)
-        header.append(f"__attribute__((weak)) {library.status} do_{name}({argument_list(parameters)});")
+        header += [f"#define HAS_{name} 1",
+                   f"__attribute__((weak)) {library.status} do_{name}({argument_list(parameters)});"]
         source += [
             f"#undef {name}",
             f"static struct sim_api api_{name} = {{ .name = \"{name}\", .unsupported = {library.unsupported} }};",
@@ -217,8 +228,11 @@ def write_plain(library, prototypes):
     return header, source
 
 
-def imported_names(library):
+def imported_names(library, folders):
+    """What PyTorch wants of CUDA 13; an older toolkit has what its headers say."""
     names = []
+    if int(re.search(r"#define\s+CUDA_VERSION\s+(\d+)", headers_below(folders, ["cuda.h"]))[1]) < 13000:
+        return names
     for line in (HERE / "torch_imports.txt").read_text().splitlines():
         owner, _, rest = line.partition(": ")
         if owner == library.imports:
@@ -282,14 +296,15 @@ def main():
         known = read_functions(kind, texts)
         header, source = write_traced(library, kind, known)
         if kind == "driver":
-            source += aliases_of(headers_below(folders, ["cuda.h"]))
-            header += ["extern const char *const sim_aliases[][2];", "extern const unsigned sim_n_aliases;"]
+            source += forms_table(driver_forms(folders))
+            header += ["struct sim_form {", "\tconst char *name;", "\tint version;", "\tconst char *symbol;", "};",
+                       "extern const struct sim_form sim_forms[];", "extern const unsigned sim_n_forms;"]
     else:
         known = {name: p for name, p in read_prototypes(library, texts).items() if p is not None}
         header, source = write_plain(library, known)
         if kind == "cupti":
-            source += callback_names(folders)
-    missing = [name for name in imported_names(library) if name not in known and name not in WITHOUT_STATUS
+            source += callback_names(folders) + result_names(folders)
+    missing = [name for name in imported_names(library, folders) if name not in known and name not in WITHOUT_STATUS
                and not name.startswith(COMPILED)]
     guard = f"SIMCUDA_GENERATED_{kind.upper()}_H"
     begin = ["// SPDX-License-Identifier: Apache-2.0 OR MIT", "/* Written by gen/wrappers.py. */"]

@@ -226,7 +226,11 @@ static void go_with_context(void)
 	void *host;
 
 	NEED(cuDeviceGet(&device, 0));
-	NEED(cuCtxCreate_v4(&own, NULL, 0, device));
+#if CUDA_VERSION >= 13000
+	NEED(cuCtxCreate(&own, NULL, 0, device));
+#else
+	NEED(cuCtxCreate(&own, 0, device));
+#endif
 	NEED(cuMemAlloc(&p, 300 * KIB));
 	NEED(cuMemAlloc(&p, 200 * KIB));
 	NEED(cuMemFree(p));

@@ -77,6 +77,11 @@ EXPORT const char *cudaGetErrorString(cudaError_t error)
 	}
 }
 
+int rt_version(void)
+{
+	return sim_config()->runtime_version ? sim_config()->runtime_version : CUDART_VERSION;
+}
+
 static void load(void)
 {
 	CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) = NULL;
@@ -88,10 +93,9 @@ static void load(void)
 		load_result = (CUresult)cudaErrorInsufficientDriver;
 		return;
 	}
-/* In the forms that cuda.h declares. */
-#define CALL(name) \
-	load_result = load_result ? load_result : look_up(#name, (void **)&rt_driver.name, CUDA_VERSION, 0, NULL);
-#include "test/simcuda/runtime/driver_calls.def"
+#define CALL(name, version) \
+	load_result = load_result ? load_result : look_up(#name, (void **)&rt_driver.name, version, 0, NULL);
+#include "driver_calls.h"
 #undef CALL
 	if (!load_result)
 		load_result = rt_driver.cuInit(0);

@@ -11,7 +11,7 @@ cudaError_t do_cudaRuntimeGetVersion(const cudaRuntimeGetVersion_p *p)
 {
 	if (!p->runtimeVersion)
 		return cudaErrorInvalidValue;
-	*p->runtimeVersion = sim_config()->runtime_version;
+	*p->runtimeVersion = rt_version();
 	return cudaSuccess;
 }
 
@@ -107,25 +107,44 @@ static void read_features(struct cudaDeviceProp *prop, int device)
 	prop->cooperativeLaunch = ATTRIBUTE(COOPERATIVE_LAUNCH);
 	prop->hostRegisterSupported = ATTRIBUTE(HOST_REGISTER_SUPPORTED);
 	prop->memoryPoolsSupported = ATTRIBUTE(MEMORY_POOLS_SUPPORTED);
+#if CUDART_VERSION < 13000
+	prop->clockRate = ATTRIBUTE(CLOCK_RATE);
+	prop->memoryClockRate = ATTRIBUTE(MEMORY_CLOCK_RATE);
+	prop->deviceOverlap = prop->asyncEngineCount > 0;
+	prop->computeMode = cudaComputeModeDefault;
+#endif
 }
 #undef ATTRIBUTE
 
-cudaError_t do_cudaGetDeviceProperties(const cudaGetDeviceProperties_p *p)
+static cudaError_t properties_of(int device, struct cudaDeviceProp *prop)
 {
 	CUresult result = rt_load();
 
 	if (result)
 		return (cudaError_t)result;
-	memset(p->prop, 0, sizeof(*p->prop));
-	result = rt_driver.cuDeviceGetName(p->prop->name, sizeof(p->prop->name), p->device);
+	memset(prop, 0, sizeof(*prop));
+	result = rt_driver.cuDeviceGetName(prop->name, sizeof(prop->name), device);
 	if (result)
 		return (cudaError_t)result;
-	rt_driver.cuDeviceTotalMem(&p->prop->totalGlobalMem, p->device);
-	rt_driver.cuDeviceGetUuid((CUuuid *)&p->prop->uuid, p->device);
-	read_limits(p->prop, p->device);
-	read_features(p->prop, p->device);
+	rt_driver.cuDeviceTotalMem(&prop->totalGlobalMem, device);
+	rt_driver.cuDeviceGetUuid((CUuuid *)&prop->uuid, device);
+	read_limits(prop, device);
+	read_features(prop, device);
 	return cudaSuccess;
 }
+
+/* In 12 the plain name has the struct of 11 still, which its headers don't have. */
+#if CUDART_VERSION < 13000
+cudaError_t do_cudaGetDeviceProperties_v2(const cudaGetDeviceProperties_v2_p *p)
+{
+	return properties_of(p->device, p->prop);
+}
+#else
+cudaError_t do_cudaGetDeviceProperties(const cudaGetDeviceProperties_p *p)
+{
+	return properties_of(p->device, p->prop);
+}
+#endif
 
 cudaError_t do_cudaDeviceEnablePeerAccess(const cudaDeviceEnablePeerAccess_p *p)
 {
@@ -171,12 +190,14 @@ static cudaError_t entry_point(const char *symbol, void **found, unsigned versio
 	return result == CUDA_ERROR_NOT_FOUND && status ? cudaSuccess : (cudaError_t)result;
 }
 
+#ifdef HAS_cudaGetDriverEntryPointByVersion
 cudaError_t do_cudaGetDriverEntryPointByVersion(const cudaGetDriverEntryPointByVersion_p *p)
 {
 	return entry_point(p->symbol, p->funcPtr, p->cudaVersion, p->flags, p->driverStatus);
 }
+#endif
 
 cudaError_t do_cudaGetDriverEntryPoint(const cudaGetDriverEntryPoint_p *p)
 {
-	return entry_point(p->symbol, p->funcPtr, (unsigned)sim_config()->runtime_version, p->flags, p->driverStatus);
+	return entry_point(p->symbol, p->funcPtr, (unsigned)rt_version(), p->flags, p->driverStatus);
 }

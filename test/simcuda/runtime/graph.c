@@ -65,6 +65,8 @@ cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
 								     p->numDependencies, &params, NULL));
 }
 
+/* Those of CUDA 12 have other forms of it, or none. */
+#if CUDART_VERSION >= 13000
 static CUgraphNodeParams kernel_node(const struct cudaKernelNodeParamsV2 *n)
 {
 	return (CUgraphNodeParams){
@@ -103,3 +105,4 @@ cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 						     (const CUgraphEdgeData *)p->dependencyData,
 						     p->numDependencies, params);
 }
+#endif

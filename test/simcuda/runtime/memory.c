@@ -180,6 +180,26 @@ cudaError_t do_cudaPointerGetAttributes(const cudaPointerGetAttributes_p *p)
 	return cudaSuccess;
 }
 
+/* A device until 12, a place since 13. */
+#if CUDART_VERSION < 13000
+cudaError_t do_cudaMemAdvise(const cudaMemAdvise_p *p)
+{
+	CUresult result = rt_begin();
+
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuMemAdvise(address_of(p->devPtr), p->count, (CUmem_advise)p->advice,
+							    p->device));
+}
+
+cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
+{
+	CUresult result = rt_begin();
+
+	return (cudaError_t)(result ? result
+				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, p->dstDevice,
+								   p->stream));
+}
+#else
 cudaError_t do_cudaMemAdvise(const cudaMemAdvise_p *p)
 {
 	CUmemLocation location = {.type = (CUmemLocationType)p->location.type, .id = p->location.id};
@@ -199,3 +219,4 @@ cudaError_t do_cudaMemPrefetchAsync(const cudaMemPrefetchAsync_p *p)
 				    : rt_driver.cuMemPrefetchAsync(address_of(p->devPtr), p->count, location, p->flags,
 								   p->stream));
 }
+#endif

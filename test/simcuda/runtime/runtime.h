@@ -7,14 +7,17 @@
 #define SIMCUDA_RUNTIME_H
 
 #include <cuda.h>
-#include <cudaProfiler.h>
 
 #include "runtime_api.h"
 
+/* As cudaProfiler.h has them, which PyPI's packages lack. */
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
+
 /* The driver's functions that are called here. */
 struct rt_driver {
-#define CALL(name) __typeof__(name) *name;
-#include "test/simcuda/runtime/driver_calls.def"
+#define CALL(name, version) __typeof__(name) *name;
+#include "driver_calls.h"
 #undef CALL
 };
 
@@ -22,6 +25,9 @@ extern struct rt_driver rt_driver;
 
 /* Load the driver, and make the context of the thread's device current. */
 CUresult rt_begin(void);
+
+/* The version of this library, as cudaRuntimeGetVersion says it: that of its headers, unless it is set. */
+int rt_version(void);
 
 /* Load the driver alone. */
 CUresult rt_load(void);

@@ -361,7 +361,9 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
 					? "-"
 					: torsh_size_human(group->bytes, text));
-	printf("  %s%s\n", group->rows->what == DEVICE_COPY ? "copy " : "", shown_name(view, group->rows));
+	fputs(group->rows->what == DEVICE_COPY ? "  copy " : "  ", stdout);
+	torsh_text_function(stdout, shown_name(view, group->rows));
+	putchar('\n');
 	print_operators(group);
 	torsh_kernels_show_lines(&view->kernels, group->rows, view->reading->symbols);
 	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)

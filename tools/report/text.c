@@ -69,6 +69,14 @@ static void print_place(FILE *out, const struct frame *frame)
 	fputc('\n', out);
 }
 
+void torsh_text_function(FILE *out, const char *function)
+{
+	if (strlen(function) > FUNCTION_LONGEST)
+		fprintf(out, "%.*s...", FUNCTION_LONGEST - 3, function);
+	else
+		fputs(function, out);
+}
+
 void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 {
 	if (n == 0)
@@ -81,12 +89,12 @@ void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
 			fprintf(out, "      ... cut here: %s\n", frame->cut);
 			continue;
 		}
-		if (strlen(function) > FUNCTION_LONGEST)
-			fprintf(out, "      %.*s...\n      %-*s ", FUNCTION_LONGEST - 3, function, FUNCTION_COLUMNS, "");
-		else if (strlen(function) > FUNCTION_COLUMNS)
-			fprintf(out, "      %s\n      %-*s ", function, FUNCTION_COLUMNS, "");
+		fputs("      ", out);
+		torsh_text_function(out, function);
+		if (strlen(function) > FUNCTION_COLUMNS)
+			fprintf(out, "\n      %-*s ", FUNCTION_COLUMNS, "");
 		else
-			fprintf(out, "      %-*s ", FUNCTION_COLUMNS, function);
+			fprintf(out, "%-*s ", FUNCTION_COLUMNS - (int)strlen(function), "");
 		print_place(out, frame);
 	}
 }

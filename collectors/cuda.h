@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI, collectors/cuda_calls.c records what the program calls,
- * collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes events of them,
- * collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records. Where CUPTI can't be
- * had collectors/cuda_events.c sees the program's calls of the driver instead. Calls about memory are collectors/cuda_memory.c's,
- * whoever sees them.
+ * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI, collectors/cuda_calls.c records what
+ * the program calls, collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes
+ * events of them, collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records.
+ * Where CUPTI can't be had collectors/cuda_events.c sees the program's calls of the driver instead. Calls about memory
+ * are collectors/cuda_memory.c's, whoever sees them.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it; test/unit/cupti_test.c
- * compares with the real header where that is. The agent stands before the entry points by which a program gives a device
- * work (shim/driver.def) and gets memory (shim/driver_memory.def), wherever it finds them: as symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the
- * driver's own unless it is watched.
+ * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it;
+ * test/unit/cupti_test.c compares with the real header where that is. The agent stands before the entry points by which a
+ * program gives a device work (shim/driver.def) and gets memory (shim/driver_memory.def), wherever it finds them: as
+ * symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the driver's own unless it is watched.
  */
 #ifndef TORSH_SHIM_DRIVER_H
 #define TORSH_SHIM_DRIVER_H

@@ -7,6 +7,7 @@
 #define TORSH_PROFILE_KERNEL_LINES_H
 
 #include "tools/profile/device.h"
+#include "tools/writer/key_index.h"
 
 /* All of one name that was asked for in one place. */
 struct kernel_line {

@@ -8,6 +8,7 @@
 
 #include "tools/profile/device.h"
 #include "tools/profile/device_list.h"
+#include "tools/profile/device_work.h"
 #include "tools/profile/facts.h"
 #include "tools/profile/steps.h"
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How much devices did for each launch of one process. A first walk adds it up; a second one knows it when it comes to the
+ * launch, before the kernels are told.
+ */
+#ifndef TORSH_PROFILE_DEVICE_WORK_H
+#define TORSH_PROFILE_DEVICE_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tools/profile/graph_nodes.h"
+#include "tools/writer/key_index.h"
+
+#define CAUSED_MAX ((UINT32_C(1) << 31) - 1)
+
+/* What one launch is the cause of. */
+struct device_caused {
+	uint64_t ns;
+	uint32_t n : 31; /* kernels, copies and memsets: those of a graph are several */
+	uint32_t is_launched : 1; /* the call that has this number was seen, before or after */
+	uint32_t n_untimed; /* others, of which no times are known */
+};
+
+struct device_page;
+
+/* Five bytes for a launch of one short kernel, 20 more for any other. */
+struct device_work {
+	struct graph_nodes captured; /* in an operator: 1; their ns are none of the launch's */
+	struct key_index index; /* by correlation: index of pages */
+	struct device_page *pages;
+	size_t n, n_room;
+	struct device_caused *whole; /* those that 32 bits don't hold */
+	size_t n_whole, n_whole_room;
+	uint64_t n_spans, n_launches;
+	bool is_seen; /* devices were recorded, or would have been */
+};
+
+void torsh_device_work_create(struct device_work *work);
+void torsh_device_work_destroy(struct device_work *work);
+
+/* Take whatever event of the process there is, told inside of an operator or not. */
+void torsh_device_work_add(struct device_work *work, const struct event *event, bool is_in_operator);
+
+/* What the launch with this number caused; zeros: nothing that was seen. */
+struct device_caused torsh_device_work_by(const struct device_work *work, uint32_t correlation);
+
+/* Its nanoseconds. */
+uint64_t torsh_device_work_of(const struct device_work *work, uint32_t correlation);
+
+/* What the operator that was marked with this number took on its accelerator by itself. */
+uint64_t torsh_device_work_marked(const struct device_work *work, uint32_t number);
+
+#endif

@@ -47,15 +47,16 @@ void torsh_chrome_end(struct chrome *chrome, char *at)
 	chrome->sink->n = (size_t)(at - chrome->sink->buffer);
 }
 
-char *torsh_chrome_put_stack(char *at, struct texts *texts, uint32_t number)
+char *torsh_chrome_put_text(char *at, const char *name, const char *text)
 {
-	const char *stack = torsh_texts_stack(texts, number);
-	size_t n = strlen(stack);
+	size_t n_name = strlen(name), n = strlen(text);
 
 	if (!n)
 		return at;
-	at = PUT(at, ",\"Call stack\":\"");
-	memcpy(at, stack, n);
+	at = PUT(at, ",\"");
+	memcpy(at, name, n_name);
+	at = PUT(at + n_name, "\":\"");
+	memcpy(at, text, n);
 	return PUT(at + n, "\"");
 }
 
@@ -146,7 +147,7 @@ static char *put_args(char *at, struct chrome *chrome, struct texts *texts, cons
 		at = put_module_args(at, call);
 	else
 		at = put_range_args(at, texts, call);
-	at = torsh_chrome_put_stack(at, texts, call->stack);
+	at = torsh_chrome_put_text(at, "Call stack", torsh_texts_stack(texts, call->stack));
 	return PUT(at, "}");
 }
 

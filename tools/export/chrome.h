@@ -48,8 +48,10 @@ char *torsh_chrome_begin(struct chrome *chrome, const char *kind, const char *pr
 /* End it there. */
 void torsh_chrome_end(struct chrome *chrome, char *at);
 
-/* ,"Call stack":"..." as torch.profiler has it with with_stack; nothing where none is known. */
-char *torsh_chrome_put_stack(char *at, struct texts *texts, uint32_t number);
+/*
+ * ,"name":"text", where there is a text, as it is: quoted already. torch.profiler has stacks, with with_stack, as "Call stack".
+ */
+char *torsh_chrome_put_text(char *at, const char *name, const char *text);
 
 /* Everything before the first event. */
 void torsh_chrome_put_header(struct trace *trace);

@@ -100,19 +100,6 @@ static char *put_copy_args(char *at, const struct device_span *span)
 	return at;
 }
 
-/* Where it was captured or launched: of a graph's replays the whole stack would be the most of a trace. */
-static char *put_line(char *at, struct texts *texts, uint32_t stack)
-{
-	const char *line = torsh_texts_line(texts, stack);
-	size_t n = strlen(line);
-
-	if (!n)
-		return at;
-	at = PUT(at, ",\"asked for at\":\"");
-	memcpy(at, line, n);
-	return PUT(at + n, "\"");
-}
-
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
 static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread, uint64_t begin_ns)
 {
@@ -155,7 +142,8 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		at = put_copy_args(at, &row->span);
 	if (begin_ns != row->span.begin_ns)
 		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
-	at = put_line(at, texts, row->stack);
+	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
+	at = torsh_chrome_put_text(at, "asked for at", torsh_texts_line(texts, row->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 	if (torsh_trace_has_launch(chrome->trace, row))
 		put_arrow(chrome, row, thread, begin_ns);
@@ -185,7 +173,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 	at = NUMBER(at, "\"correlation\":", launch->correlation);
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = torsh_chrome_put_stack(at, texts, launch->stack);
+	at = torsh_chrome_put_text(at, "Call stack", torsh_texts_stack(texts, launch->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 

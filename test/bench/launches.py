@@ -19,7 +19,7 @@ N_KERNELS = 3_000_000
 TARGET_NS, TARGET_BYTES = 150, 60
 
 
-def _environment(mode):
+def environment(mode):
     variables = {**os.environ, "LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_KERNEL_NS": "0", "SIMCUDA_LAUNCH_NS": "0"}
     variables.pop("LD_PRELOAD", None)
     if mode == CLIENT:
@@ -29,11 +29,11 @@ def _environment(mode):
     return variables
 
 
-def _clear():
+def clear():
     subprocess.run(["rm", "-rf", OUTPUT], check=True)
 
 
-def _recorded():
+def recorded():
     """Kernels in the recording that is there, and bytes of it for each."""
     report = json.loads(subprocess.run([TORSH, "kernels", OUTPUT, "--json"], stdout=subprocess.PIPE, check=True).stdout)
     n_kernels = sum(kernel["calls"] for kernel in report["kernels"])
@@ -49,11 +49,11 @@ def measure():
     n_kernels, found = scaled(N_KERNELS), {mode: [] for mode in (LAUNCHES, CLIENT, AGENT_MODE)}
     for _ in range(Options.rounds):
         for mode in found:
-            _clear()
-            ran = subprocess.run([BENCH / "launches", str(n_kernels)], env=_environment(mode), stdout=subprocess.PIPE, check=True)
+            clear()
+            ran = subprocess.run([BENCH / "launches", str(n_kernels)], env=environment(mode), stdout=subprocess.PIPE, check=True)
             result = json.loads(ran.stdout)
             found[mode].append((result["cpu_ns"], result["wall_ns"]))
-    n_recorded, n_bytes = _recorded()
+    n_recorded, n_bytes = recorded()
     if n_recorded != n_kernels:
         raise SystemExit(f"{n_kernels} kernels were launched, {n_recorded} were recorded")
     medians = {mode: tuple(statistics.median(values) for values in zip(*runs)) for mode, runs in found.items()}

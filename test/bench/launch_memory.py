@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Memory over very many launches on the simulated CUDA: of the program under the agent, of its writer, and of the report. The
+kernel says what each took at most, also of the writer, whose parent this becomes when the program has ended.
+"""
+
+import ctypes
+import os
+import subprocess
+import time
+
+from launches import AGENT_MODE, LIBRARIES, clear, environment, recorded
+from results import table
+from runs import BENCH, OUTPUT, TORSH, scaled
+
+FEW, MANY = 10_000_000, 100_000_000
+GROWTH = 1.1  # what ten times the launches may take more
+PR_SET_CHILD_SUBREAPER = 36
+MIB = 1 << 10  # of the KiB that ru_maxrss counts
+
+
+def _adopt_orphans(is_on):
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def _wait_for_all(first):
+    """MiB at most of the child first, and of the one other that it left."""
+    most = {}
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            break
+        if status:
+            raise SystemExit(f"process {pid} ended with status {status}")
+        most[pid] = usage.ru_maxrss / MIB
+    of_program = most.pop(first)
+    (of_writer,) = most.values()
+    return of_program, of_writer
+
+
+def _run(n_kernels):
+    """MiB of the program, of the writer, bytes a kernel, seconds and MiB of the report."""
+    clear()
+    program = subprocess.Popen([BENCH / "launches", str(n_kernels)], env=environment(AGENT_MODE), stdout=subprocess.DEVNULL)
+    of_program, of_writer = _wait_for_all(program.pid)
+    program.returncode = 0  # it was waited for
+    n_recorded, n_bytes = recorded()
+    if n_recorded != n_kernels:
+        raise SystemExit(f"{n_kernels} kernels were launched, {n_recorded} were recorded")
+    start = time.monotonic()
+    report = subprocess.Popen([TORSH, "kernels", OUTPUT, "--json"], stdout=subprocess.DEVNULL)
+    _, _, usage = os.wait4(report.pid, 0)
+    report.returncode = 0
+    clear()
+    return of_program, of_writer, n_bytes, time.monotonic() - start, usage.ru_maxrss / MIB
+
+
+def measure():
+    """{kernels: what _run says}; None where there is no simulated CUDA."""
+    if not (LIBRARIES / "libcuda.so.1").exists():
+        return None
+    _adopt_orphans(True)
+    measured = {n: _run(n) for n in (scaled(FEW), scaled(MANY))}
+    _adopt_orphans(False)
+    return measured
+
+
+def section(measured, verdicts):
+    rows = list(measured.items()) if measured else []
+    for i, whose in enumerate(("program under the agent", "writer")):
+        ratio = rows[1][1][i] / rows[0][1][i] if rows else None
+        verdicts.at_most(f"memory of the {whose}, 100 million launches beside 10 million", GROWTH, ratio, "×", "{:.2f}")
+    if not rows:
+        return []
+    text = [[f"{n:,}", *(f"{value:.1f}" for value in values)] for n, values in rows]
+    heading = ["launches", "program, MiB", "writer, MiB", "bytes a kernel", "`torsh kernels`, s", "MiB"]
+    return ["## Memory over many launches on simulated CUDA", ""] + table(heading, text)

@@ -223,8 +223,8 @@ static void keep_reading(struct sampler *sampler, uint64_t end, uint64_t interva
 	};
 }
 
-/* How far our clock is ahead: what all of the last readings agree on. */
-static int64_t distance(const struct sampler *sampler)
+/* How far our clock is ahead: what all of the last readings agree on; and how far from it that may be. */
+static int64_t distance(const struct sampler *sampler, uint64_t *error_ns)
 {
 	uint32_t n = sampler->n_readings < N_READINGS ? sampler->n_readings : N_READINGS;
 	struct reading all = sampler->readings[0];
@@ -238,8 +238,15 @@ static int64_t distance(const struct sampler *sampler)
 	}
 	/* Clocks that drift apart, or a sample that came late: the earliest fetch is the best guess. */
 	error = all.high > all.low ? (all.high - all.low) / 2 : (int64_t)interval_ns();
-	atomic_store_explicit(&torsh_counter_losses.clock_error_ns, (uint64_t)error, memory_order_relaxed);
+	*error_ns = (uint64_t)error;
 	return all.high > all.low ? all.low + error : all.high;
+}
+
+/* What is told of all samples is what holds of the least certain ones. Only the thread that fetches changes it. */
+static void widen_error(uint64_t error_ns)
+{
+	if (error_ns > atomic_load_explicit(&torsh_counter_losses.clock_error_ns, memory_order_relaxed))
+		atomic_store_explicit(&torsh_counter_losses.clock_error_ns, error_ns, memory_order_relaxed);
 }
 
 /* ---- samples ---------------------------------------------------------------------------------------------------------- */
@@ -326,6 +333,16 @@ static size_t see_samples(struct sampler *sampler, uint64_t before_ns)
 	return info.n_completed;
 }
 
+static void take_samples(struct sampler *sampler, size_t n)
+{
+	uint64_t error_ns;
+	int64_t ahead_ns = distance(sampler, &error_ns);
+
+	widen_error(error_ns);
+	for (size_t i = 0; i < n; i++)
+		take_sample(sampler, i, ahead_ns);
+}
+
 /* Returns -1 where the sampler is no more. */
 static int fetch(struct sampler *sampler)
 {
@@ -338,7 +355,6 @@ static int fetch(struct sampler *sampler)
 	uint64_t before_ns = torsh_cuda_monotonic_ns();
 	int result = torsh_cupti_profiler.PmSamplingDecodeData(&decode);
 	size_t n;
-	int64_t ahead_ns;
 
 	if (decode.has_overflowed || result == CUPTI_OUT_OF_MEMORY) {
 		COUNTER_COUNT(lost);
@@ -349,9 +365,8 @@ static int fetch(struct sampler *sampler)
 		return -1;
 	}
 	n = result ? 0 : see_samples(sampler, before_ns);
-	ahead_ns = sampler->n_readings ? distance(sampler) : 0;
-	for (size_t i = 0; i < n && sampler->n_readings; i++)
-		take_sample(sampler, i, ahead_ns);
+	if (n && sampler->n_readings)
+		take_samples(sampler, n);
 	if (!result && n)
 		result = initialise_image(sampler);
 	if (result) {

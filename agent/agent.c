@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/birth.h"
+#include "agent/clocks.h"
 #include "agent/config.h"
 #include "agent/counter.h"
 #include "agent/environment.h"
@@ -122,20 +123,12 @@ static void choose_clock(void)
 
 #if defined(__x86_64__)
 	n = read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
-	torsh_flow_clock_is_monotonic = n > 0 && strncmp(source, "tsc", 3) && strncmp(source, "kvm-clock", 9) &&
-					strncmp(source, "hyperv", 6);
+	torsh_flow_clock_is_monotonic =
+		n > 0 && strncmp(source, "tsc", 3) && strncmp(source, "kvm-clock", 9) && strncmp(source, "hyperv", 6);
 #else
 	(void)source;
 	(void)n;
 #endif
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void introduce(struct channel_header *header)
@@ -147,9 +140,7 @@ static void introduce(struct channel_header *header)
 	header->parent_pid = (uint32_t)getppid();
 	header->clock = torsh_flow_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
-	header->start_realtime_ns = clock_ns(CLOCK_REALTIME);
-	header->start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-	header->start_ticks = torsh_flow_clock_is_monotonic ? header->start_monotonic_ns : torsh_cpu_ticks_ordered();
+	torsh_clocks_read(header);
 }
 
 static void describe(struct channel *channel)
@@ -221,7 +212,8 @@ static int open_channel(const struct channel *parent)
 	torsh_counters = process->channel.header->counters;
 	/* Other threads are in hooks already: whichever word they read, it is there. */
 	atomic_store_explicit(&torsh_pause,
-			      torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused : &always_paused,
+			      torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused
+								      : &always_paused,
 			      memory_order_relaxed);
 	for (int i = 0; i < N_COUNTERS; i++)
 		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
@@ -249,8 +241,8 @@ static void start_stack_checks(void)
 /* What programs that this one starts find in their environment, and this one in its own. */
 static void prepare_environment(const char *session)
 {
-#define INJECTION(source, activity, variable)        \
-	if (torsh_config.activities & (activity))    \
+#define INJECTION(source, activity, variable)     \
+	if (torsh_config.activities & (activity)) \
 		torsh_environment_inject(variable, agent_path);
 	TORSH_INJECTIONS
 #undef INJECTION
@@ -293,9 +285,10 @@ static int start(void)
 		return result;
 	/* A relative LD_PRELOAD may lead to such a place; what the children inherit then is as it was. */
 	if (strpbrk(agent_path, PRELOAD_SEPARATORS))
-		torsh_channel_note(&torsh_process->channel,
-				   "programs that this one starts are not followed, and neither NVTX nor ITT is recorded: the "
-				   "agent's path has a blank or a colon, which LD_PRELOAD can't hold");
+		torsh_channel_note(
+			&torsh_process->channel,
+			"programs that this one starts are not followed, and neither NVTX nor ITT is recorded: the "
+			"agent's path has a blank or a colon, which LD_PRELOAD can't hold");
 	else
 		prepare_environment(socket_path);
 	return 0;

@@ -7,39 +7,22 @@
 
 #include <cmocka.h>
 
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "collectors/cuda.h"
+#include "late_clock.h"
 
 int torsh_flow_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
 
-#define WAIT_NS UINT64_C(20000000)
 #define NEAR_NS UINT64_C(1000000)
 #define N_ANCHORS 12
 
-static int reading_to_wait_before; /* counted down; 0: none */
-
-/* Instead of the C library's: some reading comes late. */
-int clock_gettime(clockid_t clock, struct timespec *now)
-{
-	if (reading_to_wait_before && !--reading_to_wait_before) {
-		const struct timespec wait = {.tv_nsec = (long)WAIT_NS};
-
-		syscall(SYS_nanosleep, &wait, NULL);
-	}
-	return (int)syscall(SYS_clock_gettime, clock, now);
-}
-
 /* An anchor, in which that reading of the kernel's clock comes late; then both clocks are compared. */
-static void anchor_and_compare(int late_reading)
+static void anchor_and_compare(int reading)
 {
 	uint64_t before_ns, found_ns;
 
-	reading_to_wait_before = late_reading;
+	late_reading = reading;
 	torsh_cuda_ticks_anchor();
-	reading_to_wait_before = 0;
+	late_reading = 0;
 	before_ns = torsh_cuda_monotonic_ns();
 	found_ns = torsh_cuda_now_ns();
 	assert_in_range(found_ns, before_ns - NEAR_NS, torsh_cuda_monotonic_ns() + NEAR_NS);

@@ -213,8 +213,7 @@ def the_joint_peak_of_heap_and_simulated_devices_is_exact():
 
 def everything(output):
     """Heap and devices in the order of time: of equal times those of the heap first, as they were folded."""
-    result = run([TORSH, "dump", output])
-    found = [json.loads(line) for line in result.stdout.decode().splitlines() if line.startswith('{"event"')]
+    found = [json.loads(line) for line in torsh("dump", output, "--only", "events,timeline").splitlines()]
     return sorted(found, key=lambda event: event["at_ns"])
 
 

@@ -64,7 +64,7 @@ def inherited_blocks_are_those_of_the_moment_of_the_fork():
 def live_before_fork(output):
     """The parent's blocks at its first fork, replayed from its events."""
     live = {}
-    for line in torsh("dump", output).splitlines():
+    for line in torsh("dump", output, "--only", "events").splitlines():
         event = json.loads(line)
         if event.get("process") != 1:
             continue

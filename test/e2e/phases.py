@@ -84,7 +84,8 @@ def ancestors(operator):
 
 def main_pid(output):
     """The first process's pid: of workers nobody knows the phase."""
-    return ["--pid", str(read_report("report", output)["processes"][0]["pid"])]
+    first = torsh("dump", output, "--only", "process").splitlines()[0]
+    return ["--pid", str(json.loads(first)["process"]["pid"])]
 
 
 for name in ("plain", "functional", "workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):

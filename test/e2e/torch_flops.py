@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import torch_python  # noqa: E402
+from torch_python import inductor_cache, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/flops.py"
 MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "transformer", "mathattention", "causalattention", "lstm", "gru",
@@ -29,8 +29,7 @@ WITHOUT_FORMULA = {"aten::_fft_r2c": 3, "aten::linalg_lu_factor_ex": 3, "aten::_
 def recorded(*models):
     """What the counter counted, by model and operator, and the recording."""
     written = scratch("written") / "counts.json"
-    cache = {"TORCHINDUCTOR_CACHE_DIR": str(scratch("cache"))}
-    result, output = record([torch_python(), SCRIPT, written, *models], env=cache, timeout=TIMEOUT_S)
+    result, output = record([torch_python(), SCRIPT, written, *models], env=inductor_cache(), timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
     return json.loads(written.read_text()), output
 

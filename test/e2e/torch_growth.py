@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from torch_python import torch_python  # noqa: E402
+from torch_python import inductor_cache, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/torch_loops.py"
 LEAK_LINE = next(n for n, text in enumerate(SCRIPT.read_text().splitlines(), 1) if text.endswith("# line: leak"))
@@ -22,8 +22,7 @@ CLEAN = ("WarmsACache", "HasMomentum", "SchedulesItsRate", "ClearsItsMetrics", "
 def growth(*loops, steps=STEPS):
     """The report of each loop's process."""
     written = scratch("written") / "pids.json"
-    cache = {"TORCHINDUCTOR_CACHE_DIR": str(scratch("cache"))}
-    result, output = record([torch_python(), SCRIPT, written, steps, *loops], env=cache, timeout=TIMEOUT_S)
+    result, output = record([torch_python(), SCRIPT, written, steps, *loops], env=inductor_cache(), timeout=TIMEOUT_S)
     expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
     for loop, pid in json.loads(written.read_text()).items():
         yield loop, read_report("leaks", output, "--growth", "--limit", "0", "--stacks", "python", "--pid", str(pid))

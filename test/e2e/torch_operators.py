@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators, without_twins  # noqa: E402
 from timeline import events  # noqa: E402
-from torch_python import torch_python  # noqa: E402
+from torch_python import inductor_cache, torch_python  # noqa: E402
 
 STEPS = ROOT / "test/lib/torch_steps.py"
 BACKWARD = 1
@@ -35,16 +35,11 @@ def result_of(run_program, what, models):
 
 def run_step(models, what, env=None):
     """What the program wrote, and the recording of it."""
-    return result_of(lambda command: record(command, env={**own_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
+    return result_of(lambda command: record(command, env={**inductor_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
 
 
 def run_bare(models, what):
-    return result_of(lambda command: [run(command, {**clean_environment(), **own_cache()}, timeout=TIMEOUT_S)], what, models)[0]
-
-
-def own_cache():
-    """Of what is compiled, shared by the runs of one case."""
-    return {"TORCHINDUCTOR_CACHE_DIR": str(BUILD / "test/tmp" / f"inductor-{os.getpid()}")}
+    return result_of(lambda command: [run(command, {**clean_environment(), **inductor_cache()}, timeout=TIMEOUT_S)], what, models)[0]
 
 
 def window(recorded, name="the window"):
@@ -72,6 +67,33 @@ def forward_thread(operator):
     if operator.name.startswith("autograd::engine::evaluate_function: "):
         operator = next((child for child in operator.children if child.scope == BACKWARD), operator)
     return operator.forward_thread
+
+
+# The first case to use Inductor has it compile; the others come last, when that is done, and find the results.
+@case
+def operators_are_those_of_the_profiler():
+    witnesses, output = run_step([*MODELS, INDUCTOR], "witness")
+    recorded = events(output)
+    for model, witness in witnesses.items():
+        agree_with_the_profiler(window(recorded, f"the window of {model}"), witness["events"], model)
+
+
+def agree_with_the_profiler(ours, theirs, model):
+    assert len(theirs) > 30, f"torch.profiler saw {len(theirs)} events of {model}"
+    name = differences([operator.name for operator in ours], [event[0] for event in theirs])
+    assert not any(name.values()), f"names of {model}: {name}"
+    shapes = differences([(operator.name, str(operator.shapes() or [])) for operator in ours],
+                         [(event[0], str(event[1])) for event in theirs])
+    assert not any(shapes.values()), f"shapes of {model}: {shapes}"
+    numbers = differences([(operator.name, sequence(operator)) for operator in ours],
+                          [(event[0], event[2]) for event in theirs])
+    assert not any(numbers.values()), f"sequence numbers of {model}: {numbers}"
+    threads = differences([(operator.name, forward_thread(operator)) for operator in ours],
+                          [(event[0], event[4]) for event in theirs])
+    assert not any(threads.values()), f"forward threads of {model}: {threads}"
+    for operator in ours:
+        if operator.parent:
+            assert operator.parent.at_ns <= operator.at_ns and operator.end_ns <= operator.parent.end_ns, operator.name
 
 
 @case
@@ -109,45 +131,6 @@ def arrows_come_from_their_threads(recorded, output):
 
 
 @case
-def operators_are_those_of_the_profiler():
-    witnesses, output = run_step([*MODELS, INDUCTOR], "witness")
-    recorded = events(output)
-    for model, witness in witnesses.items():
-        agree_with_the_profiler(window(recorded, f"the window of {model}"), witness["events"], model)
-
-
-def agree_with_the_profiler(ours, theirs, model):
-    assert len(theirs) > 30, f"torch.profiler saw {len(theirs)} events of {model}"
-    name = differences([operator.name for operator in ours], [event[0] for event in theirs])
-    assert not any(name.values()), f"names of {model}: {name}"
-    shapes = differences([(operator.name, str(operator.shapes() or [])) for operator in ours],
-                         [(event[0], str(event[1])) for event in theirs])
-    assert not any(shapes.values()), f"shapes of {model}: {shapes}"
-    numbers = differences([(operator.name, sequence(operator)) for operator in ours],
-                          [(event[0], event[2]) for event in theirs])
-    assert not any(numbers.values()), f"sequence numbers of {model}: {numbers}"
-    threads = differences([(operator.name, forward_thread(operator)) for operator in ours],
-                          [(event[0], event[4]) for event in theirs])
-    assert not any(threads.values()), f"forward threads of {model}: {threads}"
-    for operator in ours:
-        if operator.parent:
-            assert operator.parent.at_ns <= operator.at_ns and operator.end_ns <= operator.parent.end_ns, operator.name
-
-
-@case
-def the_profiler_is_left_alone():
-    all_under_us, _ = run_step([*MODELS, INDUCTOR], "witness")
-    for model, bare in run_bare([*MODELS, INDUCTOR], "witness").items():
-        under_us = all_under_us[model]
-        expect_equal(under_us["memory"], bare["memory"], f"memory that torch.profiler saw of {model}")
-        expect_equal(under_us["columns"], bare["columns"], f"memory columns of torch.profiler, of {model}")
-        # Numbers of autograd nodes begin elsewhere: some were made to find out where things lie.
-        # Before 2.9 its times are microseconds, and the order of what begins in the same one is by chance.
-        events_of = [[(name, str(shapes)) for name, shapes, *_ in seen["events"]] for seen in (under_us, bare)]
-        expect_equal(sorted(events_of[0]), sorted(events_of[1]), f"torch.profiler's events of {model}")
-
-
-@case
 def tensors_are_the_storages_that_are_held():
     held, output = run_step(MODELS, "tensors")
     live, n_ends = {}, 0
@@ -176,13 +159,6 @@ def only_the_programs_own_tensors_are_recorded():
 
 
 @case
-def training_comes_to_the_same_losses_and_gradients():
-    under_us, _ = run_step([*MODELS, INDUCTOR], "run")
-    for model, bare in run_bare([*MODELS, INDUCTOR], "run").items():
-        expect_equal(under_us[model], bare, f"losses and gradients of {model}")
-
-
-@case
 def workers_of_a_data_loader_work():
     under_us, output = run_step("mlp", "workers")
     expect_equal(under_us, run_bare("mlp", "workers"), "what the workers gave")
@@ -207,6 +183,26 @@ def modules_have_the_names_of_named_modules():
                              "Transformer.encoder.layers.0.self_attn:MultiheadAttention"], "the first modules")
     pops = [event for event in events(output) if event["event"] == "range_pop"]
     expect_equal(len(pops), len(names), "ends")
+
+
+@case
+def the_profiler_is_left_alone():
+    all_under_us, _ = run_step([*MODELS, INDUCTOR], "witness")
+    for model, bare in run_bare([*MODELS, INDUCTOR], "witness").items():
+        under_us = all_under_us[model]
+        expect_equal(under_us["memory"], bare["memory"], f"memory that torch.profiler saw of {model}")
+        expect_equal(under_us["columns"], bare["columns"], f"memory columns of torch.profiler, of {model}")
+        # Numbers of autograd nodes begin elsewhere: some were made to find out where things lie.
+        # Before 2.9 its times are microseconds, and the order of what begins in the same one is by chance.
+        events_of = [[(name, str(shapes)) for name, shapes, *_ in seen["events"]] for seen in (under_us, bare)]
+        expect_equal(sorted(events_of[0]), sorted(events_of[1]), f"torch.profiler's events of {model}")
+
+
+@case
+def training_comes_to_the_same_losses_and_gradients():
+    under_us, _ = run_step([*MODELS, INDUCTOR], "run")
+    for model, bare in run_bare([*MODELS, INDUCTOR], "run").items():
+        expect_equal(under_us[model], bare, f"losses and gradients of {model}")
 
 
 main()

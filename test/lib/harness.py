@@ -106,6 +106,14 @@ def scratch(name="out"):
     return folder
 
 
+def shared(name):
+    """A folder in which the cases of one run keep things for each other; by hand each has its own."""
+    base = os.environ.get("TEST_SHARED") or os.environ.get("TEST_TMP") or BUILD / "test/tmp" / f"by-hand-{os.getpid()}"
+    folder = pathlib.Path(base) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def need_command(name):
     found = shutil.which(name)
     if not found:

@@ -26,13 +26,14 @@ def events(recording):
     number or None.
     """
     texts, found = collections.defaultdict(dict), []
-    for line in torsh("dump", recording).splitlines():
-        # The other tables may be large.
-        if line.startswith('{"functions"'):
-            table = json.loads(line)["functions"]
+    # The other tables may be large.
+    for line in torsh("dump", recording, "--only", "functions,events,timeline").splitlines():
+        row = json.loads(line)
+        if "functions" in row:
+            table = row["functions"]
             texts[table["process"]].update(enumerate(table["name"], table["first"] + 1))
-        elif line.startswith('{"event"'):
-            found.append(json.loads(line))
+        else:
+            found.append(row)
     for event in found:
         for field in LABELS:
             if field in event:

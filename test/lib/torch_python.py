@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The Python that has PyTorch, for scripts of which every case needs it: importing this says so."""
 
-from environments import torch_python  # noqa: F401
-from harness import all_need
+from environments import TORCH, torch_python  # noqa: F401
+from harness import all_need, shared
 
 all_need("torch")
+
+
+def inductor_cache():
+    """
+    The environment in which all cases share what Inductor compiles: half a minute of g++ for a layer, and twice that under
+    the agent.
+    """
+    return {"TORCHINDUCTOR_CACHE_DIR": str(shared(f"inductor-{TORCH}"))}

@@ -297,6 +297,24 @@ static void dump_prints_an_object_a_line(void **state)
 	assert_int_equal(n, 2 * 10 + 1 + 2);
 }
 
+static void dump_prints_only_what_is_asked_for(void **state)
+{
+	char *line, *rest;
+	int n_stacks = 0, n_ends = 0;
+
+	(void)state;
+	assert_int_equal(RUN(dump, directory, "--only=stacks,end"), 0);
+	for (rest = output; (line = strsep(&rest, "\n")) && *line;) {
+		bool is_end = strncmp(line, "{\"end\":", 7) == 0;
+
+		assert_true(is_end || strncmp(line, "{\"stacks\":", 10) == 0);
+		n_ends += is_end;
+		n_stacks += !is_end;
+	}
+	assert_int_equal(n_ends, 1);
+	assert_int_equal(n_stacks, 2);
+}
+
 static void wrong_usage_ends_with_2(void **state)
 {
 	(void)state;
@@ -312,6 +330,7 @@ static void wrong_usage_ends_with_2(void **state)
 	assert_int_equal(RUN(export, directory, "--format=svg"), 2);
 	assert_int_equal(RUN(export, directory, "--format=folded", "--what=much"), 2);
 	assert_int_equal(RUN(dump, "--no-events"), 2);
+	assert_int_equal(RUN(dump, directory, "--only=stacks,leaks"), 2);
 }
 
 static void what_is_no_recording_ends_with_2_and_a_sentence(void **state)
@@ -361,6 +380,7 @@ int main(void)
 		cmocka_unit_test(the_overview_fits_its_schema),
 		cmocka_unit_test(budgets_decide_the_exit_status),
 		cmocka_unit_test(dump_prints_an_object_a_line),
+		cmocka_unit_test(dump_prints_only_what_is_asked_for),
 		cmocka_unit_test(wrong_usage_ends_with_2),
 		cmocka_unit_test(what_is_no_recording_ends_with_2_and_a_sentence),
 		cmocka_unit_test(a_recording_that_was_cut_is_read_as_far_as_it_goes),

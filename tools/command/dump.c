@@ -23,18 +23,51 @@
 static const char doc[] = "Print everything in a recording, one JSON object a line: the messages of "
 			  "tools/store/recording.proto, and each event of a full recording by its name.";
 
-enum { KEY_NO_EVENTS = 0x1000, KEY_JSON };
+enum { KEY_NO_EVENTS = 0x1000, KEY_ONLY, KEY_JSON };
 
 struct dump_options {
 	const char *path;
-	bool without_events;
+	uint64_t left_out; /* bit i: the field i of the descriptor of Torsh__Chunk */
 };
 
 static const struct argp_option options_dump[] = {
 	{"no-events", KEY_NO_EVENTS, NULL, 0, "leave out the events of a full recording", 0},
+	{"only", KEY_ONLY, "NAME,...", 0,
+	 "print only the messages of these names in recording.proto, as functions; events of the heap are \"events\", "
+	 "all others \"timeline\"",
+	 0},
 	{"json", KEY_JSON, NULL, 0, "print JSON, which it does anyway", 0},
 	{0},
 };
+
+static uint64_t bit_of(const char *name)
+{
+	const ProtobufCFieldDescriptor *field =
+		protobuf_c_message_descriptor_get_field_by_name(&torsh__chunk__descriptor, name);
+
+	return field ? UINT64_C(1) << (field - torsh__chunk__descriptor.fields) : 0;
+}
+
+static uint64_t all_but(const char *names, const struct argp_state *state)
+{
+	char *copy = torsh_need(strdup(names)), *rest = copy, *name;
+	uint64_t named = 0;
+
+	while ((name = strsep(&rest, ","))) {
+		uint64_t bit = bit_of(name);
+
+		if (!bit)
+			argp_error(state, "recordings have no \"%s\": see Chunk in tools/store/recording.proto", name);
+		named |= bit;
+	}
+	free(copy);
+	return ~named;
+}
+
+static bool is_left_out(const struct dump_options *options, const char *name)
+{
+	return options->left_out & bit_of(name);
+}
 
 static error_t parse_dump(int key, char *argument, struct argp_state *state)
 {
@@ -42,7 +75,10 @@ static error_t parse_dump(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_NO_EVENTS:
-		options->without_events = true;
+		options->left_out |= bit_of("events") | bit_of("timeline");
+		return 0;
+	case KEY_ONLY:
+		options->left_out |= all_but(argument, state);
 		return 0;
 	case KEY_JSON:
 		return 0;
@@ -283,19 +319,14 @@ static void print_timeline(const Torsh__Timeline *timeline)
 			   timeline->n_events, timeline->process);
 }
 
-static bool print_as_events(const ProtobufCMessage *message, const struct dump_options *options)
+static void print_any(const char *name, const ProtobufCMessage *message)
 {
-	if (message->descriptor == &torsh__events__descriptor) {
-		if (!options->without_events)
-			print_events((const Torsh__Events *)message);
-		return true;
-	}
-	if (message->descriptor == &torsh__timeline__descriptor) {
-		if (!options->without_events)
-			print_timeline((const Torsh__Timeline *)message);
-		return true;
-	}
-	return false;
+	if (message->descriptor == &torsh__events__descriptor)
+		print_events((const Torsh__Events *)message);
+	else if (message->descriptor == &torsh__timeline__descriptor)
+		print_timeline((const Torsh__Timeline *)message);
+	else
+		print_message(name, message);
 }
 
 static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *options)
@@ -308,6 +339,8 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 		ProtobufCMessage *const *messages;
 		size_t n;
 
+		if (is_left_out(options, field->name))
+			continue;
 		if (field->label != PROTOBUF_C_LABEL_REPEATED) {
 			if (is_there(field, at))
 				print_message(field->name, *(ProtobufCMessage *const *)(at + field->offset));
@@ -315,11 +348,16 @@ static void print_chunk(const Torsh__Chunk *chunk, const struct dump_options *op
 		}
 		n = *(const size_t *)(at + field->quantifier_offset);
 		messages = *(ProtobufCMessage * *const *)(at + field->offset);
-		for (size_t k = 0; k < n; k++) {
-			if (!print_as_events(messages[k], options))
-				print_message(field->name, messages[k]);
-		}
+		for (size_t k = 0; k < n; k++)
+			print_any(field->name, messages[k]);
 	}
+}
+
+/* Kinds of chunks that need not be read. */
+static uint32_t kinds_left_out(const struct dump_options *options)
+{
+	return (is_left_out(options, "events") ? CHUNK_EVENTS : 0) |
+	       (is_left_out(options, "timeline") ? CHUNK_TIMELINE : 0);
 }
 
 int torsh_command_dump(int argc, char **argv)
@@ -342,8 +380,7 @@ int torsh_command_dump(int argc, char **argv)
 	rc = torsh_recording_open(&reader, path, error, sizeof(error));
 	if (rc < 0)
 		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));
-	if (options.without_events)
-		torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
+	torsh_recording_skip(reader, kinds_left_out(&options));
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
 		print_chunk(chunk, &options);
 		torsh__chunk__free_unpacked(chunk, NULL);

@@ -2,7 +2,6 @@
 /* See tools/profile/stack_view.h. */
 #include "tools/profile/stack_view.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,19 +10,18 @@
 
 #define NOT_ASKED 0 /* in shown; else a stack + 1 */
 
-/* A stack that was added: found again by what it is made of. */
-struct made_stack {
-	uint32_t parent, address, number;
-};
+#define MADE_SLOTS_MIN 1024
 
 struct stack_views {
 	uint32_t *shown; /* by recorded stack: the one that is shown, + 1 */
+	uint32_t *outer; /* the same, where a line of Python stands inside of it */
 	size_t n_recorded;
 	bool *is_interpreter; /* by module */
 	bool *is_evaluation; /* by address: the interpreter's evaluation function */
-	void *made; /* tree of struct made_stack */
-	uint32_t *addresses; /* of one stack, outermost last */
-	size_t addresses_room;
+	uint32_t *made; /* stacks that were added, by parent and address; 0: none. Open addressing, at most half full */
+	size_t n_made, n_made_slots;
+	uint32_t *path; /* of one stack: what is still to be shown of it, innermost first */
+	size_t path_room;
 };
 
 static bool is_python(const struct profile_process *process, uint32_t address)
@@ -73,37 +71,63 @@ static struct stack_views *views_of(struct profile_process *process, struct symb
 	views = process->views = torsh_need(calloc(1, sizeof(*views)));
 	views->n_recorded = process->n_stacks;
 	views->shown = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->shown));
+	views->outer = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->outer));
 	views->is_interpreter = torsh_need_items(NULL, 0, process->n_modules, sizeof(*views->is_interpreter));
 	views->is_evaluation = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*views->is_evaluation));
 	find_interpreter(views, process, symbols);
 	return views;
 }
 
-static int compare_made(const void *a, const void *b)
+/* Of the stack with this parent and address, or where it would go. */
+static uint32_t *find_slot(const struct profile_process *process, uint32_t parent, uint32_t address)
 {
-	const struct made_stack *one = a, *other = b;
+	const struct stack_views *views = process->views;
+	uint64_t hash = ((uint64_t)parent << 32 | address) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t i = (size_t)(hash >> 32) & (views->n_made_slots - 1);
 
-	if (one->parent != other->parent)
-		return one->parent < other->parent ? -1 : 1;
-	return one->address < other->address ? -1 : one->address > other->address;
+	for (; views->made[i]; i = (i + 1) & (views->n_made_slots - 1)) {
+		const struct profile_stack *stack = &process->stacks[views->made[i]];
+
+		if (stack->parent == parent && stack->address == address)
+			break;
+	}
+	return &views->made[i];
+}
+
+static void grow_slots(const struct profile_process *process)
+{
+	struct stack_views *views = process->views;
+	uint32_t *slots = views->made;
+	size_t n_slots = views->n_made_slots;
+
+	views->n_made_slots = n_slots ? n_slots * 2 : MADE_SLOTS_MIN;
+	views->made = torsh_need_items(NULL, 0, views->n_made_slots, sizeof(*views->made));
+	for (size_t i = 0; i < n_slots; i++) {
+		const struct profile_stack *stack = &process->stacks[slots[i]];
+
+		if (slots[i])
+			*find_slot(process, stack->parent, stack->address) = slots[i];
+	}
+	free(slots);
 }
 
 /* The stack that parent becomes by a call into address. */
 static uint32_t push(struct profile_process *process, uint32_t parent, uint32_t address)
 {
-	struct made_stack key = {.parent = parent, .address = address}, *made, **found;
+	struct stack_views *views = process->views;
+	uint32_t *slot;
 
-	found = tfind(&key, &process->views->made, compare_made);
-	if (found)
-		return (*found)->number;
-	made = torsh_need(malloc(sizeof(*made)));
-	*made = key;
-	made->number = (uint32_t)process->n_stacks;
+	if (views->n_made * 2 >= views->n_made_slots)
+		grow_slots(process);
+	slot = find_slot(process, parent, address);
+	if (*slot)
+		return *slot;
 	process->stacks =
 		torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room, sizeof(*process->stacks));
+	*slot = (uint32_t)process->n_stacks;
 	process->stacks[process->n_stacks++] = (struct profile_stack){.parent = parent, .address = address};
-	torsh_need(tsearch(made, &process->views->made, compare_made));
-	return made->number;
+	views->n_made++;
+	return *slot;
 }
 
 static bool is_shown(const struct profile_process *process, uint32_t address, bool is_inside, enum stack_view view)
@@ -128,25 +152,54 @@ static bool is_shown(const struct profile_process *process, uint32_t address, bo
 	return true;
 }
 
-static uint32_t make_shown(struct profile_process *process, uint32_t stack, enum stack_view view)
+static void keep(struct stack_views *views, size_t n, uint32_t stack)
+{
+	views->path = torsh_need_room(views->path, n, &views->path_room, sizeof(*views->path));
+	views->path[n] = stack;
+}
+
+/* What is shown of a stack outside of a line of Python. What several stacks share is shown once. */
+static uint32_t show_outer(struct profile_process *process, uint32_t stack, enum stack_view view)
 {
 	struct stack_views *views = process->views;
-	bool is_inside = true; /* of the innermost line of Python */
 	uint32_t shown = 0;
 	size_t n = 0;
 
 	for (; stack && stack < views->n_recorded; stack = process->stacks[stack].parent) {
-		uint32_t address = process->stacks[stack].address;
-
-		is_inside = is_inside && !is_python(process, address);
-		if (!is_shown(process, address, is_inside, view))
-			continue;
-		views->addresses =
-			torsh_need_room(views->addresses, n, &views->addresses_room, sizeof(*views->addresses));
-		views->addresses[n++] = address;
+		if (views->outer[stack] != NOT_ASKED) {
+			shown = views->outer[stack] - 1;
+			break;
+		}
+		keep(views, n++, stack);
 	}
-	while (n-- > 0)
-		shown = push(process, shown, views->addresses[n]);
+	while (n-- > 0) {
+		uint32_t address = process->stacks[views->path[n]].address;
+
+		if (is_shown(process, address, false, view))
+			shown = push(process, shown, address);
+		views->outer[views->path[n]] = shown + 1;
+	}
+	return shown;
+}
+
+static uint32_t make_shown(struct profile_process *process, uint32_t stack, enum stack_view view)
+{
+	struct stack_views *views = process->views;
+	uint32_t line = stack, shown;
+	size_t n = 0;
+
+	/* The innermost line of Python. */
+	while (line && line < views->n_recorded && !is_python(process, process->stacks[line].address))
+		line = process->stacks[line].parent;
+	shown = show_outer(process, line, view);
+	for (; stack != line; stack = process->stacks[stack].parent)
+		keep(views, n++, stack);
+	while (n-- > 0) {
+		uint32_t address = process->stacks[views->path[n]].address;
+
+		if (is_shown(process, address, true, view))
+			shown = push(process, shown, address);
+	}
 	return shown;
 }
 
@@ -195,16 +248,12 @@ void torsh_stack_view_free(struct profile_process *process)
 
 	if (!views)
 		return;
-	while (views->made) {
-		struct made_stack *root = *(struct made_stack **)views->made;
-
-		tdelete(root, &views->made, compare_made);
-		free(root);
-	}
 	free(views->shown);
 	free(views->is_interpreter);
 	free(views->is_evaluation);
-	free(views->addresses);
+	free(views->outer);
+	free(views->made);
+	free(views->path);
 	free(views);
 	process->views = NULL;
 }

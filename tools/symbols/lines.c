@@ -3,7 +3,6 @@
 #include "tools/symbols/lines.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 
 /* The mangled name, because it says more. C's is the plain one: linkage names there are aliases like "__GI_f". */
 static const char *function_name(Dwarf_Die *die)
@@ -50,41 +49,27 @@ static Dwarf_Die code_unit(Dwarf_Die *unit)
 	return *unit;
 }
 
-/* The DIEs that the address lies in, as code: from the innermost to the unit. */
-static int physical_scopes(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **scopes)
-{
-	Dwarf_Die innermost;
-	int n = dwarf_getscopes(unit, pc, scopes);
-
-	if (n <= 0)
-		return 0;
-	/* From an inlined function on, these follow its definition, not its callers. */
-	innermost = **scopes;
-	free(*scopes);
-	*scopes = NULL;
-	n = dwarf_getscopes_die(&innermost, scopes);
-	return n > 0 ? n : 0;
-}
-
-static size_t fill_frames(Dwarf_Die *unit, Dwarf_Die *scopes, int n_scopes, struct line_frame *frames, size_t n_max)
+static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_scopes, struct line_frame *frames,
+			  size_t n_max)
 {
 	Dwarf_Files *files = NULL;
 	size_t n_files = 0, n = 0;
 
 	if (dwarf_getsrcfiles(unit, &files, &n_files) != 0)
 		files = NULL;
-	for (int i = 0; i < n_scopes; i++) {
-		int tag = dwarf_tag(&scopes[i]);
+	for (size_t i = 0; i < n_scopes; i++) {
+		Dwarf_Die scope = scopes[i];
+		int tag = dwarf_tag(&scope);
 
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
 			continue;
-		frames[n].name = function_name(&scopes[i]);
+		frames[n].name = function_name(&scope);
 		frames[n].is_inlined = tag == DW_TAG_inlined_subroutine;
 		if (!frames[n].is_inlined || n + 1 == n_max)
 			return n + 1;
 		n++;
 		frames[n] = (struct line_frame){0};
-		read_call(&scopes[i], files, n_files, &frames[n]);
+		read_call(&scope, files, n_files, &frames[n]);
 	}
 	/* The function around the inlined ones wasn't described: its line is known, its name isn't. */
 	return n ? n + 1 : 0;
@@ -92,11 +77,11 @@ static size_t fill_frames(Dwarf_Die *unit, Dwarf_Die *scopes, int n_scopes, stru
 
 size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
 {
-	Dwarf_Die unit, code, *scopes = NULL;
+	const Dwarf_Die *scopes;
+	Dwarf_Die unit, code;
 	Dwarf_Addr bias = 0, pc;
 	Dwarf_Line *line;
-	size_t n;
-	int n_scopes;
+	size_t n, n_scopes;
 
 	if (!torsh_object_unit(object, address, &unit, &bias))
 		return 0;
@@ -108,9 +93,8 @@ size_t torsh_lines_find(struct object *object, uint64_t address, struct line_fra
 		dwarf_lineno(line, &frames[0].line);
 	}
 	code = code_unit(&unit);
-	n_scopes = physical_scopes(&code, pc, &scopes);
+	scopes = torsh_functions_scopes(&object->functions, &code, pc, &n_scopes);
 	n = fill_frames(&code, scopes, n_scopes, frames, n_max);
-	free(scopes);
 	if (n == 0 && frames[0].file)
 		n = 1;
 	return n;

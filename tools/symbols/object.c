@@ -52,6 +52,7 @@ void torsh_object_close(struct object *object)
 {
 	free(object->symbols);
 	free(object->units);
+	torsh_functions_free(&object->functions);
 	if (object->dwfl)
 		dwfl_end(object->dwfl);
 	*object = (struct object){.state = OBJECT_MISSING};

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/symbols/functions.h"
+
 enum object_state {
 	OBJECT_USABLE,
 	OBJECT_MISSING, /* the file can't be read, or isn't ELF */
@@ -40,6 +42,8 @@ struct object {
 	bool has_units;
 	struct object_unit *units; /* compilation units by start; only made where .debug_aranges doesn't do */
 	size_t n_units, units_room;
+
+	struct functions functions; /* of the compilation units that were asked about */
 };
 
 /* Open the file; build_id NULL: any will do. Never fails: see state. */

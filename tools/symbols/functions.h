@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The functions of compilation units by their addresses. libdw looks through all of a unit for each address; here a unit
+ * is looked through once. Addresses are those of its DWARF.
+ */
+#ifndef TORSH_SYMBOLS_FUNCTIONS_H
+#define TORSH_SYMBOLS_FUNCTIONS_H
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+
+struct function_range {
+	Dwarf_Addr start, end;
+	Dwarf_Die die; /* DW_TAG_subprogram */
+};
+
+struct unit_functions {
+	const Dwarf_CU *unit;
+	struct function_range *ranges; /* by start */
+	size_t n, room;
+};
+
+struct functions {
+	struct unit_functions *units; /* those that were asked about */
+	size_t n, room;
+	Dwarf_Die *scopes; /* of the last address */
+	size_t scopes_room;
+};
+
+/*
+ * The function of the unit that the address lies in, and the blocks and inlined functions around it: *n DIEs from the
+ * innermost to the function, valid until the next call. None where the unit describes no such function.
+ */
+const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *unit, Dwarf_Addr pc, size_t *n);
+
+void torsh_functions_free(struct functions *functions);
+
+#endif

@@ -7,10 +7,9 @@
 
 #include "agent/wire/channel.h"
 #include "tools/die.h"
+#include "tools/writer/key_index.h"
 
 #define NOT_ASKED 0 /* in shown; else a stack + 1 */
-
-#define MADE_SLOTS_MIN 1024
 
 struct stack_views {
 	uint32_t *shown; /* by recorded stack: the one that is shown, + 1 */
@@ -18,8 +17,7 @@ struct stack_views {
 	size_t n_recorded;
 	bool *is_interpreter; /* by module */
 	bool *is_evaluation; /* by address: the interpreter's evaluation function */
-	uint32_t *made; /* stacks that were added, by parent and address; 0: none. Open addressing, at most half full */
-	size_t n_made, n_made_slots;
+	struct key_index made; /* stacks that were added, by parent and address */
 	uint32_t *path; /* of one stack: what is still to be shown of it, innermost first */
 	size_t path_room;
 };
@@ -69,6 +67,7 @@ static struct stack_views *views_of(struct profile_process *process, struct symb
 	if (views)
 		return views;
 	views = process->views = torsh_need(calloc(1, sizeof(*views)));
+	torsh_key_index_create(&views->made);
 	views->n_recorded = process->n_stacks;
 	views->shown = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->shown));
 	views->outer = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->outer));
@@ -78,56 +77,21 @@ static struct stack_views *views_of(struct profile_process *process, struct symb
 	return views;
 }
 
-/* Of the stack with this parent and address, or where it would go. */
-static uint32_t *find_slot(const struct profile_process *process, uint32_t parent, uint32_t address)
-{
-	const struct stack_views *views = process->views;
-	uint64_t hash = ((uint64_t)parent << 32 | address) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = (size_t)(hash >> 32) & (views->n_made_slots - 1);
-
-	for (; views->made[i]; i = (i + 1) & (views->n_made_slots - 1)) {
-		const struct profile_stack *stack = &process->stacks[views->made[i]];
-
-		if (stack->parent == parent && stack->address == address)
-			break;
-	}
-	return &views->made[i];
-}
-
-static void grow_slots(const struct profile_process *process)
-{
-	struct stack_views *views = process->views;
-	uint32_t *slots = views->made;
-	size_t n_slots = views->n_made_slots;
-
-	views->n_made_slots = n_slots ? n_slots * 2 : MADE_SLOTS_MIN;
-	views->made = torsh_need_items(NULL, 0, views->n_made_slots, sizeof(*views->made));
-	for (size_t i = 0; i < n_slots; i++) {
-		const struct profile_stack *stack = &process->stacks[slots[i]];
-
-		if (slots[i])
-			*find_slot(process, stack->parent, stack->address) = slots[i];
-	}
-	free(slots);
-}
-
 /* The stack that parent becomes by a call into address. */
 static uint32_t push(struct profile_process *process, uint32_t parent, uint32_t address)
 {
-	struct stack_views *views = process->views;
-	uint32_t *slot;
+	struct key_index *made = &process->views->made;
+	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* not 0 */
+	struct key_slot *slot = torsh_key_index_find(made, key);
+	uint32_t number = (uint32_t)process->n_stacks;
 
-	if (views->n_made * 2 >= views->n_made_slots)
-		grow_slots(process);
-	slot = find_slot(process, parent, address);
-	if (*slot)
-		return *slot;
+	if (slot->key)
+		return slot->number;
 	process->stacks =
 		torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room, sizeof(*process->stacks));
-	*slot = (uint32_t)process->n_stacks;
 	process->stacks[process->n_stacks++] = (struct profile_stack){.parent = parent, .address = address};
-	views->n_made++;
-	return *slot;
+	torsh_key_index_fill(made, slot, key, number);
+	return number;
 }
 
 static bool is_shown(const struct profile_process *process, uint32_t address, bool is_inside, enum stack_view view)
@@ -252,7 +216,7 @@ void torsh_stack_view_free(struct profile_process *process)
 	free(views->is_interpreter);
 	free(views->is_evaluation);
 	free(views->outer);
-	free(views->made);
+	torsh_key_index_destroy(&views->made);
 	free(views->path);
 	free(views);
 	process->views = NULL;

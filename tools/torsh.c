@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/command/command.h"
 #include "tools/die.h"
@@ -20,6 +21,7 @@ static const struct {
 #undef COMMAND
 };
 
+#define OUTPUT_BUFFER_BYTES (64 << 10) /* what a pipe holds */
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
 
 static void print_usage(FILE *file)
@@ -37,11 +39,21 @@ static void print_usage(FILE *file)
 	      file);
 }
 
+/* Reports are megabytes of JSON, and the C library writes 4 KB at a time into a pipe. */
+static void buffer_output(void)
+{
+	static char buffer[OUTPUT_BUFFER_BYTES];
+
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	char *full;
 
+	buffer_output();
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_usage(stdout);
 		return TORSH_EXIT_DONE;

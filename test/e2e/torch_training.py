@@ -46,7 +46,7 @@ def leaks_of_workers(method):
     result, output = record([python, LOADER, method, truth.path])
     expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr),
                  "status and output")
-    report = complete(output, "--no-lines")
+    report = complete(output, "--no-lines", "--stacks", "python")
     check_counts(report["events"])
     expected, found = {}, {}
     for member in truth.members():

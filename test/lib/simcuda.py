@@ -30,6 +30,12 @@ for window in range(int(sys.argv[2])):
     y = x * 3
 torch.cuda.synchronize()
 """
+# The version of CUDA that an installed PyTorch was built for, without importing it.
+CUDA_OF_TORCH = """
+import importlib.util, pathlib, runpy
+torch = pathlib.Path(importlib.util.find_spec("torch").origin)
+print(runpy.run_path(str(torch.with_name("version.py")))["cuda"] or "")
+"""
 CPU_ONLY = "the PyTorch here is built without CUDA"
 
 
@@ -62,7 +68,7 @@ def preloaded():
 def cuda_python():
     """The PyTorch that can run on it. A case that asks for it is marked with @needs("torch")."""
     python = torch_python()
-    version = run([python, "-c", "import torch; print(torch.version.cuda or '')"]).stdout.decode().partition(".")[0].strip()
+    version = run([python, "-c", CUDA_OF_TORCH]).stdout.decode().partition(".")[0].strip()
     if version not in VERSIONS:
         raise Skip(f"{CPU_ONLY} {' or '.join(VERSIONS)}" if version else CPU_ONLY)
     need_simcuda()

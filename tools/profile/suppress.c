@@ -10,20 +10,20 @@
 
 #include "tools/die.h"
 
-/* Match the pattern at the start of name, up to its end if is_tied. `*` is tried from the shortest. */
-static bool match_here(const char *pattern, const char *name, bool is_tied)
+/* Match the pattern as far as end: from name's start unless is_free, to its end if is_tied. `*` is tried from the shortest. */
+static bool match_part(const char *pattern, const char *end, const char *name, bool is_free, bool is_tied)
 {
-	const char *retry_pattern = NULL, *retry_name = NULL;
+	const char *retry_pattern = is_free ? pattern : NULL, *retry_name = name;
 
 	for (;;) {
-		if (*pattern == '*') {
+		if (pattern < end && *pattern == '*') {
 			retry_pattern = ++pattern;
 			retry_name = name;
 			continue;
 		}
-		if (!*pattern && (!is_tied || !*name))
+		if (pattern == end && (!is_tied || !*name))
 			return true;
-		if (*pattern && *pattern == *name) {
+		if (pattern < end && *name && *pattern == *name) {
 			pattern++;
 			name++;
 			continue;
@@ -31,28 +31,23 @@ static bool match_here(const char *pattern, const char *name, bool is_tied)
 		if (!retry_pattern || !*retry_name)
 			return false;
 		pattern = retry_pattern;
-		name = ++retry_name;
+		name = retry_name + 1;
+		/* Most names are passed by here. */
+		if (pattern < end)
+			name = strchrnul(name, *pattern);
+		retry_name = name;
 	}
 }
 
 bool torsh_suppress_matches(const char *pattern, const char *name)
 {
-	size_t n = strlen(pattern);
-	bool is_tied = n && pattern[n - 1] == '$';
-	char *body;
-	bool found = false;
+	const char *end = pattern + strlen(pattern);
+	bool is_tied = end > pattern && end[-1] == '$', is_free;
 
 	if (is_tied)
-		n--;
-	if (n && *pattern == '^') {
-		body = torsh_need(strndup(pattern + 1, n - 1));
-		found = match_here(body, name, is_tied);
-	} else {
-		body = torsh_need_text("*%.*s", (int)n, pattern);
-		found = match_here(body, name, is_tied);
-	}
-	free(body);
-	return found;
+		end--;
+	is_free = pattern == end || *pattern != '^';
+	return match_part(is_free ? pattern : pattern + 1, end, name, is_free, is_tied);
 }
 
 const char *torsh_suppress_kind(const struct suppress_rule *rule)

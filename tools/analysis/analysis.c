@@ -200,7 +200,8 @@ static void apply_floor(struct verdict *verdict)
 
 	for (size_t i = verdict->first; i < analysis->n; i++)
 		share_pct += analysis->findings[i].share_pct;
-	if (analysis->n == verdict->first || share_pct >= torsh_rules[verdict->rule].floor_pct)
+	/* Where there are no shares (NAN) there is no floor. */
+	if (analysis->n == verdict->first || !(share_pct < torsh_rules[verdict->rule].floor_pct))
 		return;
 	analysis->n = verdict->first;
 	verdict->reason = verdict->reason ? verdict->reason : "what it found comes to less than its floor";

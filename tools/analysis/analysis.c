@@ -204,7 +204,7 @@ static void apply_floor(struct verdict *verdict)
 	if (analysis->n == verdict->first || !(share_pct < torsh_rules[verdict->rule].floor_pct))
 		return;
 	analysis->n = verdict->first;
-	verdict->reason = verdict->reason ? verdict->reason : "what it found comes to less than its floor";
+	verdict->reason = "what it found comes to less than its floor";
 }
 
 /* is_beside: the process uses no devices, and others do: what can't be judged of it is no news. */

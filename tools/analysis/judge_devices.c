@@ -34,7 +34,7 @@ static uint64_t idle_ns(const struct observed_device *device)
 static void launch_bound(struct verdict *verdict, const struct observed_device *device)
 {
 	double short_pct = torsh_percent((double)device->n_short, (double)device->n_kernels);
-	double host_wait_pct = torsh_percent((double)device->host_wait_ns, (double)idle_ns(device));
+	double host_wait_pct = torsh_percent((double)device->host_wait_ns, (double)device->gaps_ns);
 	double idle_pct = torsh_percent((double)idle_ns(device), (double)device->scope_ns);
 	struct finding *finding;
 

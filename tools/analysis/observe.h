@@ -70,8 +70,10 @@ struct observed_device {
 	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
 	uint64_t work_ns, unattributed_ns; /* of what was asked for in scope */
 	uint64_t communication_ns;
-	/* In the scope; without steps, from its first work to its last. */
-	uint64_t scope_ns, busy_ns, computing_ns, host_wait_ns, longest_gap_ns, gap_at_ns;
+	uint64_t scope_ns; /* as far as it is the device's, too */
+	uint64_t busy_ns, computing_ns; /* in the scope, as the next two */
+	uint64_t gaps_ns, host_wait_ns; /* between stretches; of that, while the host had not asked for the next one */
+	uint64_t longest_gap_ns, gap_at_ns; /* that began in the scope */
 };
 
 /* What a framework's allocator said of a device. */

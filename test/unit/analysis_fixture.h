@@ -217,7 +217,8 @@ static inline void story_copies(struct story *story, uint64_t at)
 				       .to = MEMORY_DEVICE,
 				       .is_async = told->copy_is_async != 0}};
 
-	event.copy.correlation = story_launch(story, at + 20000, (uint64_t)told->copy_call_ns, at + 20100, "cudaMemcpyAsync");
+	event.copy.correlation =
+		story_launch(story, at + 20000, (uint64_t)told->copy_call_ns, at + 20100, "cudaMemcpyAsync");
 	story_event(story, at + 30001, &event);
 	event = (struct event){.id = EVENT_MEMSET,
 			       .memset = {.bytes = 1000,
@@ -305,12 +306,11 @@ static inline void story_counters(struct story *story)
 
 	story_event(story, 20, &event);
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		event = (struct event){
-			.id = EVENT_COUNTER_METRIC,
-			.counter_metric = {.number = i,
-					   .name = story_label(story, names[i]),
-					   .field = story_label(story, names[i]),
-					   .unit = story_label(story, "unit")}};
+		event = (struct event){.id = EVENT_COUNTER_METRIC,
+				       .counter_metric = {.number = i,
+							  .name = story_label(story, names[i]),
+							  .field = story_label(story, names[i]),
+							  .unit = story_label(story, "unit")}};
 		story_event(story, 21, &event);
 	}
 	event = (struct event){.id = EVENT_COUNTER_LAUNCH,

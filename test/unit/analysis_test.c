@@ -239,7 +239,8 @@ static void a_limit_is_passed_on_its_side_only(void **state)
 		enum limit_side side = torsh_limits[i].side;
 		double value = torsh_limits[i].value;
 
-		assert_int_equal(torsh_limit_passed((enum limit)i, value), side == SIDE_AT_MOST || side == SIDE_AT_LEAST);
+		assert_int_equal(torsh_limit_passed((enum limit)i, value),
+				 side == SIDE_AT_MOST || side == SIDE_AT_LEAST);
 		assert_int_equal(torsh_limit_passed((enum limit)i, nextafter(value, INFINITY)),
 				 side == SIDE_ABOVE || side == SIDE_AT_LEAST);
 		assert_int_equal(torsh_limit_passed((enum limit)i, nextafter(value, -INFINITY)),
@@ -293,12 +294,8 @@ static void findings_say_how_much_of_the_steps_they_are(void **state)
 	static const struct {
 		double copy_call_ns;
 		enum severity severity;
-	} expected[] = {{19999, SEVERITY_LOW},
-			{20000, SEVERITY_MEDIUM},
-			{99999, SEVERITY_MEDIUM},
-			{100000, SEVERITY_HIGH},
-			{299999, SEVERITY_HIGH},
-			{300000, SEVERITY_CRITICAL}};
+	} expected[] = {{19999, SEVERITY_LOW},	 {20000, SEVERITY_MEDIUM}, {99999, SEVERITY_MEDIUM},
+			{100000, SEVERITY_HIGH}, {299999, SEVERITY_HIGH},  {300000, SEVERITY_CRITICAL}};
 	struct scenario told = healthy;
 
 	(void)state;

@@ -13,7 +13,8 @@
 
 const struct rule_words torsh_rules[N_RULES] = {
 #define RULE(NAME, text, KIND, floor, about, advice) \
-	[RULE_##NAME] = {.name = #text, .description = about, .suggestion = advice, .kind = KIND_##KIND, .floor_pct = floor},
+	[RULE_##NAME] = {                            \
+		.name = #text, .description = about, .suggestion = advice, .kind = KIND_##KIND, .floor_pct = floor},
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
 #undef RULE
@@ -23,7 +24,8 @@ const struct rule_words torsh_rules[N_RULES] = {
 const struct limit_words torsh_limits[N_LIMITS] = {
 #define RULE(...)
 #define LIMIT(RULE, NAME, text, SIDE, number, of) \
-	[LIMIT_##RULE##_##NAME] = {.rule = RULE_##RULE, .name = #text, .unit = of, .side = SIDE_##SIDE, .value = number},
+	[LIMIT_##RULE##_##                        \
+		NAME] = {.rule = RULE_##RULE, .name = #text, .unit = of, .side = SIDE_##SIDE, .value = number},
 #include "tools/analysis/rules.def"
 #undef RULE
 #undef LIMIT
@@ -287,8 +289,7 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *
 						  .share_of = torsh_scope_name(&observed->processes[i].scope)};
 
 			judge(&verdict, has_devices && !uses_devices(verdict.of));
-			analysis->has_anything =
-				analysis->has_anything || has_devices || verdict.of->of->n_operators;
+			analysis->has_anything = analysis->has_anything || has_devices || verdict.of->of->n_operators;
 		}
 	}
 	keep_worst(analysis);

@@ -9,13 +9,13 @@
 #include "tools/profile/survey.h"
 
 /* KIND(NAME, name) */
-#define ANALYSIS_KINDS                                \
-	KIND(RECORDING, NULL)                         \
-	KIND(LOW_THROUGHPUT, "LowThroughput")         \
-	KIND(HIGH_LATENCY, "HighLatency")             \
-	KIND(MEMORY_WASTE, "MemoryWaste")             \
+#define ANALYSIS_KINDS                                    \
+	KIND(RECORDING, NULL)                             \
+	KIND(LOW_THROUGHPUT, "LowThroughput")             \
+	KIND(HIGH_LATENCY, "HighLatency")                 \
+	KIND(MEMORY_WASTE, "MemoryWaste")                 \
 	KIND(CPU_UNDERUTILIZATION, "CpuUnderutilization") \
-	KIND(FREQUENT_ALLOCATION, "FrequentAllocation") \
+	KIND(FREQUENT_ALLOCATION, "FrequentAllocation")   \
 	KIND(LARGE_ALLOCATION, "LargeAllocation")
 
 enum analysis_kind {

@@ -18,8 +18,7 @@ static void judge_devices(struct verdict *verdict, device_rule *rule)
 
 static struct finding *fire(struct verdict *verdict, const struct observed_device *device, uint64_t ns)
 {
-	struct finding *finding =
-		torsh_verdict_fire(verdict, torsh_percent((double)ns, (double)verdict->of->scope.ns));
+	struct finding *finding = torsh_verdict_fire(verdict, torsh_percent((double)ns, (double)verdict->of->scope.ns));
 
 	finding->has_device = true;
 	finding->device = device->number;
@@ -69,9 +68,9 @@ static void device_gap(struct verdict *verdict, const struct observed_device *de
 
 	if (!torsh_limit_passed(LIMIT_DEVICE_GAP_GAP, (double)device->longest_gap_ns))
 		return;
-	finding = fire(verdict, device,
-		       torsh_scope_within(&verdict->of->scope, device->gap_at_ns,
-					  device->gap_at_ns + device->longest_gap_ns));
+	finding = fire(
+		verdict, device,
+		torsh_scope_within(&verdict->of->scope, device->gap_at_ns, device->gap_at_ns + device->longest_gap_ns));
 	torsh_finding_limit(finding, LIMIT_DEVICE_GAP_GAP, (double)device->longest_gap_ns);
 	torsh_finding_say(finding, "at_ns", "ns since the recording began", (double)device->gap_at_ns);
 }

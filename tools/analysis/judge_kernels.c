@@ -103,8 +103,9 @@ static const char *why_uncounted(const struct verdict *verdict, const struct obs
 	}
 	if (!counted || !counted->n_devices)
 		return "counters were off (TORSH_PROFILER_COUNTERS)";
-	return work->counted.n_kernels ? "its counter is not among those that were read (TORSH_PROFILER_COUNTERS=operators:2)"
-				       : "some kernels were not measured";
+	return work->counted.n_kernels
+		       ? "its counter is not among those that were read (TORSH_PROFILER_COUNTERS=operators:2)"
+		       : "some kernels were not measured";
 }
 
 static const char *by_metric(struct verdict *verdict, const struct observed_work *work, enum kernel_metric metric,
@@ -155,10 +156,10 @@ static const char *gemm_without_tensor_cores(struct verdict *verdict, const stru
 	return NULL;
 }
 
-#define JUDGE_KERNELS(name)                                \
-	void torsh_judge_##name(struct verdict *verdict)   \
-	{                                                  \
-		judge_kernels(verdict, name);              \
+#define JUDGE_KERNELS(name)                              \
+	void torsh_judge_##name(struct verdict *verdict) \
+	{                                                \
+		judge_kernels(verdict, name);            \
 	}
 JUDGE_KERNELS(grid_starvation)
 JUDGE_KERNELS(shared_memory_limited)

@@ -89,8 +89,9 @@ void torsh_judge_events_missing(struct verdict *verdict)
 	torsh_verdict_can(verdict, NULL);
 	if (!torsh_limit_passed(LIMIT_EVENTS_MISSING_EVENTS, events + records))
 		return;
-	finding = torsh_verdict_fire(verdict, torsh_percent(events + records, (double)process->produced +
-										      (double)losses->records + records));
+	finding =
+		torsh_verdict_fire(verdict, torsh_percent(events + records, (double)process->produced +
+										    (double)losses->records + records));
 	torsh_finding_limit(finding, LIMIT_EVENTS_MISSING_EVENTS, events + records);
 	torsh_finding_say(finding, "dropped_events", "events", events);
 	torsh_finding_say(finding, "device_records", "records", records);

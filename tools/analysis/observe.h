@@ -139,6 +139,20 @@ struct observed {
 struct observed *torsh_observe(const struct analysis_wish *wish);
 void torsh_observed_free(struct observed *observed);
 
+/* A process's device of that number, made where it is the first; NULL: there are too many. */
+struct observed_device *torsh_observed_device(struct observed_process *of, uint32_t number);
+
+/* The device was at work, for whomever. */
+void torsh_observe_stretch(struct observed_device *device, const struct device_row *row);
+
+/* It did something that was asked for in the scope; by: who asked. */
+void torsh_observe_row(struct observed_process *of, struct observed_device *device, const struct device_row *row,
+		       const struct attribution *by);
+
+/* The program called CUDA: EVENT_DEVICE_CALL. */
+void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
+			const struct calls_around *around);
+
 /* Sort a device's stretches and say when it was busy, and for what it waited. */
 void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope);
 

@@ -134,8 +134,8 @@ static void add_counters(struct observed_process *of, const struct counter_proce
 
 	for (size_t i = 0; i < of->n_work; i++) {
 		struct observed_work *work = &of->work[i];
-		int launch = counted && work->key.what == DEVICE_KERNEL ? torsh_counters_launch(counted, &work->kernel)
-									 : -1;
+		int launch =
+			counted && work->key.what == DEVICE_KERNEL ? torsh_counters_launch(counted, &work->kernel) : -1;
 
 		if (launch >= 0)
 			work->counted = sums[launch];

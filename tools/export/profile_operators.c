@@ -140,7 +140,8 @@ static void set_roofline(cJSON *object, const struct operator_roofline *found)
 
 	torsh_json_set(value, "ai", is_known ? torsh_json_double(roofline->intensity) : torsh_json_text(NULL));
 	torsh_json_set(value, "class", torsh_json_text(classes[found->bound]));
-	torsh_json_set(value, "ceiling", is_known ? torsh_json_double(roofline->ceiling_gflops) : torsh_json_text(NULL));
+	torsh_json_set(value, "ceiling",
+		       is_known ? torsh_json_double(roofline->ceiling_gflops) : torsh_json_text(NULL));
 	torsh_json_set(value, "efficiency_pct",
 		       is_known ? torsh_json_double(roofline->efficiency_pct) : torsh_json_text(NULL));
 	torsh_json_set(value, "reason", torsh_json_text(found->reason));

@@ -38,7 +38,8 @@ static const char *find_roofline(const struct profile_json *profile, const struc
 		reason = torsh_device_peaks(torsh_profile_device(profile, op->process, device), &peaks);
 	if (reason)
 		return reason;
-	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops, peaks.gb_per_s, roofline))
+	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops, peaks.gb_per_s,
+			       roofline))
 		return "it took no time, or moved nothing";
 	/* What is bound by memory without tensor cores is so with them. */
 	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_USED)

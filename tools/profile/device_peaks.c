@@ -14,7 +14,8 @@ static uint32_t fp32_units(const struct event_device *device)
 
 const char *torsh_device_peaks(const struct event_device *device, struct device_peaks *peaks)
 {
-	if (!device || !fp32_units(device) || !device->multiprocessors || !device->clock_khz || !device->memory_bandwidth)
+	if (!device || !fp32_units(device) || !device->multiprocessors || !device->clock_khz ||
+	    !device->memory_bandwidth)
 		return "the device's peaks are not known";
 	/* A multiply and an add for each unit and tick. */
 	peaks->gflops = 2e-6 * fp32_units(device) * device->multiprocessors * device->clock_khz;

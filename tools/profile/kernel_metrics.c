@@ -124,5 +124,6 @@ enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums)
 
 	if (!has_active && !sums->has_tensor_instructions)
 		return TENSOR_CORES_UNKNOWN;
-	return (has_active && active_pct > 0) || sums->tensor_instructions > 0 ? TENSOR_CORES_USED : TENSOR_CORES_UNUSED;
+	return (has_active && active_pct > 0) || sums->tensor_instructions > 0 ? TENSOR_CORES_USED
+									       : TENSOR_CORES_UNUSED;
 }

@@ -34,8 +34,7 @@ static cJSON *make_evidence(const struct finding *finding)
 		torsh_json_set(object, "name", torsh_json_text(evidence->name));
 		torsh_json_set(object, "value", torsh_json_double(evidence->value));
 		torsh_json_set(object, "unit", torsh_json_text(evidence->unit));
-		torsh_json_set(object, "limit",
-			       evidence->limit ? make_limit(evidence->limit) : torsh_json_text(NULL));
+		torsh_json_set(object, "limit", evidence->limit ? make_limit(evidence->limit) : torsh_json_text(NULL));
 		torsh_json_add(list, object);
 	}
 	return list;
@@ -243,7 +242,8 @@ static void print_not_judged(const struct analysis *analysis)
 			continue;
 		printf("  not judged, as %s: ", reason);
 		for (int k = i; k < N_RULES; k++) {
-			if (analysis->rules[k].state != RULE_NOT_JUDGED || strcmp(analysis->rules[k].reason, reason) != 0)
+			if (analysis->rules[k].state != RULE_NOT_JUDGED ||
+			    strcmp(analysis->rules[k].reason, reason) != 0)
 				continue;
 			printf("%s%s", separator, torsh_rules[k].name);
 			separator = ", ";

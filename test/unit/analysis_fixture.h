@@ -36,7 +36,7 @@ struct scenario {
 	double memset_is_async, memset_call_ns;
 	double waits, wait_ns, waits_in_optimizer; /* a step */
 	double first_allocating_step; /* one allocation in each step from there on */
-	double load_in_last_step; /* of a module; else in the first one */
+	double load_late; /* of a module, in the last step but one; else in the first one */
 	double data_ns; /* a step */
 	double tensor_bytes, allocated, reserved;
 	double dropped, lost_records, refused_devices, overhead_ns;
@@ -242,7 +242,7 @@ static inline void story_host(struct story *story, uint64_t at, uint64_t step)
 		story_call(story, at + 110000 + i * 1000, (uint64_t)told->wait_ns, "cudaStreamSynchronize");
 	if ((double)step >= told->first_allocating_step)
 		story_call(story, at + 210000, 500, "cudaMalloc");
-	if (step == (told->load_in_last_step ? STEPS - 1 : 0))
+	if (step == (told->load_late ? STEPS - 2 : 0))
 		story_call(story, at + 220000, 60000, "cuModuleLoadData");
 	if (told->data_ns)
 		story_operator(story, at + 300000, at + 300000 + (uint64_t)told->data_ns,
@@ -343,6 +343,11 @@ static inline void story_end(struct story *story, uint64_t at)
 					 .reserved = (uint64_t)told->reserved}};
 
 	story_event(story, at - 10, &event);
+	/* What a program does at its end is no part of its steps. */
+	for (uint64_t i = 0; i < 3 * STEPS; i++) {
+		story_call(story, at - 2000 + 20 * i, 1, "cudaFree");
+		story_call(story, at - 2000 + 20 * i, 0, "cudaDeviceSynchronize");
+	}
 	event = (struct event){
 		.id = EVENT_DEVICE_OVERHEAD,
 		.device_overhead = {.kind = 1 << 16, .begin = 10, .duration_ns = (uint64_t)told->overhead_ns}};

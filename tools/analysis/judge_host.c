@@ -84,7 +84,7 @@ static const char *no_steady_steps(const struct observed_process *of)
 
 	if (reason)
 		return reason;
-	return of->scope.first_steady < of->scope.n ? NULL : "there is no step after the first";
+	return of->scope.first_steady < of->scope.n_whole ? NULL : "there is no whole step after the first";
 }
 
 static const char *first_of(const char *one, const char *other)
@@ -99,7 +99,7 @@ void torsh_judge_excess_synchronisation(struct verdict *verdict)
 
 	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steps(of))))
 		return;
-	a_step = (double)of->host[HOST_WAIT].n_outside / (double)of->scope.n;
+	a_step = (double)of->host[HOST_WAIT].n_outside / (double)of->scope.n_whole;
 	if (torsh_limit_passed(LIMIT_EXCESS_SYNCHRONISATION_CALLS, a_step))
 		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS, &a_step);
 }
@@ -114,7 +114,7 @@ void torsh_judge_blocking_calls(struct verdict *verdict)
 		fire_calls(verdict, HOST_WAIT, CALLS_ALL, LIMIT_BLOCKING_CALLS_TIME, &share_pct);
 }
 
-#define STEADY_STEPS "the steps after the first"
+#define STEADY_STEPS "the whole steps after the first"
 
 void torsh_judge_allocation_churn(struct verdict *verdict)
 {
@@ -124,7 +124,7 @@ void torsh_judge_allocation_churn(struct verdict *verdict)
 	verdict->share_of = STEADY_STEPS;
 	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steady_steps(of))))
 		return;
-	a_step = (double)of->host[HOST_ALLOCATION].n_steady / (double)(of->scope.n - of->scope.first_steady);
+	a_step = (double)of->host[HOST_ALLOCATION].n_steady / (double)(of->scope.n_whole - of->scope.first_steady);
 	if (torsh_limit_passed(LIMIT_ALLOCATION_CHURN_CALLS, a_step))
 		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS, &a_step);
 }

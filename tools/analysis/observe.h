@@ -48,8 +48,8 @@ struct observed_call {
 	} key;
 	const char *operator_name; /* NULL: none */
 	uint64_t n, total_ns;
-	uint64_t n_steady, steady_ns; /* after the first step */
-	uint64_t n_outside; /* of the optimizer */
+	uint64_t n_steady, steady_ns; /* in whole steps after the first */
+	uint64_t n_outside; /* of the optimizer, in whole steps */
 };
 
 struct host_time {

@@ -127,7 +127,8 @@ static void add_host_call(struct observed_process *of, const struct call_key *ke
 	struct host_time *time = &of->host[key->kind];
 	size_t i = find_row(&of->known_calls, key, sizeof(*key), of->n_calls);
 	size_t span = torsh_scope_at(&of->scope, begin_ns);
-	bool is_steady = span != STEP_NONE && span >= of->scope.first_steady;
+	bool is_whole = span != STEP_NONE && span < of->scope.n_whole;
+	bool is_steady = is_whole && span >= of->scope.first_steady;
 	struct observed_call *call;
 
 	if (i == of->n_calls) {
@@ -141,7 +142,7 @@ static void add_host_call(struct observed_process *of, const struct call_key *ke
 	(to)->total_ns += duration_ns;                  \
 	(to)->n_steady += is_steady;                    \
 	(to)->steady_ns += is_steady ? duration_ns : 0; \
-	(to)->n_outside += is_outside;
+	(to)->n_outside += is_whole && is_outside;
 	ADD(call)
 	ADD(time)
 #undef ADD

@@ -16,6 +16,11 @@ static void add_span(struct time_scope *scope, uint64_t begin_ns, uint64_t end_n
 	scope->ns += end_ns - begin_ns;
 }
 
+static bool ends_with_process(const struct time_scope *scope, const struct survey_process *of)
+{
+	return scope->is_of_steps && scope->n > 1 && scope->spans[scope->n - 1].end_ns >= of->last_ns;
+}
+
 void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = &of->steps;
@@ -31,9 +36,12 @@ void torsh_scope_create(struct time_scope *scope, const struct survey_process *o
 	}
 	if (!steps->n && of->has_events)
 		add_span(scope, of->first_ns, of->last_ns + 1, from_ns, to_ns);
-	if (!steps->n || steps->n <= n_warmup)
+	if (steps->n <= n_warmup)
 		scope->first_steady = scope->n;
-	for (size_t i = scope->first_steady; i < scope->n; i++)
+	scope->n_whole = scope->n - ends_with_process(scope, of);
+	if (scope->first_steady > scope->n_whole)
+		scope->first_steady = scope->n_whole;
+	for (size_t i = scope->first_steady; i < scope->n_whole; i++)
 		scope->steady_ns += scope->spans[i].end_ns - scope->spans[i].begin_ns;
 }
 
@@ -74,7 +82,7 @@ uint64_t torsh_scope_within(const struct time_scope *scope, uint64_t from_ns, ui
 		uint64_t begin_ns = scope->spans[i].begin_ns > from_ns ? scope->spans[i].begin_ns : from_ns;
 		uint64_t end_ns = scope->spans[i].end_ns < to_ns ? scope->spans[i].end_ns : to_ns;
 
-		ns += end_ns - begin_ns;
+		ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 	}
 	return ns;
 }

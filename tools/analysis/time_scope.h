@@ -10,7 +10,11 @@ struct time_scope {
 	struct busy_span *spans; /* in the order of time; they don't overlap */
 	size_t n;
 	bool is_of_steps;
-	size_t first_steady; /* of the spans; n: none is */
+	/*
+	 * Without the last step where that ends because the process does: it holds whatever came behind it. Of those that are
+	 * left, the steady ones begin at first_steady.
+	 */
+	size_t n_whole, first_steady; /* first_steady is n_whole where none is */
 	uint64_t ns, steady_ns;
 };
 

@@ -138,14 +138,20 @@ cJSON *torsh_rules_json(const struct analysis *analysis)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
+/* Of a sum that may be beyond all numbers. */
+static uint64_t whole(double value)
+{
+	return value < 0x1p63 ? (uint64_t)fmax(value, 0) : UINT64_C(1) << 63;
+}
+
 static void print_value(const struct evidence *evidence)
 {
 	char text[SIZE_TEXT_BYTES];
 
 	if (strcmp(evidence->unit, "ns") == 0)
-		printf("%s %s", evidence->name, torsh_size_duration((uint64_t)evidence->value, text));
+		printf("%s %s", evidence->name, torsh_size_duration(whole(evidence->value), text));
 	else if (strcmp(evidence->unit, "bytes") == 0)
-		printf("%s %s", evidence->name, torsh_size_human((uint64_t)evidence->value, text));
+		printf("%s %s", evidence->name, torsh_size_human(whole(evidence->value), text));
 	else
 		printf("%s %.6g %s", evidence->name, evidence->value, evidence->unit);
 }
@@ -155,9 +161,9 @@ static void print_limit(const struct limit_words *limit)
 	char text[SIZE_TEXT_BYTES];
 
 	if (strcmp(limit->unit, "ns") == 0)
-		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_duration((uint64_t)limit->value, text));
+		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_duration(whole(limit->value), text));
 	else if (strcmp(limit->unit, "bytes") == 0)
-		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_human((uint64_t)limit->value, text));
+		printf(" (%s %s)", torsh_side_names[limit->side], torsh_size_human(whole(limit->value), text));
 	else
 		printf(" (%s %.6g)", torsh_side_names[limit->side], limit->value);
 }

@@ -32,6 +32,7 @@ struct scenario {
 	double outside_ns; /* of a kernel in no operator, a step */
 	double communication_ns; /* of one of NCCL's, between the others, a step */
 	double pause_ns; /* between the second step and the third */
+	double tail_ns; /* behind the last step */
 	double copy_is_async, copy_is_pageable, copy_call_ns; /* one a step */
 	double memset_is_async, memset_call_ns;
 	double waits, wait_ns, waits_in_optimizer; /* a step */
@@ -261,6 +262,9 @@ static inline void story_step(struct story *story, uint64_t at, uint64_t step)
 		story_slot(story, at, i);
 	story_copies(story, at);
 	story_host(story, at, step);
+	/* The last step ends with its last operator. */
+	if (!told->without_steps)
+		story_operator(story, at + STEP_NS - 1000, at + STEP_NS, "aten::detach");
 	if (told->communication_ns)
 		story_kernel(story, free_ns, (uint64_t)told->communication_ns,
 			     story_launch(story, at + 12000, CALL_NS, at + 13100, "cudaLaunchKernel"),
@@ -354,8 +358,7 @@ static inline void story_end(struct story *story, uint64_t at)
 	story_event(story, at - 9, &event);
 	event = (struct event){.id = EVENT_DEVICE_LOSS,
 			       .device_loss = {.records = 100, .dropped = (uint64_t)told->lost_records}};
-	/* The last step ends with the last event. */
-	story_event(story, at, &event);
+	story_event(story, at + (uint64_t)told->tail_ns, &event);
 }
 
 static inline int compare_story(const void *a, const void *b)

@@ -120,21 +120,20 @@ static const struct rule_case cases[] = {
 	 FIELD(n_early),
 	 3,
 	 2},
-	/* The last step's ends with the last kernel: 16 kernels in 15 intervals, 3000 ns and the last one. */
 	{RULE_LAUNCH_BOUND,
 	 LIMIT_LAUNCH_BOUND_IDLE,
 	 {{FIELD(long_call_ns), 230000}, {FIELD(n_long_calls), 4}},
 	 FIELD(kernel_ns),
-	 223689,
-	 223688},
-	{RULE_DEVICE_UNDERUSED, LIMIT_DEVICE_UNDERUSED_BUSY, {{0}}, FIELD(kernel_ns), 121065, 121064},
+	 225000,
+	 224999},
+	{RULE_DEVICE_UNDERUSED, LIMIT_DEVICE_UNDERUSED_BUSY, {{0}}, FIELD(kernel_ns), 125000, 124999},
 	{RULE_DEVICE_GAP, LIMIT_DEVICE_GAP_GAP, {{0}}, FIELD(pause_ns), 500000000 - 25000, 500000000 - 24999},
 	{RULE_EXPOSED_COMMUNICATION,
 	 LIMIT_EXPOSED_COMMUNICATION_EXPOSED,
 	 {{FIELD(kernel_ns), 140000}},
 	 FIELD(communication_ns),
-	 97325,
-	 97326},
+	 100000,
+	 100001},
 	{RULE_PAGEABLE_ASYNC_COPY, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, {{0}}, FIELD(copy_is_pageable), 0, 1},
 	{RULE_SYNCHRONOUS_COPY, LIMIT_SYNCHRONOUS_COPY_COPIES, {{0}}, FIELD(copy_is_async), 1, 0},
 	{RULE_SYNCHRONOUS_MEMSET, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, {{0}}, FIELD(memset_is_async), 1, 0},
@@ -258,6 +257,22 @@ static void nothing_is_found_in_a_healthy_training(void **state)
 				 torsh_rule_state_names[analysis.rules[rule].state], analysis.rules[rule].reason);
 	}
 	assert_int_equal(analysis.n, 0);
+	forget();
+}
+
+static void what_comes_behind_the_last_step_is_not_in_it(void **state)
+{
+	struct scenario told = healthy;
+
+	(void)state;
+	told.tail_ns = 100.0 * STEP_NS;
+	judge(&told);
+	for (int rule = 0; rule < N_RULES; rule++)
+		assert_int_equal(analysis.rules[rule].state, RULE_CLEAR);
+	forget();
+	told.copy_is_async = 0;
+	judge(&told);
+	assert_float_equal(find(RULE_SYNCHRONOUS_COPY)->share_pct, 100 * told.copy_call_ns / STEP_NS, 1e-6);
 	forget();
 }
 
@@ -405,6 +420,7 @@ int main(void)
 		cmocka_unit_test(rules_fire_beyond_their_limits_and_not_at_them),
 		cmocka_unit_test(each_limit_has_a_case),
 		cmocka_unit_test(a_limit_is_passed_on_its_side_only),
+		cmocka_unit_test(what_comes_behind_the_last_step_is_not_in_it),
 		cmocka_unit_test(what_is_not_recorded_is_not_judged),
 		cmocka_unit_test(findings_say_how_much_of_the_steps_they_are),
 		cmocka_unit_test(findings_say_where),

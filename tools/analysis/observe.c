@@ -23,6 +23,11 @@ static struct observed_process *find_process(const struct observed *observed, co
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
+static void see_work_end(struct observed_process *of, uint64_t end_ns)
+{
+	of->last_work_ns = end_ns > of->last_work_ns ? end_ns : of->last_work_ns;
+}
+
 static void see_row(void *context, const struct device_row *row)
 {
 	struct observed *observed = context;
@@ -33,6 +38,7 @@ static void see_row(void *context, const struct device_row *row)
 
 	if (!device)
 		return;
+	see_work_end(of, row->span.begin_ns + row->span.duration_ns);
 	torsh_attribute(observed->attributor, row, &by);
 	/* What was asked for before the scope keeps the device busy in it, too. */
 	torsh_observe_stretch(device, row);
@@ -95,6 +101,8 @@ static void see_end(void *context, struct call *call)
 
 	torsh_attributor_end(observed->attributor, call);
 	torsh_phase_clock_end(&of->clock, call);
+	if (call->kind == CALL_OPERATOR && !call->is_cut)
+		see_work_end(of, call->end_ns);
 	if (call->kind == CALL_OPERATOR && call->own && torsh_scope_at(&of->scope, call->start_ns) != STEP_NONE)
 		add_operator(of, call, observed->wish->profile->without_flops);
 	call->own = NULL;
@@ -194,7 +202,7 @@ static void take_data(struct observed_process *of, const struct analysis_wish *w
 		if (steps->items[i].start_ns < wish->from_ns || steps->items[i].end_ns > wish->to_ns)
 			continue;
 		of->data_ns += of->spent[i].phase_ns[PHASE_DATA];
-		of->data_scope_ns += steps->items[i].end_ns - steps->items[i].start_ns;
+		of->data_scope_ns += torsh_scope_within(&of->scope, steps->items[i].start_ns, steps->items[i].end_ns);
 	}
 }
 
@@ -235,6 +243,7 @@ struct observed *torsh_observe(const struct analysis_wish *wish)
 	for (size_t i = 0; i < observed->n; i++) {
 		struct observed_process *of = &observed->processes[i];
 
+		torsh_scope_trim(&of->scope, of->last_work_ns);
 		take_data(of, wish);
 		end_process(of);
 		for (size_t k = 0; k < of->n_devices; k++)

@@ -70,7 +70,7 @@ struct observed_device {
 	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
 	uint64_t work_ns, unattributed_ns; /* of what was asked for in scope */
 	uint64_t communication_ns;
-	uint64_t scope_ns; /* as far as it is the device's, too */
+	uint64_t scope_ns; /* without steps: from its first work to the end of the last */
 	uint64_t busy_ns, computing_ns; /* in the scope, as the next two */
 	uint64_t gaps_ns, host_wait_ns; /* between stretches; of that, while the host had not asked for the next one */
 	uint64_t longest_gap_ns, gap_at_ns; /* that began in the scope */
@@ -118,6 +118,7 @@ struct observed_process {
 	size_t n_memory, memory_room;
 	struct observed_operator *operators;
 	size_t n_operators, operators_room;
+	uint64_t last_work_ns; /* when the last operator or work of a device ended */
 	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
 	uint64_t data_ns, data_scope_ns; /* of the steps that are wholly in the scope: in DataLoaders, and their time */
 	/* While it is walked. */

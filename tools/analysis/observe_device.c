@@ -44,19 +44,6 @@ static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *unt
 	return torsh_scope_within(scope, begin_ns, stretch->end_ns);
 }
 
-/*
- * The time of which the device's is a part: the steps, but of the last one, which ends when the process says the last thing,
- * only what is before the end of the device's work; without steps, from its first work to the end of the last.
- */
-static uint64_t count_scope(const struct time_scope *scope, uint64_t first_ns, uint64_t last_ns)
-{
-	const struct busy_span *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
-
-	if (!last || !scope->is_of_steps)
-		return torsh_scope_within(scope, first_ns, last_ns);
-	return last_ns > last->begin_ns ? torsh_scope_within(scope, 0, last_ns) : scope->ns;
-}
-
 void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope)
 {
 	uint64_t until_ns = 0, computed_until_ns = 0;
@@ -73,7 +60,8 @@ void torsh_observe_settle_device(struct observed_device *device, const struct ti
 		if (!stretch->is_communication)
 			device->computing_ns += add_to_union(stretch, &computed_until_ns, scope);
 	}
-	device->scope_ns = count_scope(scope, device->stretches[0].begin_ns, until_ns);
+	device->scope_ns =
+		scope->is_of_steps ? scope->ns : torsh_scope_within(scope, device->stretches[0].begin_ns, until_ns);
 }
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */

@@ -16,11 +16,6 @@ static void add_span(struct time_scope *scope, uint64_t begin_ns, uint64_t end_n
 	scope->ns += end_ns - begin_ns;
 }
 
-static bool ends_with_process(const struct time_scope *scope, const struct survey_process *of)
-{
-	return scope->is_of_steps && scope->n > 1 && scope->spans[scope->n - 1].end_ns >= of->last_ns;
-}
-
 void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = &of->steps;
@@ -38,11 +33,24 @@ void torsh_scope_create(struct time_scope *scope, const struct survey_process *o
 		add_span(scope, of->first_ns, of->last_ns + 1, from_ns, to_ns);
 	if (steps->n <= n_warmup)
 		scope->first_steady = scope->n;
-	scope->n_whole = scope->n - ends_with_process(scope, of);
+	scope->is_open = scope->is_of_steps && scope->n && scope->spans[scope->n - 1].end_ns >= of->last_ns;
+	scope->n_whole = scope->n - (scope->is_open && scope->n > 1);
 	if (scope->first_steady > scope->n_whole)
 		scope->first_steady = scope->n_whole;
 	for (size_t i = scope->first_steady; i < scope->n_whole; i++)
 		scope->steady_ns += scope->spans[i].end_ns - scope->spans[i].begin_ns;
+}
+
+void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
+{
+	struct busy_span *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
+
+	if (!scope->is_open || last_work_ns <= last->begin_ns || last_work_ns >= last->end_ns)
+		return;
+	scope->ns -= last->end_ns - last_work_ns;
+	if (scope->first_steady < scope->n_whole && scope->n_whole == scope->n)
+		scope->steady_ns -= last->end_ns - last_work_ns;
+	last->end_ns = last_work_ns;
 }
 
 void torsh_scope_destroy(struct time_scope *scope)

@@ -10,15 +10,19 @@ struct time_scope {
 	struct busy_span *spans; /* in the order of time; they don't overlap */
 	size_t n;
 	bool is_of_steps;
+	bool is_open; /* the last step ends because the process does */
 	/*
-	 * Without the last step where that ends because the process does: it holds whatever came behind it. Of those that are
-	 * left, the steady ones begin at first_steady.
+	 * Without the last step where is_open, which holds whatever came behind it. Of those that are left, the steady ones
+	 * begin at first_steady.
 	 */
 	size_t n_whole, first_steady; /* first_steady is n_whole where none is */
 	uint64_t ns, steady_ns;
 };
 
 void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns);
+/* Where is_open: let the last step end when the last work did. */
+void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns);
+
 void torsh_scope_destroy(struct time_scope *scope);
 
 /* The span in which something happened, or STEP_NONE. */

@@ -45,7 +45,7 @@ void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
 {
 	struct busy_span *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
 
-	if (!scope->is_open || last_work_ns <= last->begin_ns || last_work_ns >= last->end_ns)
+	if (!last || !scope->is_open || last_work_ns <= last->begin_ns || last_work_ns >= last->end_ns)
 		return;
 	scope->ns -= last->end_ns - last_work_ns;
 	if (scope->first_steady < scope->n_whole && scope->n_whole == scope->n)

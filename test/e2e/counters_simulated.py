@@ -33,7 +33,7 @@ KERNEL_VALUES = {
     "dram_bytes_read": lambda ns, threads: 64 * threads,
     "dram_bytes_written": lambda ns, threads: 32 * threads,
     "executed_instructions": lambda ns, threads: 5 * threads,
-    "tensor_instructions": lambda ns, threads: threads,
+    "tensor_instructions": lambda ns, threads: threads % 192,
     "tensor_instructions_pct": lambda ns, threads: (ns + 2 * threads) % 101,
     "l1_hit_rate": lambda ns, threads: (2 * ns + 3 * threads) % 101,
     "l1_sectors": lambda ns, threads: 4 * threads,
@@ -49,7 +49,7 @@ TWO_PASSES = {
     "eligible_cycles_pct": lambda ns, threads: (5 * ns + threads) % 101,
     "ipc_active": lambda ns, threads: (ns + threads) % 4,
     "issued_instructions": lambda ns, threads: 6 * threads,
-    "local_memory_spills": lambda ns, threads: 2 * threads,
+    "local_memory_spills": lambda ns, threads: 2 * threads % 128,
 }
 
 # A program of the driver's, by its functions: device() and launch(threads) to begin with.

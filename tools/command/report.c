@@ -10,8 +10,8 @@
 
 #define TEXT_LIMIT 5
 
-static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, who "
-			  "allocates in vain, and what to keep in mind about the numbers.";
+static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, what is "
+			  "inefficient, who allocates in vain, and what to keep in mind about the numbers.";
 
 enum { KEY_TREE = 1 };
 
@@ -29,11 +29,30 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
+/* What the page's analysis needs as long as it is there. */
+struct judged {
+	struct survey survey;
+	struct analysis_wish wish;
+};
+
+static void analyse(struct overview *overview, struct judged *judged, const struct reading *reading,
+		    const struct read_options *options)
+{
+	torsh_reading_survey(&judged->survey, reading, options);
+	judged->wish = (struct analysis_wish){.profile = reading->profile,
+					      .processes = reading->processes,
+					      .n_processes = reading->n_processes,
+					      .survey = &judged->survey,
+					      .to_ns = UINT64_MAX};
+	torsh_analysis_make(&overview->analysis, &judged->wish);
+}
+
 int torsh_command_report(int argc, char **argv)
 {
 	struct read_options options = {0};
 	struct reading reading;
 	struct overview overview = {.path = NULL};
+	struct judged judged = {0};
 	bool is_tree = false;
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_own, &is_tree, &options);
@@ -56,6 +75,9 @@ int torsh_command_report(int argc, char **argv)
 	torsh_holders_merge_stacks(&overview.temporary, reading.symbols);
 	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
 	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
+	overview.symbols = reading.symbols;
+	if (!is_tree || options.is_json)
+		analyse(&overview, &judged, &reading, &options);
 	/* What matters about these is how many they are. */
 	options.order = ORDER_BLOCKS;
 	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
@@ -65,6 +87,9 @@ int torsh_command_report(int argc, char **argv)
 		torsh_overview_json(&overview);
 	else
 		torsh_overview_text(&overview);
+	torsh_analysis_free(&overview.analysis);
+	if (judged.wish.survey)
+		torsh_survey_free(&judged.survey);
 	torsh_leaks_free(&overview.leaks);
 	torsh_holders_free(&overview.peak);
 	torsh_holders_free(&overview.temporary);

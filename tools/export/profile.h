@@ -79,6 +79,28 @@ struct profile_layer {
 	bool is_representative; /* its counters stand for the group's */
 };
 
+/* What keeps an operator from being faster, by its roofline. */
+enum operator_bound { BOUND_UNKNOWN, BOUND_BY_MEMORY, BOUND_BY_COMPUTING, N_BOUNDS };
+
+struct operator_roofline {
+	enum operator_bound bound;
+	struct roofline roofline; /* unless it is not known */
+	const char *reason; /* then: why */
+};
+
+/* Time of kernels on a device, by what bounds their operators. */
+struct device_bounds {
+	const struct profile_process *process;
+	uint32_t device;
+	uint64_t ns[N_BOUNDS];
+};
+
+/* Operators of which it is not known, by the reason. */
+struct unbound {
+	const char *reason;
+	uint64_t operators, ns;
+};
+
 struct profile_json {
 	const struct trace *trace;
 	struct sink *sink;
@@ -97,6 +119,10 @@ struct profile_json {
 	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
 	const struct profile_process *mode_of; /* NULL: none has */
+	struct device_bounds *bounds; /* grows while operators are written */
+	size_t n_bounds, bounds_room;
+	struct unbound *unbound; /* likewise */
+	size_t n_unbound, unbound_room;
 	const char *model; /* class of the first module that was called, or NULL */
 	void *names; /* tree of operators' names, with their counts */
 };
@@ -153,9 +179,16 @@ void torsh_profile_put_operator(struct profile_json *profile, const struct profi
 /* Those work items of a list that are kernels, or those that aren't, with commas between. */
 void torsh_profile_put_list(struct profile_json *profile, const uint32_t *order, size_t n, bool are_kernels);
 
+/* What bounds an operator, which is counted so for its device: to be asked once of each. */
+struct operator_roofline torsh_profile_bind(struct profile_json *profile, const struct profile_operator *op,
+					    const struct kernel_sums *sums, const struct flops *flops);
+
+/* The value of analysis.roofline, when all operators have been written. Once. */
+cJSON *torsh_profile_roofline(struct profile_json *profile);
+
 /* The values of capture_metadata, analysis, layers, warnings and unmeasured. */
 cJSON *torsh_profile_metadata(const struct profile_json *profile);
-cJSON *torsh_profile_analysis(const struct profile_json *profile);
+cJSON *torsh_profile_analysis(struct profile_json *profile);
 cJSON *torsh_profile_layers(const struct profile_json *profile);
 cJSON *torsh_profile_warnings(struct profile_json *profile);
 cJSON *torsh_profile_unmeasured(const struct profile_json *profile);

@@ -515,6 +515,8 @@ void torsh_profile_free(struct profile_json *profile)
 	free(profile->groups);
 	free(profile->layers);
 	free(profile->texts);
+	free(profile->bounds);
+	free(profile->unbound);
 	free(profile->operators);
 	free(profile->work);
 	free(profile->order);

@@ -7,6 +7,7 @@
 
 #include "tools/die.h"
 #include "tools/export/profile.h"
+#include "tools/report/findings.h"
 
 #define BOTTLENECKS_MAX 10u
 #define NS_PER_S UINT64_C(1000000000)
@@ -330,7 +331,23 @@ static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_
 	return list;
 }
 
-cJSON *torsh_profile_analysis(const struct profile_json *profile)
+static void set_findings(cJSON *object, const struct trace *trace)
+{
+	const struct analysis_wish wish = {.profile = trace->profile,
+					   .processes = trace->processes,
+					   .n_processes = trace->n_processes,
+					   .survey = trace->survey,
+					   .from_ns = trace->from_ns,
+					   .to_ns = trace->to_ns};
+	struct analysis analysis;
+
+	torsh_analysis_make(&analysis, &wish);
+	torsh_json_set(object, "inefficiencies", torsh_findings_json(&analysis, trace->symbols));
+	torsh_json_set(object, "rules", torsh_rules_json(&analysis));
+	torsh_analysis_free(&analysis);
+}
+
+cJSON *torsh_profile_analysis(struct profile_json *profile)
 {
 	struct budget budget = {.first_ns = profile->n_work ? profile->work[0].span.begin_ns : 0};
 	cJSON *object = torsh_json_object();
@@ -343,8 +360,8 @@ cJSON *torsh_profile_analysis(const struct profile_json *profile)
 	torsh_json_set(object, "bottlenecks",
 		       make_bottlenecks(profile,
 					budget.ns[DEVICE_KERNEL] + budget.ns[DEVICE_COPY] + budget.ns[DEVICE_MEMSET]));
-	torsh_json_set(object, "inefficiencies", torsh_json_text(NULL));
-	torsh_json_set(object, "roofline", torsh_json_text(NULL));
+	set_findings(object, profile->trace);
+	torsh_json_set(object, "roofline", torsh_profile_roofline(profile));
 	return object;
 }
 
@@ -414,8 +431,6 @@ cJSON *torsh_profile_unmeasured(const struct profile_json *profile)
 		{"capture_metadata.world_size", "launchers' variables are not recorded beside the rank"},
 		{"capture_metadata.batch", "nothing says which size of a tensor is the batch"},
 		{"capture_metadata.overhead_ns", "it was not measured in this run"},
-		{"analysis.inefficiencies", "not looked for"},
-		{"analysis.roofline", "operators have their own"},
 	};
 	const char *reason = torsh_profile_uncounted(profile, main_process(profile));
 	const struct missing without_counters[] = {

@@ -130,53 +130,21 @@ static void set_flops(cJSON *object, const struct flops *flops, uint64_t total_n
 					    : torsh_json_text(NULL));
 }
 
-/* FP32 units of a multiprocessor, which the device does not say itself; 0: not known. By compute capability. */
-static uint32_t fp32_units(const struct event_device *device)
+static void set_roofline(cJSON *object, const struct operator_roofline *found)
 {
-	if (device->capability_major == 7 || (device->capability_major == 8 && device->capability_minor == 0))
-		return 64;
-	return device->capability_major >= 8 && device->capability_major <= 12 ? 128 : 0;
-}
-
-/* Returns NULL, or why it is not known. */
-static const char *find_roofline(const struct profile_json *profile, const struct profile_operator *op,
-				 const struct sums *sums, const struct flops *flops, struct roofline *roofline)
-{
-	const struct profile_work *first = &profile->work[profile->order[op->first]];
-	const struct event_device *device = torsh_profile_device(profile, op->process, first->span.device);
-	double read, written, tensor_cores, peak_gflops;
-
-	if (!torsh_metrics_value(&sums->kernels, METRIC_DRAM_READ, &read) ||
-	    !torsh_metrics_value(&sums->kernels, METRIC_DRAM_WRITTEN, &written))
-		return "the bytes that it moved were not counted";
-	if (flops->status != FLOPS_COUNTED)
-		return "its FLOPs are not known";
-	if (!device || !fp32_units(device) || !device->clock_khz || !device->memory_bandwidth)
-		return "the device's peaks are not known";
-	if (torsh_metrics_value(&sums->kernels, METRIC_TENSOR_CORES, &tensor_cores) && tensor_cores > 0)
-		return "it used tensor cores, of which the device does not say how fast they are";
-	/* A multiply and an add for each unit and tick. */
-	peak_gflops = 2e-6 * fp32_units(device) * device->multiprocessors * device->clock_khz;
-	return torsh_roofline_of((double)flops->all, read + written, sums->kernels.total_ns, peak_gflops,
-				 (double)device->memory_bandwidth * 1e-9, roofline)
-		       ? NULL
-		       : "it took no time, or moved nothing";
-}
-
-static void set_roofline(cJSON *object, const struct profile_json *profile, const struct profile_operator *op,
-			 const struct sums *sums, const struct flops *flops)
-{
+	static const char *const classes[] = {
+		[BOUND_BY_MEMORY] = "memory_bound", [BOUND_BY_COMPUTING] = "compute_bound"};
+	const struct roofline *roofline = &found->roofline;
+	bool is_known = found->bound != BOUND_UNKNOWN;
 	cJSON *value = torsh_json_object();
-	struct roofline roofline;
-	const char *reason = find_roofline(profile, op, sums, flops, &roofline);
-	const char *class = reason ? NULL : roofline.is_compute_bound ? "compute_bound" : "memory_bound";
 
-	torsh_json_set(value, "ai", reason ? torsh_json_text(NULL) : torsh_json_double(roofline.intensity));
-	torsh_json_set(value, "class", torsh_json_text(class));
-	torsh_json_set(value, "ceiling", reason ? torsh_json_text(NULL) : torsh_json_double(roofline.ceiling_gflops));
+	torsh_json_set(value, "ai", is_known ? torsh_json_double(roofline->intensity) : torsh_json_text(NULL));
+	torsh_json_set(value, "class", torsh_json_text(classes[found->bound]));
+	torsh_json_set(value, "ceiling",
+		       is_known ? torsh_json_double(roofline->ceiling_gflops) : torsh_json_text(NULL));
 	torsh_json_set(value, "efficiency_pct",
-		       reason ? torsh_json_text(NULL) : torsh_json_double(roofline.efficiency_pct));
-	torsh_json_set(value, "reason", torsh_json_text(reason));
+		       is_known ? torsh_json_double(roofline->efficiency_pct) : torsh_json_text(NULL));
+	torsh_json_set(value, "reason", torsh_json_text(found->reason));
 	torsh_json_set(object, "roofline", value);
 }
 
@@ -193,12 +161,13 @@ static void set_bytes(cJSON *object, const struct sums *sums)
 			       : torsh_json_text(NULL));
 }
 
-static void set_inputs(cJSON *object, const struct profile_json *profile, const struct profile_operator *op,
+static void set_inputs(cJSON *object, struct profile_json *profile, const struct profile_operator *op,
 		       const struct sums *sums)
 {
 	const char *text = op->inputs ? torsh_timeline_label(op->process, op->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	struct flops flops = {.status = FLOPS_NO_FORMULA};
+	struct operator_roofline roofline;
 
 	torsh_inputs_parse(inputs, text);
 	if (op->is_call && !profile->trace->profile->without_flops)
@@ -206,11 +175,12 @@ static void set_inputs(cJSON *object, const struct profile_json *profile, const 
 	set_shapes(object, inputs, text);
 	set_flops(object, &flops, sums->kernels.total_ns);
 	set_bytes(object, sums);
-	set_roofline(object, profile, op, sums, &flops);
+	roofline = torsh_profile_bind(profile, op, &sums->kernels, &flops);
+	set_roofline(object, &roofline);
 	free(inputs);
 }
 
-static void set_call(cJSON *object, const struct profile_json *profile, const struct profile_operator *op,
+static void set_call(cJSON *object, struct profile_json *profile, const struct profile_operator *op,
 		     const struct sums *sums)
 {
 	const char *module = op->module ? torsh_timeline_label(op->process, op->module) : NULL;
@@ -266,7 +236,7 @@ static cJSON *make_fused_with(const struct profile_json *profile, const struct p
 }
 
 /* The first members, with a comma behind. */
-static cJSON *make_head(const struct profile_json *profile, const struct profile_operator *op, const struct sums *sums)
+static cJSON *make_head(struct profile_json *profile, const struct profile_operator *op, const struct sums *sums)
 {
 	cJSON *object = torsh_json_object();
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#define TENSOR_INSTRUCTIONS "sm__inst_executed_pipe_tensor.sum"
 #define COUNTERS_MAX 5u /* names of one metric, and a NULL */
 
 enum metric_way { WAY_SUM, WAY_MEAN, WAY_MAX };
@@ -79,6 +80,12 @@ void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const str
 		if (find_raw(raw, n_raw, metric, &value))
 			add_metric(sums, metric, value, duration_ns);
 	}
+	for (size_t i = 0; i < n_raw; i++) {
+		if (strcmp(raw[i].name, TENSOR_INSTRUCTIONS) != 0 || !isfinite(raw[i].value))
+			continue;
+		sums->has_tensor_instructions = true;
+		sums->tensor_instructions += raw[i].value;
+	}
 }
 
 bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metric, double *value)
@@ -108,4 +115,15 @@ bool torsh_roofline_of(double flops, double bytes, uint64_t duration_ns, double 
 	achieved_gflops = flops / (double)duration_ns;
 	roofline->efficiency_pct = fmin(100, 100 * achieved_gflops / roofline->ceiling_gflops);
 	return true;
+}
+
+enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums)
+{
+	double active_pct;
+	bool has_active = torsh_metrics_value(sums, METRIC_TENSOR_CORES, &active_pct);
+
+	if (!has_active && !sums->has_tensor_instructions)
+		return TENSOR_CORES_UNKNOWN;
+	return (has_active && active_pct > 0) || sums->tensor_instructions > 0 ? TENSOR_CORES_USED
+									       : TENSOR_CORES_UNUSED;
 }

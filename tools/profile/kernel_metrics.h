@@ -39,6 +39,8 @@ struct kernel_sums {
 		double value; /* a sum, or a maximum */
 		double weight_ns; /* of a mean */
 	} metrics[N_KERNEL_METRICS];
+	bool has_tensor_instructions; /* a counter that is no field of the published model */
+	double tensor_instructions;
 };
 
 /* {0} is no kernel; the next one is that with the number n_kernels. */
@@ -46,6 +48,11 @@ void torsh_metrics_add(struct kernel_sums *sums, uint64_t duration_ns, const str
 
 /* A field of all that were added. Returns false where no kernel has it, or a mean is one of no time. */
 bool torsh_metrics_value(const struct kernel_sums *sums, enum kernel_metric metric, double *value);
+
+enum tensor_use { TENSOR_CORES_UNKNOWN, TENSOR_CORES_UNUSED, TENSOR_CORES_USED };
+
+/* Did any of the kernels use tensor cores? */
+enum tensor_use torsh_metrics_tensor_use(const struct kernel_sums *sums);
 
 /* The metric that a counter of this name is, or N_KERNEL_METRICS. */
 enum kernel_metric torsh_metric_of(const char *counter);

@@ -3,8 +3,10 @@
 #ifndef TORSH_REPORT_OVERVIEW_H
 #define TORSH_REPORT_OVERVIEW_H
 
+#include "tools/analysis/analysis.h"
 #include "tools/profile/leaks.h"
 #include "tools/profile/peak.h"
+#include "tools/symbols/symbols.h"
 
 /* The first n_... holders of each list are named and shown. */
 struct overview {
@@ -19,6 +21,8 @@ struct overview {
 	struct leaks leaks; /* of all processes */
 	struct holders peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
+	struct analysis analysis;
+	struct symbols *symbols;
 };
 
 void torsh_overview_text(const struct overview *overview);

@@ -2,6 +2,7 @@
 /* `torsh report --json`. */
 #include "tools/report/overview.h"
 
+#include "tools/report/findings.h"
 #include "tools/report/parts.h"
 
 struct overview_sums torsh_overview_sum(const struct overview *overview)
@@ -168,6 +169,8 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "leaks", make_leaks(overview));
 	torsh_json_member(&json, "peak", make_peak(overview));
 	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
+	torsh_json_member(&json, "inefficiencies", torsh_findings_json(&overview->analysis, overview->symbols));
+	torsh_json_member(&json, "rules", torsh_rules_json(&overview->analysis));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
 	torsh_json_member(&json, "recording", torsh_parts_recording(overview->profile));

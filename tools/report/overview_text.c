@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/report/findings.h"
 #include "tools/report/text.h"
 #include "tools/die.h"
 #include "tools/size.h"
@@ -14,6 +15,7 @@
 #define THREADS_SHOWN 8
 #define FRAMES_SHOWN 6
 #define BAR_CELLS 40
+#define RULES_SHOWN 5
 
 static void print_holders(const struct holders *holders, size_t n, uint64_t whole, bool with_pid)
 {
@@ -205,6 +207,7 @@ void torsh_overview_text(const struct overview *overview)
 	print_head(overview, &sums);
 	print_leaks(overview);
 	print_peak(overview);
+	torsh_findings_text(&overview->analysis, overview->symbols, RULES_SHOWN);
 	print_temporary(overview, &sums);
 	print_sizes(&sums);
 	print_threads(overview, &sums);

@@ -208,6 +208,7 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 
 	if (result)
 		return result;
+	begin = cupti_stamp();
 	if (sim_config()->flush_ns)
 		nanosleep(&(struct timespec){.tv_sec = (time_t)(sim_config()->flush_ns / 1000000000),
 					     .tv_nsec = (long)(sim_config()->flush_ns % 1000000000)},
@@ -217,7 +218,6 @@ CUptiResult do_cuptiActivityFlushAll(uint32_t flag)
 	sim_unlock();
 	if (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)
 		cupti_force_out();
-	begin = cupti_stamp();
 	if (cupti_drain())
 		cupti_record_overhead(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, begin, cupti_stamp());
 	cupti_complete_all();

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Asks each rule about each process, and sorts what it found. See tools/analysis/analysis.h. */
+#include "tools/analysis/analysis.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/analysis/judge.h"
+#include "tools/die.h"
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+const struct rule_words torsh_rules[N_RULES] = {
+#define RULE(NAME, text, KIND, floor, about, advice) \
+	[RULE_##NAME] = {                            \
+		.name = #text, .description = about, .suggestion = advice, .kind = KIND_##KIND, .floor_pct = floor},
+#define LIMIT(...)
+#include "tools/analysis/rules.def"
+#undef RULE
+#undef LIMIT
+};
+
+const struct limit_words torsh_limits[N_LIMITS] = {
+#define RULE(...)
+#define LIMIT(RULE, NAME, text, SIDE, number, of) \
+	[LIMIT_##RULE##_##                        \
+		NAME] = {.rule = RULE_##RULE, .name = #text, .unit = of, .side = SIDE_##SIDE, .value = number},
+#include "tools/analysis/rules.def"
+#undef RULE
+#undef LIMIT
+};
+
+static void (*const judges[N_RULES])(struct verdict *) = {
+#define RULE(NAME, name, ...) [RULE_##NAME] = torsh_judge_##name,
+#define LIMIT(...)
+#include "tools/analysis/rules.def"
+#undef RULE
+#undef LIMIT
+};
+
+const char *const torsh_analysis_kind_names[N_ANALYSIS_KINDS] = {
+#define KIND(NAME, name) name,
+	ANALYSIS_KINDS
+#undef KIND
+};
+
+const char *const torsh_severity_names[] = {"Low", "Medium", "High", "Critical"};
+const char *const torsh_side_names[] = {"below", "above", "at most", "at least"};
+const char *const torsh_rule_state_names[] = {"not_judged", "clear", "fired"};
+
+bool torsh_limit_passed(enum limit limit, double value)
+{
+	double bound = torsh_limits[limit].value;
+
+	switch (torsh_limits[limit].side) {
+	case SIDE_BELOW:
+		return value < bound;
+	case SIDE_ABOVE:
+		return value > bound;
+	case SIDE_AT_MOST:
+		return value <= bound;
+	default:
+		return value >= bound;
+	}
+}
+
+enum severity torsh_severity_of(double share_pct)
+{
+	static const double below_pct[] = {[SEVERITY_LOW] = 2, [SEVERITY_MEDIUM] = 10, [SEVERITY_HIGH] = 30};
+	enum severity severity = SEVERITY_LOW;
+
+	while (severity < SEVERITY_CRITICAL && share_pct >= below_pct[severity])
+		severity++;
+	return severity;
+}
+
+/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
+
+bool torsh_verdict_can(struct verdict *verdict, const char *reason)
+{
+	if (!reason)
+		verdict->is_judged = true;
+	else if (!verdict->reason)
+		verdict->reason = reason;
+	return !reason;
+}
+
+struct finding *torsh_verdict_fire(struct verdict *verdict, double share_pct)
+{
+	struct analysis *analysis = verdict->analysis;
+	struct finding *finding;
+
+	analysis->findings =
+		torsh_need_room(analysis->findings, analysis->n, &analysis->n_room, sizeof(*analysis->findings));
+	finding = &analysis->findings[analysis->n++];
+	*finding = (struct finding){
+		.rule = verdict->rule,
+		.severity = torsh_severity_of(isnan(share_pct) ? 0 : share_pct),
+		.share_pct = share_pct,
+		.share_of = verdict->share_of,
+		.process = verdict->of->process,
+	};
+	return finding;
+}
+
+static void add_evidence(struct finding *finding, const struct evidence *evidence)
+{
+	if (finding->n_evidence < EVIDENCE_MAX)
+		finding->evidence[finding->n_evidence++] = *evidence;
+}
+
+void torsh_finding_limit(struct finding *finding, enum limit limit, double value)
+{
+	const struct limit_words *words = &torsh_limits[limit];
+
+	add_evidence(finding,
+		     &(struct evidence){.name = words->name, .unit = words->unit, .value = value, .limit = words});
+}
+
+void torsh_finding_say(struct finding *finding, const char *name, const char *unit, double value)
+{
+	add_evidence(finding, &(struct evidence){.name = name, .unit = unit, .value = value});
+}
+
+double torsh_percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+const char *torsh_scope_name(const struct time_scope *scope)
+{
+	return scope->is_of_steps ? "the steps" : "the run";
+}
+
+const char *torsh_no_device_work(const struct observed_process *of)
+{
+	const char *reason = of->has_mode ? torsh_timeline_label(of->process, of->mode.reason) : NULL;
+
+	for (size_t i = 0; i < of->n_devices; i++) {
+		if (of->devices[i].work_ns)
+			return NULL;
+	}
+	if (of->n_devices)
+		return "devices did nothing that was asked for in the time that is looked at";
+	if (of->has_mode && of->mode.mode == DEVICE_HOST_ONLY)
+		return reason ? reason : "devices were not measured";
+	return of->has_mode ? "devices did nothing that was recorded" : "no device was used";
+}
+
+const char *torsh_no_device_calls(const struct observed_process *of)
+{
+	if (!of->has_mode)
+		return "no device was used";
+	return of->mode.mode == DEVICE_BY_CUPTI ? NULL : "such calls are seen with CUPTI only";
+}
+
+double torsh_work_share(const struct observed_process *of, const struct observed_work *work)
+{
+	for (size_t i = 0; i < of->n_devices; i++) {
+		const struct observed_device *device = &of->devices[i];
+
+		if (device->number == work->key.device && device->work_ns)
+			return torsh_percent((double)work->total_ns / (double)device->work_ns * (double)device->busy_ns,
+					     (double)of->scope.ns);
+	}
+	return 0;
+}
+
+double torsh_host_share(const struct observed_process *of, enum host_kind kind, bool is_steady)
+{
+	const struct time_scope *scope = &of->scope;
+	uint64_t ns = 0;
+	size_t next = 0;
+
+	for (size_t i = is_steady ? scope->first_steady : 0; i < (is_steady ? scope->n_whole : scope->n); i++)
+		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].begin_ns, scope->spans[i].end_ns, &next);
+	return torsh_percent((double)ns, (double)(is_steady ? scope->steady_ns : scope->ns));
+}
+
+/* ---- together ---------------------------------------------------------------------------------------------------- */
+
+static bool uses_devices(const struct observed_process *of)
+{
+	return of->has_mode || of->n_devices;
+}
+
+static bool some_uses_devices(const struct observed *observed)
+{
+	for (size_t i = 0; i < observed->n; i++) {
+		if (uses_devices(&observed->processes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Findings that come to less than the rule's floor, all together, are none. */
+static void apply_floor(struct verdict *verdict)
+{
+	struct analysis *analysis = verdict->analysis;
+	double share_pct = 0;
+
+	for (size_t i = verdict->first; i < analysis->n; i++)
+		share_pct += analysis->findings[i].share_pct;
+	/* Where there are no shares (NAN) there is no floor. */
+	if (analysis->n == verdict->first || !(share_pct < torsh_rules[verdict->rule].floor_pct))
+		return;
+	analysis->n = verdict->first;
+	verdict->reason = "what it found comes to less than its floor";
+}
+
+/* is_beside: the process uses no devices, and others do: what can't be judged of it is no news. */
+static void judge(struct verdict *verdict, bool is_beside)
+{
+	struct rule_result *result = &verdict->analysis->rules[verdict->rule];
+	size_t n;
+
+	judges[verdict->rule](verdict);
+	apply_floor(verdict);
+	n = verdict->analysis->n - verdict->first;
+	result->n_findings += n;
+	if (n)
+		result->state = RULE_FIRED;
+	else if (verdict->is_judged && result->state == RULE_NOT_JUDGED)
+		result->state = RULE_CLEAR;
+	if (!result->reason && !is_beside)
+		result->reason = verdict->reason;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_in_rule(const struct finding *x, const struct finding *y)
+{
+	int rc = compare_texts(x->kernel, y->kernel);
+
+	rc = rc ? rc : compare_texts(x->operator_name, y->operator_name);
+	rc = rc ? rc : compare_texts(x->api, y->api);
+	rc = rc ? rc : (x->process->number > y->process->number) - (x->process->number < y->process->number);
+	rc = rc ? rc : (x->device > y->device) - (x->device < y->device);
+	return rc ? rc : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static double rank(const struct finding *finding)
+{
+	return isnan(finding->share_pct) ? 0 : finding->share_pct;
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (rank(x) != rank(y))
+		return rank(x) < rank(y) ? 1 : -1;
+	if (x->rule != y->rule)
+		return x->rule > y->rule ? 1 : -1;
+	return compare_in_rule(x, y);
+}
+
+/* Of each rule the worst ones. */
+static void keep_worst(struct analysis *analysis)
+{
+	size_t kept[N_RULES] = {0}, n = 0;
+
+	if (analysis->n)
+		qsort(analysis->findings, analysis->n, sizeof(*analysis->findings), compare_findings);
+	for (size_t i = 0; i < analysis->n; i++) {
+		if (kept[analysis->findings[i].rule]++ < FINDINGS_A_RULE)
+			analysis->findings[n++] = analysis->findings[i];
+	}
+	analysis->n = n;
+}
+
+void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *wish)
+{
+	struct observed *observed = torsh_observe(wish);
+	bool has_devices = some_uses_devices(observed);
+
+	*analysis = (struct analysis){.observed = observed};
+	for (int rule = 0; rule < N_RULES; rule++) {
+		for (size_t i = 0; i < observed->n; i++) {
+			struct verdict verdict = {.analysis = analysis,
+						  .rule = (enum rule)rule,
+						  .observed = observed,
+						  .of = &observed->processes[i],
+						  .first = analysis->n,
+						  .share_of = torsh_scope_name(&observed->processes[i].scope)};
+
+			judge(&verdict, has_devices && !uses_devices(verdict.of));
+			analysis->has_anything = analysis->has_anything || has_devices || verdict.of->of->n_operators;
+		}
+	}
+	keep_worst(analysis);
+}
+
+void torsh_analysis_free(struct analysis *analysis)
+{
+	torsh_observed_free(analysis->observed);
+	free(analysis->findings);
+	*analysis = (struct analysis){0};
+}

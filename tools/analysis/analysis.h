@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What is inefficient in a recording, by the rules of tools/analysis/rules.def: each is decided by what was recorded alone, and
+ * is told as not judged, with the reason, where its input is not there.
+ */
+#ifndef TORSH_ANALYSIS_ANALYSIS_H
+#define TORSH_ANALYSIS_ANALYSIS_H
+
+#include "tools/profile/survey.h"
+
+/* KIND(NAME, name) */
+#define ANALYSIS_KINDS                                    \
+	KIND(RECORDING, NULL)                             \
+	KIND(LOW_THROUGHPUT, "LowThroughput")             \
+	KIND(HIGH_LATENCY, "HighLatency")                 \
+	KIND(MEMORY_WASTE, "MemoryWaste")                 \
+	KIND(CPU_UNDERUTILIZATION, "CpuUnderutilization") \
+	KIND(FREQUENT_ALLOCATION, "FrequentAllocation")   \
+	KIND(LARGE_ALLOCATION, "LargeAllocation")
+
+enum analysis_kind {
+#define KIND(NAME, name) KIND_##NAME,
+	ANALYSIS_KINDS
+#undef KIND
+		N_ANALYSIS_KINDS
+};
+
+/* By their share: Low below 2 %, Medium below 10 %, High below 30 %, Critical from there on. */
+enum severity { SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH, SEVERITY_CRITICAL };
+
+enum rule {
+#define RULE(NAME, ...) RULE_##NAME,
+#define LIMIT(...)
+#include "tools/analysis/rules.def"
+#undef RULE
+#undef LIMIT
+	N_RULES
+};
+
+enum limit {
+#define RULE(...)
+#define LIMIT(RULE, NAME, ...) LIMIT_##RULE##_##NAME,
+#include "tools/analysis/rules.def"
+#undef RULE
+#undef LIMIT
+	N_LIMITS
+};
+
+enum limit_side { SIDE_BELOW, SIDE_ABOVE, SIDE_AT_MOST, SIDE_AT_LEAST };
+
+struct limit_words {
+	enum rule rule;
+	const char *name, *unit;
+	enum limit_side side;
+	double value;
+};
+
+struct rule_words {
+	const char *name, *description, *suggestion;
+	enum analysis_kind kind;
+	double floor_pct;
+};
+
+extern const struct rule_words torsh_rules[N_RULES];
+extern const struct limit_words torsh_limits[N_LIMITS];
+extern const char *const torsh_analysis_kind_names[N_ANALYSIS_KINDS]; /* NULL: of the recording */
+extern const char *const torsh_severity_names[];
+extern const char *const torsh_side_names[];
+
+/* A number that a finding rests on. */
+struct evidence {
+	const char *name, *unit;
+	double value;
+	const struct limit_words *limit; /* that it passed; NULL: it is told beside */
+};
+
+#define EVIDENCE_MAX 8u
+
+/* Texts are the profile's or the analysis's. */
+struct finding {
+	enum rule rule;
+	enum severity severity;
+	double share_pct;
+	const char *share_of; /* "the steps", "the run", ... */
+	const struct profile_process *process;
+	const char *operator_name, *kernel, *api; /* NULL: it is of none, or none is known */
+	bool has_device;
+	uint32_t device;
+	uint32_t stack; /* of a call of CUDA; 0: none was taken */
+	struct evidence evidence[EVIDENCE_MAX];
+	size_t n_evidence;
+	const char *note; /* in words; NULL: none */
+};
+
+enum rule_state { RULE_NOT_JUDGED, RULE_CLEAR, RULE_FIRED };
+
+extern const char *const torsh_rule_state_names[];
+
+struct rule_result {
+	enum rule_state state;
+	const char *reason; /* why it, or a part of what there is, was not judged; NULL: all was */
+	size_t n_findings; /* more than are kept, perhaps */
+};
+
+#define FINDINGS_A_RULE 10u /* that are kept, the worst ones */
+
+struct analysis {
+	struct finding *findings; /* the worst first */
+	size_t n, n_room;
+	struct rule_result rules[N_RULES];
+	bool has_anything; /* some process used devices, or a framework's operators */
+	struct observed *observed; /* owns texts */
+};
+
+/* What is looked at: calls that began in the window, in the survey's steps where it has any. */
+struct analysis_wish {
+	const struct profile *profile;
+	struct profile_process *const *processes; /* survey's items may be of more */
+	size_t n_processes;
+	const struct survey *survey;
+	uint64_t from_ns, to_ns;
+};
+
+/* What is in wish is to outlive the analysis. Dies where the recording can't be read. */
+void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *wish);
+void torsh_analysis_free(struct analysis *analysis);
+
+/* Does a value pass a limit? */
+bool torsh_limit_passed(enum limit limit, double value);
+
+enum severity torsh_severity_of(double share_pct);
+
+#endif

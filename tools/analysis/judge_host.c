@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Rules about what the host calls, and loads. See tools/analysis/judge.h. */
+#include "tools/analysis/judge.h"
+
+/* Of a rule about calls of one kind: how many count of those of one name and operator, and how long these took. */
+struct counted_calls {
+	double n, ns;
+};
+
+enum which_calls { CALLS_ALL, CALLS_STEADY, CALLS_OUTSIDE };
+
+static struct counted_calls count(const struct observed_call *call, enum which_calls which)
+{
+	if (which == CALLS_STEADY)
+		return (struct counted_calls){(double)call->n_steady, (double)call->steady_ns};
+	if (which == CALLS_OUTSIDE && call->n)
+		return (struct counted_calls){(double)call->n_outside,
+					      (double)call->total_ns * (double)call->n_outside / (double)call->n};
+	return (struct counted_calls){(double)call->n, (double)call->total_ns};
+}
+
+/* A finding for each name and operator. value: of the limit; NULL: it is told of each how many there are. */
+static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_calls which, enum limit limit,
+		       const double *value)
+{
+	const struct observed_process *of = verdict->of;
+	const struct host_time *all = &of->host[kind];
+	double all_ns = (double)(which == CALLS_STEADY ? all->steady_ns : all->total_ns);
+	double all_pct = torsh_host_share(of, kind, which == CALLS_STEADY);
+
+	for (size_t i = 0; i < of->n_calls; i++) {
+		const struct observed_call *call = &of->calls[i];
+		struct counted_calls calls = count(call, which);
+		struct finding *finding;
+
+		if (call->key.kind != kind || !(calls.n > 0))
+			continue;
+		finding = torsh_verdict_fire(verdict, all_ns > 0 ? calls.ns / all_ns * all_pct : 0);
+		finding->operator_name = call->operator_name;
+		finding->api = torsh_timeline_label(of->process, call->key.api);
+		finding->stack = call->key.stack;
+		torsh_finding_limit(finding, limit, value ? *value : calls.n);
+		if (value)
+			torsh_finding_say(finding, "calls", "calls", calls.n);
+		torsh_finding_say(finding, "host_ns", "ns", calls.ns);
+	}
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+void torsh_judge_pageable_async_copy(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const char *reason = torsh_no_device_work(of);
+
+	if (!reason && of->n_unknown_memory)
+		reason = "of some copies it was not recorded what memory they are of";
+	torsh_verdict_can(verdict, reason);
+	fire_calls(verdict, HOST_PAGEABLE_COPY, CALLS_ALL, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, NULL);
+}
+
+void torsh_judge_synchronous_copy(struct verdict *verdict)
+{
+	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
+		fire_calls(verdict, HOST_SYNCHRONOUS_COPY, CALLS_ALL, LIMIT_SYNCHRONOUS_COPY_COPIES, NULL);
+}
+
+void torsh_judge_synchronous_memset(struct verdict *verdict)
+{
+	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
+		fire_calls(verdict, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, NULL);
+}
+
+/* ---- waits, allocations, code ------------------------------------------------------------------------------------ */
+
+static const char *no_steps(const struct observed_process *of)
+{
+	return of->scope.is_of_steps && of->scope.n ? NULL : "no steps are known";
+}
+
+static const char *no_steady_steps(const struct observed_process *of)
+{
+	const char *reason = no_steps(of);
+
+	if (reason)
+		return reason;
+	return of->scope.first_steady < of->scope.n_whole ? NULL : "there is no whole step after the first";
+}
+
+static const char *first_of(const char *one, const char *other)
+{
+	return one ? one : other;
+}
+
+void torsh_judge_excess_synchronisation(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	double a_step;
+
+	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steps(of))))
+		return;
+	a_step = (double)of->host[HOST_WAIT].n_outside / (double)of->scope.n_whole;
+	if (torsh_limit_passed(LIMIT_EXCESS_SYNCHRONISATION_CALLS, a_step))
+		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS, &a_step);
+}
+
+void torsh_judge_blocking_calls(struct verdict *verdict)
+{
+	double share_pct = torsh_host_share(verdict->of, HOST_WAIT, false);
+
+	if (!torsh_verdict_can(verdict, torsh_no_device_calls(verdict->of)))
+		return;
+	if (torsh_limit_passed(LIMIT_BLOCKING_CALLS_TIME, share_pct))
+		fire_calls(verdict, HOST_WAIT, CALLS_ALL, LIMIT_BLOCKING_CALLS_TIME, &share_pct);
+}
+
+#define STEADY_STEPS "the whole steps after the first"
+
+void torsh_judge_allocation_churn(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	double a_step;
+
+	verdict->share_of = STEADY_STEPS;
+	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steady_steps(of))))
+		return;
+	a_step = (double)of->host[HOST_ALLOCATION].n_steady / (double)(of->scope.n_whole - of->scope.first_steady);
+	if (torsh_limit_passed(LIMIT_ALLOCATION_CHURN_CALLS, a_step))
+		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS, &a_step);
+}
+
+void torsh_judge_module_loads(struct verdict *verdict)
+{
+	verdict->share_of = STEADY_STEPS;
+	if (torsh_verdict_can(verdict, first_of(torsh_no_device_calls(verdict->of), no_steady_steps(verdict->of))))
+		fire_calls(verdict, HOST_MODULE, CALLS_STEADY, LIMIT_MODULE_LOADS_CALLS, NULL);
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+void torsh_judge_data_loading(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const char *reason = of->of->n_operators ? no_steps(of) : "no framework's operators were recorded";
+	double data_pct = torsh_percent((double)of->data_ns, (double)of->data_scope_ns);
+	struct finding *finding;
+
+	if (!reason && !of->data_scope_ns)
+		reason = "no step lies wholly in the time that is looked at";
+	if (!torsh_verdict_can(verdict, reason) || !torsh_limit_passed(LIMIT_DATA_LOADING_TIME, data_pct))
+		return;
+	finding = torsh_verdict_fire(verdict, data_pct);
+	torsh_finding_limit(finding, LIMIT_DATA_LOADING_TIME, data_pct);
+	torsh_finding_say(finding, "data_ns", "ns", (double)of->data_ns);
+	torsh_finding_say(finding, "steps", "steps", (double)of->of->steps.n);
+}

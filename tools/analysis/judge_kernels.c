@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Rules about kernels: their shapes, and what counters say of them. See tools/analysis/judge.h. */
+#include <string.h>
+
+#include "tools/analysis/judge.h"
+#include "tools/profile/device_peaks.h"
+#include "tools/profile/occupancy.h"
+
+/* What can be said of kernels of one shape: NULL, or why not. Fires where it has to. */
+typedef const char *kernel_rule(struct verdict *verdict, const struct observed_work *work);
+
+static void judge_kernels(struct verdict *verdict, kernel_rule *rule)
+{
+	const struct observed_process *of = verdict->of;
+	const char *reason = torsh_no_device_work(of);
+	bool has_kernels = false;
+
+	if (reason) {
+		torsh_verdict_can(verdict, reason);
+		return;
+	}
+	for (size_t i = 0; i < of->n_work; i++) {
+		if (of->work[i].key.what != DEVICE_KERNEL)
+			continue;
+		has_kernels = true;
+		torsh_verdict_can(verdict, rule(verdict, &of->work[i]));
+	}
+	if (!has_kernels)
+		torsh_verdict_can(verdict, "no kernel was recorded");
+}
+
+static struct finding *fire(struct verdict *verdict, const struct observed_work *work)
+{
+	struct finding *finding = torsh_verdict_fire(verdict, torsh_work_share(verdict->of, work));
+
+	finding->operator_name = work->operator_name;
+	finding->kernel = torsh_timeline_label(verdict->of->process, work->key.name);
+	finding->has_device = true;
+	finding->device = work->key.device;
+	finding->stack = work->key.stack;
+	torsh_finding_say(finding, "calls", "kernels", (double)work->n);
+	torsh_finding_say(finding, "total_ns", "ns", (double)work->total_ns);
+	return finding;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+static const char *find_occupancy(const struct verdict *verdict, const struct observed_work *work,
+				  struct occupancy *occupancy)
+{
+	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
+
+	if (!device)
+		return "the devices' properties were not recorded";
+	if (!work->key.block[0] || !work->key.registers)
+		return "kernels' launch parameters were not recorded";
+	return torsh_occupancy_of(device, &work->kernel, occupancy);
+}
+
+static const char *grid_starvation(struct verdict *verdict, const struct observed_work *work)
+{
+	struct occupancy occupancy;
+	const char *reason = find_occupancy(verdict, work, &occupancy);
+
+	if (!reason && torsh_limit_passed(LIMIT_GRID_STARVATION_WAVES, occupancy.waves))
+		torsh_finding_limit(fire(verdict, work), LIMIT_GRID_STARVATION_WAVES, occupancy.waves);
+	return reason;
+}
+
+static const char *shared_memory_limited(struct verdict *verdict, const struct observed_work *work)
+{
+	struct occupancy occupancy;
+	const char *reason = find_occupancy(verdict, work, &occupancy);
+	double occupancy_pct = reason ? 0 : 100 * occupancy.share;
+	struct finding *finding;
+
+	if (reason || occupancy.limit != OCCUPANCY_SHARED ||
+	    !torsh_limit_passed(LIMIT_SHARED_MEMORY_LIMITED_OCCUPANCY, occupancy_pct) ||
+	    !torsh_limit_passed(LIMIT_SHARED_MEMORY_LIMITED_DYNAMIC, work->key.dynamic_bytes) ||
+	    !torsh_limit_passed(LIMIT_SHARED_MEMORY_LIMITED_WAVES, occupancy.waves))
+		return reason;
+	finding = fire(verdict, work);
+	torsh_finding_limit(finding, LIMIT_SHARED_MEMORY_LIMITED_OCCUPANCY, occupancy_pct);
+	torsh_finding_limit(finding, LIMIT_SHARED_MEMORY_LIMITED_DYNAMIC, work->key.dynamic_bytes);
+	torsh_finding_limit(finding, LIMIT_SHARED_MEMORY_LIMITED_WAVES, occupancy.waves);
+	return NULL;
+}
+
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
+
+static const char *why_uncounted(const struct verdict *verdict, const struct observed_work *work)
+{
+	const struct counter_process *counted =
+		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
+
+	for (size_t i = 0; counted && i < counted->n_devices; i++) {
+		const char *reason = torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
+
+		if (counted->devices[i].mode.mode == COUNTERS_OFF && reason)
+			return reason;
+		if (counted->devices[i].mode.mode == COUNTERS_OF_TIMELINE)
+			return "counters were read of the device, not of kernels";
+	}
+	if (!counted || !counted->n_devices)
+		return "counters were off (TORSH_PROFILER_COUNTERS)";
+	return work->counted.n_kernels
+		       ? "its counter is not among those that were read (TORSH_PROFILER_COUNTERS=operators:2)"
+		       : "some kernels were not measured";
+}
+
+static const char *by_metric(struct verdict *verdict, const struct observed_work *work, enum kernel_metric metric,
+			     enum limit limit)
+{
+	double value;
+
+	if (!torsh_metrics_value(&work->counted, metric, &value))
+		return why_uncounted(verdict, work);
+	if (torsh_limit_passed(limit, value))
+		torsh_finding_limit(fire(verdict, work), limit, value);
+	return NULL;
+}
+
+static const char *latency_bound(struct verdict *verdict, const struct observed_work *work)
+{
+	return by_metric(verdict, work, METRIC_ELIGIBLE, LIMIT_LATENCY_BOUND_ELIGIBLE);
+}
+
+static const char *divergence(struct verdict *verdict, const struct observed_work *work)
+{
+	return by_metric(verdict, work, METRIC_THREADS, LIMIT_DIVERGENCE_THREADS);
+}
+
+static const char *register_spills(struct verdict *verdict, const struct observed_work *work)
+{
+	return by_metric(verdict, work, METRIC_SPILLS, LIMIT_REGISTER_SPILLS_WAVEFRONTS);
+}
+
+#define TENSOR_CORES_SINCE 7u /* compute capability */
+
+static const char *gemm_without_tensor_cores(struct verdict *verdict, const struct observed_work *work)
+{
+	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
+	bool is_gemm = work->family && (strcmp(work->family, "gemm") == 0 || strcmp(work->family, "conv") == 0);
+
+	if (!is_gemm)
+		return NULL;
+	if (!device)
+		return "the devices' properties were not recorded";
+	if (device->capability_major < TENSOR_CORES_SINCE)
+		return "the device has no tensor cores";
+	if (!work->counted.has_tensor_instructions)
+		return why_uncounted(verdict, work);
+	if (torsh_limit_passed(LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS, work->counted.tensor_instructions))
+		torsh_finding_limit(fire(verdict, work), LIMIT_GEMM_WITHOUT_TENSOR_CORES_INSTRUCTIONS,
+				    work->counted.tensor_instructions);
+	return NULL;
+}
+
+#define JUDGE_KERNELS(name)                              \
+	void torsh_judge_##name(struct verdict *verdict) \
+	{                                                \
+		judge_kernels(verdict, name);            \
+	}
+JUDGE_KERNELS(grid_starvation)
+JUDGE_KERNELS(shared_memory_limited)
+JUDGE_KERNELS(gemm_without_tensor_cores)
+JUDGE_KERNELS(latency_bound)
+JUDGE_KERNELS(divergence)
+JUDGE_KERNELS(register_spills)
+#undef JUDGE_KERNELS
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+static const char *find_intensity(const struct verdict *verdict, const struct observed_operator *op,
+				  struct device_peaks *peaks)
+{
+	if (op->n_uncounted)
+		return "the bytes that some operators moved were not counted";
+	if (op->n_of_graphs)
+		return "how often operators in CUDA graphs computed is not known";
+	if (!op->n || op->n_unknown)
+		return "the FLOPs of some operators are not known";
+	if (op->has_several_devices)
+		return "an operator ran on several devices";
+	return torsh_device_peaks(torsh_device_list_find(&verdict->of->of->devices, op->device), peaks);
+}
+
+static double operator_share(const struct observed_process *of, const char *name)
+{
+	double share_pct = 0;
+
+	for (size_t i = 0; i < of->n_work; i++) {
+		const struct observed_work *work = &of->work[i];
+
+		if (work->key.what == DEVICE_KERNEL && work->operator_name && strcmp(work->operator_name, name) == 0)
+			share_pct += torsh_work_share(of, work);
+	}
+	return share_pct;
+}
+
+static const char *judge_operator(struct verdict *verdict, const struct observed_operator *op)
+{
+	struct device_peaks peaks;
+	const char *reason = find_intensity(verdict, op, &peaks);
+	double throughput_pct = op->total_ns ? op->throughput_pct_ns / (double)op->total_ns : 0;
+	struct finding *finding;
+
+	if (reason || op->bytes <= 0 || op->flops / op->bytes >= peaks.ridge ||
+	    !torsh_limit_passed(LIMIT_MEMORY_BOUND_THROUGHPUT, throughput_pct))
+		return reason;
+	finding = torsh_verdict_fire(verdict, operator_share(verdict->of, op->name));
+	finding->operator_name = op->name;
+	finding->has_device = true;
+	finding->device = op->device;
+	torsh_finding_say(finding, "calls", "calls", (double)op->n);
+	torsh_finding_say(finding, "total_ns", "ns", (double)op->total_ns);
+	torsh_finding_limit(finding, LIMIT_MEMORY_BOUND_THROUGHPUT, throughput_pct);
+	torsh_finding_say(finding, "intensity", "FLOP a byte", op->flops / op->bytes);
+	torsh_finding_say(finding, "ridge", "FLOP a byte", peaks.ridge);
+	return NULL;
+}
+
+void torsh_judge_memory_bound(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const char *reason = torsh_no_device_work(of);
+	bool has_kernels = false;
+
+	if (reason) {
+		torsh_verdict_can(verdict, reason);
+		return;
+	}
+	for (size_t i = 0; i < of->n_operators; i++) {
+		if (!of->operators[i].n_kernels)
+			continue;
+		has_kernels = true;
+		torsh_verdict_can(verdict, judge_operator(verdict, &of->operators[i]));
+	}
+	if (!has_kernels)
+		torsh_verdict_can(verdict, "no kernel has an operator");
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Rules about the recording itself. See tools/analysis/judge.h. */
+#include <math.h>
+
+#include "tools/analysis/judge.h"
+
+void torsh_judge_events_missing(struct verdict *verdict)
+{
+	const struct profile_process *process = verdict->of->process;
+	const struct event_device_loss *losses = &verdict->of->losses;
+	double events = (double)process->dropped;
+	double records = (double)losses->dropped + (double)losses->without_room + (double)losses->invalid;
+	struct finding *finding;
+
+	verdict->share_of = "what there was to record";
+	torsh_verdict_can(verdict, NULL);
+	if (!torsh_limit_passed(LIMIT_EVENTS_MISSING_EVENTS, events + records))
+		return;
+	finding =
+		torsh_verdict_fire(verdict, torsh_percent(events + records, (double)process->produced +
+										    (double)losses->records + records));
+	torsh_finding_limit(finding, LIMIT_EVENTS_MISSING_EVENTS, events + records);
+	torsh_finding_say(finding, "dropped_events", "events", events);
+	torsh_finding_say(finding, "device_records", "records", records);
+}
+
+void torsh_judge_counters_refused(struct verdict *verdict)
+{
+	const struct counter_process *counted =
+		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
+
+	verdict->share_of = NULL;
+	torsh_verdict_can(verdict, counted && counted->n_devices ? NULL : "counters were not asked for");
+	for (size_t i = 0; counted && i < counted->n_devices; i++) {
+		const char *reason = torsh_timeline_label(verdict->of->process, counted->devices[i].mode.reason);
+		struct finding *finding;
+
+		if (counted->devices[i].mode.mode != COUNTERS_OFF)
+			continue;
+		finding = torsh_verdict_fire(verdict, NAN);
+		finding->note = reason;
+		finding->has_device = counted->devices[i].device != COUNTER_ALL_DEVICES;
+		finding->device = finding->has_device ? counted->devices[i].device : 0;
+		torsh_finding_limit(finding, LIMIT_COUNTERS_REFUSED_REFUSALS, 1);
+	}
+}
+
+/* Of all threads, as long as each was there. */
+static double count_thread_ns(const struct profile_process *process, uint64_t last_ns)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < process->n_threads; i++) {
+		const struct profile_thread *thread = &process->threads[i];
+		uint64_t end_ns = thread->end_ns ? thread->end_ns : last_ns;
+
+		ns += end_ns > thread->start_ns ? (double)(end_ns - thread->start_ns) : 0;
+	}
+	return ns;
+}
+
+void torsh_judge_profiler_too_heavy(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const struct profile_process *process = of->process;
+	uint64_t last_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
+	double ns = (double)process->waited_ns + (double)of->overhead_ns, thread_ns = count_thread_ns(process, last_ns);
+	double share_pct = torsh_percent(ns, thread_ns);
+	struct finding *finding;
+
+	verdict->share_of = "the threads' time";
+	if (!torsh_verdict_can(verdict, thread_ns > 0 ? NULL : "it is not known how long threads were there") ||
+	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct))
+		return;
+	finding = torsh_verdict_fire(verdict, share_pct);
+	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct);
+	torsh_finding_say(finding, "waited_ns", "ns", (double)process->waited_ns);
+	torsh_finding_say(finding, "cupti_ns", "ns", (double)of->overhead_ns);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/analysis/observe.h. */
+#include "tools/analysis/observe.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/profile/flops.h"
+
+#define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
+#define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */
+
+static struct observed_process *find_process(const struct observed *observed, const struct profile_process *process)
+{
+	for (size_t i = 0; i < observed->n; i++) {
+		if (observed->processes[i].process == process)
+			return &observed->processes[i];
+	}
+	return NULL;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static void see_work_end(struct observed_process *of, uint64_t end_ns)
+{
+	of->last_work_ns = end_ns > of->last_work_ns ? end_ns : of->last_work_ns;
+}
+
+static void see_row(void *context, const struct device_row *row)
+{
+	struct observed *observed = context;
+	struct observed_process *of = find_process(observed, row->process);
+	struct observed_device *device = of ? torsh_observed_device(of, row->span.device) : NULL;
+	uint64_t asked_ns = torsh_device_row_asked_ns(row);
+	struct attribution by;
+
+	if (!device)
+		return;
+	see_work_end(of, row->span.begin_ns + row->span.duration_ns);
+	torsh_attribute(observed->attributor, row, &by);
+	/* What was asked for before the scope keeps the device busy in it, too. */
+	torsh_observe_stretch(device, row);
+	if (torsh_scope_at(&of->scope, row->is_captured ? row->span.begin_ns : asked_ns) != STEP_NONE)
+		torsh_observe_row(of, device, row, &by);
+}
+
+static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+			 const struct calls_around *around)
+{
+	static char has_launched;
+	const struct observed *observed = context;
+
+	if (around->in_operator)
+		around->in_operator->own = &has_launched;
+	return torsh_attributor_place(observed->attributor, process, event, around->in_operator, 0);
+}
+
+static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+		       const struct calls_around *around)
+{
+	const struct observed *observed = context;
+	struct observed_process *of = find_process(observed, process);
+
+	if (of && event->event.id == EVENT_DEVICE_CALL)
+		torsh_observe_call(of, event, around);
+	torsh_device_join_launch(observed->join, process, event, around);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	const struct observed *observed = context;
+	struct observed_process *of = find_process(observed, call->process);
+
+	torsh_attributor_begin(observed->attributor, call);
+	torsh_phase_clock_begin(&of->clock, call);
+}
+
+static void add_operator(struct observed_process *of, const struct call *call, bool without_flops)
+{
+	struct observed_operator *op = torsh_observed_operator(of, torsh_call_name(call));
+	const char *text = call->inputs ? torsh_timeline_label(call->process, call->inputs) : NULL;
+	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
+	struct flops flops;
+
+	torsh_inputs_parse(inputs, text);
+	flops = torsh_flops_of(op->name, inputs);
+	free(inputs);
+	op->n++;
+	if (flops.status == FLOPS_COUNTED && !without_flops)
+		op->flops += (double)flops.all;
+	else
+		op->n_unknown++;
+}
+
+static void see_end(void *context, struct call *call)
+{
+	const struct observed *observed = context;
+	struct observed_process *of = find_process(observed, call->process);
+
+	torsh_attributor_end(observed->attributor, call);
+	torsh_phase_clock_end(&of->clock, call);
+	if (call->kind == CALL_OPERATOR && !call->is_cut)
+		see_work_end(of, call->end_ns);
+	if (call->kind == CALL_OPERATOR && call->own && torsh_scope_at(&of->scope, call->start_ns) != STEP_NONE)
+		add_operator(of, call, observed->wish->profile->without_flops);
+	call->own = NULL;
+}
+
+/* ---- everything else --------------------------------------------------------------------------------------------- */
+
+static struct observed_memory *find_memory(struct observed_process *of, uint32_t device)
+{
+	for (size_t i = 0; i < of->n_memory; i++) {
+		if (of->memory[i].device == device)
+			return &of->memory[i];
+	}
+	if (of->n_memory == OBSERVED_ALLOCATORS_MAX)
+		return NULL;
+	of->memory = torsh_need_room(of->memory, of->n_memory, &of->memory_room, sizeof(*of->memory));
+	of->memory[of->n_memory].device = device;
+	return &of->memory[of->n_memory++];
+}
+
+static void see_tensor(struct observed_process *of, const struct timeline_event *event, const struct call *innermost)
+{
+	const struct event_tensor *tensor = &event->event.tensor;
+	const struct call *call = torsh_call_telling(innermost);
+	struct observed_memory *memory;
+
+	if (tensor->device >> 8 != DEVICE_TYPE_CUDA || torsh_scope_at(&of->scope, event->at_ns) == STEP_NONE)
+		return;
+	memory = find_memory(of, tensor->device & 0xff);
+	if (!memory)
+		return;
+	if (tensor->reserved && (!memory->has_sums || tensor->allocated > memory->allocated)) {
+		memory->has_sums = true;
+		memory->allocated = tensor->allocated;
+		memory->reserved = tensor->reserved;
+	}
+	if (tensor->is_free || tensor->bytes <= memory->largest_bytes)
+		return;
+	memory->largest_bytes = tensor->bytes;
+	memory->largest_operator = call ? torsh_call_name(call) : NULL;
+	memory->largest_stack = event->stack;
+}
+
+/* A CUpti_ActivityOverheadKind: flushes, instrumentation, resources, requests of buffers; not what the driver compiles or loads. */
+static bool is_of_cupti(uint32_t kind)
+{
+	return kind == 1u << 16 || kind == 2u << 16 || kind == 3u << 16 || kind == 7u << 16 || kind == 8u << 16;
+}
+
+static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+		      struct call *innermost)
+{
+	struct observed *observed = context;
+	struct observed_process *of = find_process(observed, process);
+
+	torsh_counters_see(&observed->counters, process, &event->event);
+	switch (event->event.id) {
+	case EVENT_TENSOR:
+		see_tensor(of, event, innermost);
+		return;
+	case EVENT_DEVICE_MODE:
+		of->mode = event->event.device_mode;
+		of->has_mode = true;
+		return;
+	case EVENT_DEVICE_LOSS:
+		of->losses = event->event.device_loss;
+		of->has_losses = true;
+		return;
+	case EVENT_DEVICE_OVERHEAD:
+		if (is_of_cupti(event->event.device_overhead.kind))
+			of->overhead_ns += event->event.device_overhead.duration_ns;
+		return;
+	default:
+		torsh_device_join_event(observed->join, process, &event->event);
+	}
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static void start_process(struct observed_process *of, const struct profile_process *process,
+			  const struct analysis_wish *wish)
+{
+	of->process = process;
+	of->of = torsh_survey_of(wish->survey, process);
+	torsh_scope_create(&of->scope, of->of, wish->from_ns, wish->to_ns);
+	of->kind_of_label = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
+	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
+	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
+}
+
+static void take_data(struct observed_process *of, const struct analysis_wish *wish)
+{
+	const struct steps *steps = &of->of->steps;
+
+	torsh_phase_clock_stop(&of->clock);
+	for (size_t i = 0; i < steps->n; i++) {
+		if (steps->items[i].start_ns < wish->from_ns || steps->items[i].end_ns > wish->to_ns)
+			continue;
+		of->data_ns += of->spent[i].phase_ns[PHASE_DATA];
+		of->data_scope_ns += torsh_scope_within(&of->scope, steps->items[i].start_ns, steps->items[i].end_ns);
+	}
+}
+
+/* What was needed for the walk only. */
+static void end_process(struct observed_process *of)
+{
+	tdestroy(of->known_work, free);
+	tdestroy(of->known_calls, free);
+	of->known_work = of->known_calls = NULL;
+	free(of->kind_of_label);
+	free(of->spent);
+	of->kind_of_label = NULL;
+	of->spent = NULL;
+}
+
+struct observed *torsh_observe(const struct analysis_wish *wish)
+{
+	static const struct calls_visitor visitor = {
+		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
+	static const struct device_visitor devices = {.own = place_of, .row = see_row};
+	struct observed *observed = torsh_need(calloc(1, sizeof(*observed)));
+	int rc;
+
+	observed->wish = wish;
+	observed->n = wish->n_processes;
+	observed->processes = torsh_need_items(NULL, 0, observed->n, sizeof(*observed->processes));
+	for (size_t i = 0; i < observed->n; i++)
+		start_process(&observed->processes[i], wish->processes[i], wish);
+	torsh_counters_create(&observed->counters);
+	observed->attributor = torsh_attributor_create(wish->processes, wish->n_processes, wish->survey);
+	observed->join = torsh_device_join_create(wish->survey, &devices, observed);
+	rc = torsh_calls_walk(wish->profile, wish->processes, wish->n_processes, wish->survey->crossings, NULL,
+			      &visitor, observed, NULL);
+	if (rc < 0)
+		torsh_die("can't read the timeline of %s: %s", wish->profile->path, strerror(-rc));
+	torsh_device_join_destroy(observed->join);
+	observed->join = NULL;
+	for (size_t i = 0; i < observed->n; i++) {
+		struct observed_process *of = &observed->processes[i];
+
+		torsh_scope_trim(&of->scope, of->last_work_ns);
+		take_data(of, wish);
+		end_process(of);
+		for (size_t k = 0; k < of->n_devices; k++)
+			torsh_observe_settle_device(&of->devices[k], &of->scope);
+		for (int kind = 0; kind < N_HOST_KINDS; kind++)
+			torsh_busy_settle(&of->host[kind].busy);
+	}
+	torsh_observe_counters(observed);
+	return observed;
+}
+
+static void free_process(struct observed_process *of)
+{
+	for (size_t i = 0; i < of->n_devices; i++)
+		free(of->devices[i].stretches);
+	for (int kind = 0; kind < N_HOST_KINDS; kind++)
+		torsh_busy_free(&of->host[kind].busy);
+	tdestroy(of->known_operators, free);
+	torsh_scope_destroy(&of->scope);
+	free(of->work);
+	free(of->calls);
+	free(of->devices);
+	free(of->memory);
+	free(of->operators);
+}
+
+void torsh_observed_free(struct observed *observed)
+{
+	if (!observed)
+		return;
+	for (size_t i = 0; i < observed->n; i++)
+		free_process(&observed->processes[i]);
+	torsh_counters_destroy(&observed->counters);
+	torsh_attributor_destroy(observed->attributor);
+	free(observed->processes);
+	free(observed);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of work and of call, and 32
+ * bytes for each stretch in which a device was at work.
+ */
+#ifndef TORSH_ANALYSIS_OBSERVE_H
+#define TORSH_ANALYSIS_OBSERVE_H
+
+#include "tools/analysis/analysis.h"
+#include "tools/analysis/time_scope.h"
+#include "tools/profile/attribution.h"
+#include "tools/profile/counters.h"
+#include "tools/profile/kernel_metrics.h"
+#include "tools/profile/phase_clock.h"
+
+/* Kernels that are alike, or copies or memsets, that one operator launched. */
+struct observed_work {
+	struct work_key {
+		enum device_what what;
+		uint32_t device, name, site, stack;
+		uint32_t grid[3], block[3], registers, static_bytes, dynamic_bytes;
+	} key;
+	struct event_kernel kernel; /* the first, of a kernel */
+	const char *operator_name; /* NULL: none */
+	const char *family; /* by the name */
+	bool is_attributed, is_of_graph;
+	uint64_t n, total_ns;
+	struct kernel_sums counted; /* of those of this shape that were measured, one ns each */
+};
+
+/* What host calls are about. */
+enum host_kind {
+	HOST_NONE,
+	HOST_WAIT,
+	HOST_ALLOCATION,
+	HOST_MODULE,
+	HOST_PAGEABLE_COPY,
+	HOST_SYNCHRONOUS_COPY,
+	HOST_SYNCHRONOUS_MEMSET,
+	N_HOST_KINDS
+};
+
+/* Calls of one name that one operator made. */
+struct observed_call {
+	struct call_key {
+		enum host_kind kind;
+		uint32_t api, operator_label, stack;
+	} key;
+	const char *operator_name; /* NULL: none */
+	uint64_t n, total_ns;
+	uint64_t n_steady, steady_ns; /* in whole steps after the first */
+	uint64_t n_outside; /* of the optimizer, in whole steps */
+};
+
+struct host_time {
+	uint64_t n, total_ns, n_steady, steady_ns, n_outside;
+	struct busy busy; /* of any thread */
+};
+
+/* A stretch in which a device was at work. */
+struct device_stretch {
+	uint64_t begin_ns, end_ns, asked_ns; /* asked_ns: when the call that launched it began */
+	bool is_communication;
+};
+
+struct observed_device {
+	uint32_t number;
+	struct device_stretch *stretches;
+	size_t n_stretches, stretches_room;
+	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
+	uint64_t work_ns, unattributed_ns; /* of what was asked for in scope */
+	uint64_t communication_ns;
+	uint64_t scope_ns; /* without steps: from its first work to the end of the last */
+	uint64_t busy_ns, computing_ns; /* in the scope, as the next two */
+	uint64_t gaps_ns, host_wait_ns; /* between stretches; of that, while the host had not asked for the next one */
+	uint64_t longest_gap_ns, gap_at_ns; /* that began in the scope */
+};
+
+/* What a framework's allocator said of a device. */
+struct observed_memory {
+	uint32_t device;
+	bool has_sums;
+	uint64_t allocated, reserved; /* when most was allocated */
+	uint64_t largest_bytes;
+	const char *largest_operator;
+	uint32_t largest_stack;
+};
+
+/* Calls of one operator that launched something themselves. */
+struct observed_operator {
+	const char *name;
+	uint64_t n, n_unknown; /* n_unknown: whose FLOPs are not known */
+	double flops;
+	/* Of its kernels. */
+	uint64_t n_kernels, total_ns, n_uncounted, n_of_graphs;
+	double bytes; /* of the counted ones' DRAM */
+	double throughput_pct_ns; /* percent times ns */
+	uint32_t device;
+	bool has_several_devices;
+};
+
+struct observed_process {
+	const struct profile_process *process;
+	const struct survey_process *of;
+	struct time_scope scope;
+	bool has_mode, has_losses;
+	struct event_device_mode mode;
+	struct event_device_loss losses;
+	uint64_t overhead_ns; /* that CUPTI and the driver told of */
+	struct observed_work *work;
+	size_t n_work, work_room;
+	struct observed_call *calls;
+	size_t n_calls, calls_room;
+	struct host_time host[N_HOST_KINDS];
+	struct observed_device *devices;
+	size_t n_devices, devices_room;
+	struct observed_memory *memory;
+	size_t n_memory, memory_room;
+	struct observed_operator *operators;
+	size_t n_operators, operators_room;
+	uint64_t last_work_ns; /* when the last operator or work of a device ended */
+	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
+	uint64_t data_ns, data_scope_ns; /* of the steps that are wholly in the scope: in DataLoaders, and their time */
+	/* While it is walked. */
+	void *known_work, *known_calls, *known_operators;
+	enum host_kind *kind_of_label; /* and 1; 0: not looked at */
+	struct phase_clock clock;
+	struct phase_step *spent;
+};
+
+struct observed {
+	const struct analysis_wish *wish;
+	struct attributor *attributor; /* owns names */
+	struct counters counters;
+	struct observed_process *processes;
+	size_t n;
+	struct device_join *join;
+};
+
+struct observed *torsh_observe(const struct analysis_wish *wish);
+void torsh_observed_free(struct observed *observed);
+
+/* A process's device of that number, made where it is the first; NULL: there are too many. */
+struct observed_device *torsh_observed_device(struct observed_process *of, uint32_t number);
+
+/* The device was at work, for whomever. */
+void torsh_observe_stretch(struct observed_device *device, const struct device_row *row);
+
+/* It did something that was asked for in the scope; by: who asked. */
+void torsh_observe_row(struct observed_process *of, struct observed_device *device, const struct device_row *row,
+		       const struct attribution *by);
+
+/* The program called CUDA: EVENT_DEVICE_CALL. */
+void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
+			const struct calls_around *around);
+
+/* Sort a device's stretches and say when it was busy, and for what it waited. */
+void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope);
+
+/* Add what counters said of kernels to the work that is like them, and that to its operators. */
+void torsh_observe_counters(struct observed *observed);
+
+/* The operator of that name; made where it is the first. */
+struct observed_operator *torsh_observed_operator(struct observed_process *of, const char *name);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* When a device was at work, and for what it waited in between; and what counters say of its work. See observe.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tools/analysis/observe.h"
+#include "tools/die.h"
+
+static int compare_stretches(const void *a, const void *b)
+{
+	const struct device_stretch *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/*
+ * Between two stretches the device did nothing. Where the later one was asked for only then, the host kept it waiting, as HTA
+ * has it.
+ */
+static void add_gap(struct observed_device *device, const struct time_scope *scope, uint64_t from_ns,
+		    const struct device_stretch *next)
+{
+	uint64_t gap_ns = next->begin_ns - from_ns;
+
+	if (torsh_scope_at(scope, from_ns) == STEP_NONE)
+		return;
+	device->gaps_ns += torsh_scope_within(scope, from_ns, next->begin_ns);
+	if (next->asked_ns >= from_ns)
+		device->host_wait_ns += torsh_scope_within(scope, from_ns, next->begin_ns);
+	if (gap_ns > device->longest_gap_ns) {
+		device->longest_gap_ns = gap_ns;
+		device->gap_at_ns = from_ns;
+	}
+}
+
+/* What a stretch adds to the union of those before it, which reaches until *until_ns. */
+static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *until_ns, const struct time_scope *scope)
+{
+	uint64_t begin_ns = stretch->begin_ns > *until_ns ? stretch->begin_ns : *until_ns;
+
+	if (stretch->end_ns <= begin_ns)
+		return 0;
+	*until_ns = stretch->end_ns;
+	return torsh_scope_within(scope, begin_ns, stretch->end_ns);
+}
+
+void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope)
+{
+	uint64_t until_ns = 0, computed_until_ns = 0;
+
+	if (!device->n_stretches)
+		return;
+	qsort(device->stretches, device->n_stretches, sizeof(*device->stretches), compare_stretches);
+	for (size_t i = 0; i < device->n_stretches; i++) {
+		const struct device_stretch *stretch = &device->stretches[i];
+
+		if (i && stretch->begin_ns > until_ns)
+			add_gap(device, scope, until_ns, stretch);
+		device->busy_ns += add_to_union(stretch, &until_ns, scope);
+		if (!stretch->is_communication)
+			device->computing_ns += add_to_union(stretch, &computed_until_ns, scope);
+	}
+	device->scope_ns =
+		scope->is_of_steps ? scope->ns : torsh_scope_within(scope, device->stretches[0].begin_ns, until_ns);
+}
+
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
+
+static size_t take_values(const struct counter_process *counted, const struct counter_kernel *kernel,
+			  struct raw_metric *raw)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < COUNTERS_A_DEVICE; i++) {
+		const struct counter_metric *metric = torsh_counters_metric(counted, kernel->device, i);
+
+		if (metric->name && isfinite(kernel->values[i]))
+			raw[n++] = (struct raw_metric){metric->name, kernel->values[i]};
+	}
+	return n;
+}
+
+/* Sums of the kernels that were measured, by the number of launches that are alike. */
+static struct kernel_sums *sum_launches(const struct counter_process *counted)
+{
+	struct kernel_sums *sums = torsh_need_items(NULL, 0, counted->n_launches, sizeof(*sums));
+	struct raw_metric raw[COUNTERS_A_DEVICE];
+
+	for (size_t i = 0; i < counted->n_kernels; i++) {
+		const struct counter_kernel *kernel = &counted->kernels[i];
+
+		if (kernel->launch < counted->n_launches)
+			torsh_metrics_add(&sums[kernel->launch], 1, raw, take_values(counted, kernel, raw));
+	}
+	return sums;
+}
+
+static void add_to_operator(struct observed_process *of, const struct observed_work *work)
+{
+	struct observed_operator *op = torsh_observed_operator(of, work->operator_name);
+	double read, written, throughput, n = (double)work->n, ns = (double)work->total_ns;
+	bool is_counted = torsh_metrics_value(&work->counted, METRIC_DRAM_READ, &read) &&
+			  torsh_metrics_value(&work->counted, METRIC_DRAM_WRITTEN, &written) &&
+			  torsh_metrics_value(&work->counted, METRIC_DRAM_THROUGHPUT, &throughput);
+
+	op->has_several_devices = op->has_several_devices || (op->n_kernels && op->device != work->key.device);
+	op->device = work->key.device;
+	op->n_kernels += work->n;
+	op->total_ns += work->total_ns;
+	op->n_of_graphs += work->is_of_graph ? work->n : 0;
+	if (!is_counted) {
+		op->n_uncounted += work->n;
+		return;
+	}
+	op->bytes += n * (read + written) / (double)work->counted.n_kernels;
+	op->throughput_pct_ns += throughput * ns;
+}
+
+static void add_counters(struct observed_process *of, const struct counter_process *counted)
+{
+	struct kernel_sums *sums = counted ? sum_launches(counted) : NULL;
+
+	for (size_t i = 0; i < of->n_work; i++) {
+		struct observed_work *work = &of->work[i];
+		int launch =
+			counted && work->key.what == DEVICE_KERNEL ? torsh_counters_launch(counted, &work->kernel) : -1;
+
+		if (launch >= 0)
+			work->counted = sums[launch];
+		if (work->key.what == DEVICE_KERNEL && work->operator_name)
+			add_to_operator(of, work);
+	}
+	free(sums);
+}
+
+void torsh_observe_counters(struct observed *observed)
+{
+	for (size_t i = 0; i < observed->n; i++) {
+		struct observed_process *of = &observed->processes[i];
+
+		add_counters(of, torsh_counters_process(&observed->counters, of->process));
+	}
+}

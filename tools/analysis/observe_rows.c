@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What devices did and the host called, added up by kind. See tools/analysis/observe.h. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/analysis/observe.h"
+#include "tools/die.h"
+
+#define OBSERVED_DEVICES_MAX 64u /* of a process; beyond are made up */
+
+/* ---- rows by their keys ------------------------------------------------------------------------------------------ */
+
+/* Leads to a row: the key is the first member, and compared byte by byte. */
+struct known {
+	size_t n_key, row;
+	unsigned char key[]; /* zeros where the struct has holes */
+};
+
+static int compare_known(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return memcmp(x->key, y->key, x->n_key);
+}
+
+/* The row of a key; n_rows: where it is the first, which is then so. */
+static size_t find_row(void **tree, const void *key, size_t n_key, size_t n_rows)
+{
+	struct known *made = torsh_need(malloc(sizeof(*made) + n_key)), **found;
+
+	*made = (struct known){.n_key = n_key, .row = n_rows};
+	memcpy(made->key, key, n_key);
+	found = torsh_need(tsearch(made, tree, compare_known));
+	if (*found != made)
+		free(made);
+	return (*found)->row;
+}
+
+/* ---- work of devices --------------------------------------------------------------------------------------------- */
+
+struct observed_device *torsh_observed_device(struct observed_process *of, uint32_t number)
+{
+	for (size_t i = 0; i < of->n_devices; i++) {
+		if (of->devices[i].number == number)
+			return &of->devices[i];
+	}
+	if (of->n_devices == OBSERVED_DEVICES_MAX)
+		return NULL;
+	of->devices = torsh_need_room(of->devices, of->n_devices, &of->devices_room, sizeof(*of->devices));
+	of->devices[of->n_devices].number = number;
+	return &of->devices[of->n_devices++];
+}
+
+static void fill_work_key(struct work_key *key, const struct device_row *row, const struct attribution *by)
+{
+	const struct event_kernel *kernel = &row->event.kernel;
+
+	memset(key, 0, sizeof(*key));
+	key->what = row->span.what;
+	key->device = row->span.device;
+	key->site = by->site;
+	key->stack = by->stack;
+	if (row->event.id != EVENT_KERNEL)
+		return;
+	key->name = row->span.name;
+	memcpy(key->grid, (uint32_t[]){kernel->grid_x, kernel->grid_y, kernel->grid_z}, sizeof(key->grid));
+	memcpy(key->block, (uint32_t[]){kernel->block_x, kernel->block_y, kernel->block_z}, sizeof(key->block));
+	key->registers = kernel->registers;
+	key->static_bytes = kernel->static_shared_bytes;
+	key->dynamic_bytes = kernel->dynamic_shared_bytes;
+}
+
+static struct observed_work *find_work(struct observed_process *of, const struct device_row *row,
+				       const struct attribution *by)
+{
+	struct observed_work *work;
+	struct work_key key;
+	size_t i;
+
+	fill_work_key(&key, row, by);
+	i = find_row(&of->known_work, &key, sizeof(key), of->n_work);
+	if (i < of->n_work)
+		return &of->work[i];
+	of->work = torsh_need_room(of->work, of->n_work, &of->work_room, sizeof(*of->work));
+	work = &of->work[of->n_work++];
+	*work = (struct observed_work){.key = key,
+				       .operator_name = by->operator_name,
+				       .is_attributed = !by->reason,
+				       .is_of_graph = row->span.graph};
+	if (row->event.id == EVENT_KERNEL) {
+		const char *name = torsh_timeline_label(of->process, row->span.name);
+
+		work->kernel = row->event.kernel;
+		work->family = name ? torsh_attribution_family(name) : NULL;
+	}
+	return work;
+}
+
+/* As HTA tells communication from computation. */
+static bool is_communication(const struct device_row *row)
+{
+	const char *name = row->span.what == DEVICE_KERNEL ? torsh_timeline_label(row->process, row->span.name) : NULL;
+
+	return name && strncmp(name, "nccl", 4) == 0;
+}
+
+void torsh_observe_stretch(struct observed_device *device, const struct device_row *row)
+{
+	const struct device_span *span = &row->span;
+
+	if (!span->duration_ns)
+		return;
+	device->stretches = torsh_need_room(device->stretches, device->n_stretches, &device->stretches_room,
+					    sizeof(*device->stretches));
+	device->stretches[device->n_stretches++] = (struct device_stretch){
+		.begin_ns = span->begin_ns,
+		.end_ns = span->begin_ns + span->duration_ns,
+		.asked_ns = torsh_device_row_asked_ns(row),
+		.is_communication = is_communication(row),
+	};
+}
+
+static void add_host_call(struct observed_process *of, const struct call_key *key, uint64_t begin_ns,
+			  uint64_t duration_ns, bool is_outside)
+{
+	struct host_time *time = &of->host[key->kind];
+	size_t i = find_row(&of->known_calls, key, sizeof(*key), of->n_calls);
+	size_t span = torsh_scope_at(&of->scope, begin_ns);
+	bool is_whole = span != STEP_NONE && span < of->scope.n_whole;
+	bool is_steady = is_whole && span >= of->scope.first_steady;
+	struct observed_call *call;
+
+	if (i == of->n_calls) {
+		of->calls = torsh_need_room(of->calls, of->n_calls, &of->calls_room, sizeof(*of->calls));
+		of->calls[of->n_calls++] = (struct observed_call){
+			.key = *key, .operator_name = torsh_timeline_label(of->process, key->operator_label)};
+	}
+	call = &of->calls[i];
+#define ADD(to)                                         \
+	(to)->n++;                                      \
+	(to)->total_ns += duration_ns;                  \
+	(to)->n_steady += is_steady;                    \
+	(to)->steady_ns += is_steady ? duration_ns : 0; \
+	(to)->n_outside += is_whole && is_outside;
+	ADD(call)
+	ADD(time)
+#undef ADD
+	torsh_busy_add(&time->busy, begin_ns, begin_ns + duration_ns);
+}
+
+static bool is_of_host(uint32_t kind)
+{
+	return kind == COPY_HTOD || kind == COPY_DTOH || kind == COPY_HTOA || kind == COPY_ATOH || kind == COPY_HTOH;
+}
+
+/* What the host does while the device copies or fills. */
+static enum host_kind kind_of_row(struct observed_process *of, const struct event *event)
+{
+	const struct event_copy *copy = &event->copy;
+
+	if (event->id == EVENT_MEMSET)
+		return event->memset.is_async ? HOST_NONE : HOST_SYNCHRONOUS_MEMSET;
+	if (event->id != EVENT_COPY)
+		return HOST_NONE;
+	/* Within a device a copy need not wait, whatever it is called. */
+	if (!copy->is_async)
+		return is_of_host(copy->kind) ? HOST_SYNCHRONOUS_COPY : HOST_NONE;
+	of->n_unknown_memory += is_of_host(copy->kind) && (copy->from == MEMORY_UNKNOWN || copy->to == MEMORY_UNKNOWN);
+	return copy->from == MEMORY_PAGEABLE || copy->to == MEMORY_PAGEABLE ? HOST_PAGEABLE_COPY : HOST_NONE;
+}
+
+/* The call that asked for it; those of graphs don't wait. */
+static void add_call_of_row(struct observed_process *of, const struct device_row *row, const struct attribution *by)
+{
+	struct call_key key;
+	enum host_kind kind = row->span.graph ? HOST_NONE : kind_of_row(of, &row->event);
+
+	if (kind == HOST_NONE || !row->has_launch || row->index)
+		return;
+	memset(&key, 0, sizeof(key));
+	key.kind = kind;
+	key.api = row->launch.api;
+	key.operator_label = row->launch.cause.operator_name;
+	key.stack = by->stack;
+	add_host_call(of, &key, row->launch.begin_ns, row->launch.duration_ns, true);
+}
+
+void torsh_observe_row(struct observed_process *of, struct observed_device *device, const struct device_row *row,
+		       const struct attribution *by)
+{
+	struct observed_work *work = find_work(of, row, by);
+
+	work->n++;
+	work->total_ns += row->span.duration_ns;
+	device->work_ns += row->span.duration_ns;
+	device->unattributed_ns += work->is_attributed ? 0 : row->span.duration_ns;
+	device->communication_ns += is_communication(row) ? row->span.duration_ns : 0;
+	if (row->span.what == DEVICE_KERNEL && !row->span.graph && row->has_launch) {
+		device->n_kernels++;
+		device->n_short += row->span.duration_ns < row->launch.duration_ns;
+	}
+	add_call_of_row(of, row, by);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static enum host_kind kind_of_call(const char *name)
+{
+#define HOST_CALL(KIND, text)                           \
+	if (strncmp(name, text, sizeof(text) - 1) == 0) \
+		return HOST_##KIND;
+#include "tools/analysis/calls.def"
+#undef HOST_CALL
+	return HOST_NONE;
+}
+
+static enum host_kind kind_of_label(struct observed_process *of, uint32_t label)
+{
+	const char *name = torsh_timeline_label(of->process, label);
+
+	if (!name)
+		return HOST_NONE;
+	if (!of->kind_of_label[label])
+		of->kind_of_label[label] = kind_of_call(name) + 1;
+	return of->kind_of_label[label] - 1;
+}
+
+void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
+			const struct calls_around *around)
+{
+	const struct event_device_call *says = &event->event.device_call;
+	const struct call *call = around->in_operator ? around->in_operator : around->innermost;
+	struct call_key key;
+
+	memset(&key, 0, sizeof(key));
+	key.kind = kind_of_label(of, says->api);
+	if (key.kind == HOST_NONE || torsh_scope_at(&of->scope, says->begin) == STEP_NONE)
+		return;
+	key.api = says->api;
+	key.operator_label = around->in_operator ? around->in_operator->name : 0;
+	key.stack = event->stack;
+	add_host_call(of, &key, says->begin, says->duration_ns, !call || call->phase != PHASE_OPTIMIZER);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+struct known_operator {
+	const char *name; /* the process's or the attributor's */
+	size_t row;
+};
+
+static int compare_operators(const void *a, const void *b)
+{
+	return strcmp(((const struct known_operator *)a)->name, ((const struct known_operator *)b)->name);
+}
+
+struct observed_operator *torsh_observed_operator(struct observed_process *of, const char *name)
+{
+	struct known_operator *made = torsh_need(malloc(sizeof(*made))), **found;
+
+	*made = (struct known_operator){.name = name, .row = of->n_operators};
+	found = torsh_need(tsearch(made, &of->known_operators, compare_operators));
+	if (*found != made) {
+		free(made);
+		return &of->operators[(*found)->row];
+	}
+	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room, sizeof(*of->operators));
+	of->operators[of->n_operators].name = name;
+	return &of->operators[of->n_operators++];
+}

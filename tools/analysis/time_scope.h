@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The time that is looked at: a process's steps, or where none are known its run; less what lies outside of a window. */
+#ifndef TORSH_ANALYSIS_TIME_SCOPE_H
+#define TORSH_ANALYSIS_TIME_SCOPE_H
+
+#include "tools/profile/busy.h"
+#include "tools/profile/survey.h"
+
+struct time_scope {
+	struct busy_span *spans; /* in the order of time; they don't overlap */
+	size_t n;
+	bool is_of_steps;
+	bool is_open; /* the last step ends because the process does */
+	/*
+	 * Without the last step where is_open, which holds whatever came behind it. Of those that are left, the steady ones
+	 * begin at first_steady.
+	 */
+	size_t n_whole, first_steady; /* first_steady is n_whole where none is */
+	uint64_t ns, steady_ns;
+};
+
+void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns);
+/* Where is_open: let the last step end when the last work did. */
+void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns);
+
+void torsh_scope_destroy(struct time_scope *scope);
+
+/* The span in which something happened, or STEP_NONE. */
+size_t torsh_scope_at(const struct time_scope *scope, uint64_t at_ns);
+
+/* How much of a stretch of time lies in the scope. */
+uint64_t torsh_scope_within(const struct time_scope *scope, uint64_t from_ns, uint64_t to_ns);
+
+#endif

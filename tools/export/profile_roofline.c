@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What bounds the operators of an operator profile, and how their time on each device falls. See tools/export/profile.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+#include "tools/export/profile.h"
+#include "tools/profile/device_peaks.h"
+
+/* NULL: it ran on one device, which is *device. */
+static const char *find_device(const struct profile_json *profile, const struct profile_operator *op, uint32_t *device)
+{
+	*device = profile->work[profile->order[op->first]].span.device;
+	for (size_t i = 1; i < op->n; i++) {
+		if (profile->work[profile->order[op->first + i]].span.device != *device)
+			return "it ran on several devices";
+	}
+	return NULL;
+}
+
+/* Returns NULL, or why it is not known. */
+static const char *find_roofline(const struct profile_json *profile, const struct profile_operator *op,
+				 const struct kernel_sums *sums, const struct flops *flops, struct roofline *roofline)
+{
+	enum tensor_use tensor_use = torsh_metrics_tensor_use(sums);
+	struct device_peaks peaks;
+	double read, written;
+	uint32_t device;
+	const char *reason;
+
+	if (!torsh_metrics_value(sums, METRIC_DRAM_READ, &read) ||
+	    !torsh_metrics_value(sums, METRIC_DRAM_WRITTEN, &written))
+		return "the bytes that it moved were not counted";
+	if (flops->status != FLOPS_COUNTED)
+		return "its FLOPs are not known";
+	reason = find_device(profile, op, &device);
+	if (!reason)
+		reason = torsh_device_peaks(torsh_profile_device(profile, op->process, device), &peaks);
+	if (reason)
+		return reason;
+	if (!torsh_roofline_of((double)flops->all, read + written, sums->total_ns, peaks.gflops, peaks.gb_per_s,
+			       roofline))
+		return "it took no time, or moved nothing";
+	/* What is bound by memory without tensor cores is so with them. */
+	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_USED)
+		return "it used tensor cores, of which the device does not say how fast they are";
+	if (roofline->is_compute_bound && tensor_use == TENSOR_CORES_UNKNOWN)
+		return "whether it used tensor cores was not counted";
+	return NULL;
+}
+
+static struct device_bounds *find_bounds(struct profile_json *profile, const struct profile_process *process,
+					 uint32_t device)
+{
+	struct device_bounds *made;
+
+	for (size_t i = 0; i < profile->n_bounds; i++) {
+		if (profile->bounds[i].process == process && profile->bounds[i].device == device)
+			return &profile->bounds[i];
+	}
+	profile->bounds =
+		torsh_need_room(profile->bounds, profile->n_bounds, &profile->bounds_room, sizeof(*profile->bounds));
+	made = &profile->bounds[profile->n_bounds++];
+	made->process = process;
+	made->device = device;
+	return made;
+}
+
+static void add_unbound(struct profile_json *profile, const char *reason, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < profile->n_unbound && strcmp(profile->unbound[i].reason, reason) != 0)
+		i++;
+	if (i == profile->n_unbound) {
+		profile->unbound = torsh_need_room(profile->unbound, profile->n_unbound, &profile->unbound_room,
+						   sizeof(*profile->unbound));
+		profile->unbound[profile->n_unbound++].reason = reason;
+	}
+	profile->unbound[i].operators++;
+	profile->unbound[i].ns += ns;
+}
+
+static void add_kernels(struct profile_json *profile, const uint32_t *order, size_t n, enum operator_bound bound)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_work *work = &profile->work[order[i]];
+
+		if (work->span.what == DEVICE_KERNEL)
+			find_bounds(profile, work->process, work->span.device)->ns[bound] += work->span.duration_ns;
+	}
+}
+
+struct operator_roofline torsh_profile_bind(struct profile_json *profile, const struct profile_operator *op,
+					    const struct kernel_sums *sums, const struct flops *flops)
+{
+	struct operator_roofline found = {.bound = BOUND_UNKNOWN};
+
+	found.reason = find_roofline(profile, op, sums, flops, &found.roofline);
+	if (!found.reason)
+		found.bound = found.roofline.is_compute_bound ? BOUND_BY_COMPUTING : BOUND_BY_MEMORY;
+	add_kernels(profile, profile->order + op->first, op->n, found.bound);
+	if (found.reason && sums->n_kernels)
+		add_unbound(profile, found.reason, sums->total_ns);
+	return found;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+static cJSON *make_device(const struct profile_json *profile, const struct device_bounds *bounds)
+{
+	const struct event_device *device = torsh_profile_device(profile, bounds->process, bounds->device);
+	struct device_peaks peaks;
+	const char *reason = torsh_device_peaks(device, &peaks);
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(bounds->process->pid));
+	torsh_json_set(object, "device_id", torsh_json_u64(bounds->device));
+	torsh_json_set(object, "device_name",
+		       torsh_json_text(device ? torsh_timeline_label(bounds->process, device->name) : NULL));
+#define SET(name, value) torsh_json_set(object, name, reason ? torsh_json_text(NULL) : (value))
+	SET("peak_gflops", torsh_json_double(peaks.gflops));
+	SET("peak_gflops_source", torsh_json_text(PEAK_GFLOPS_SOURCE));
+	SET("peak_gb_per_s", torsh_json_double(peaks.gb_per_s));
+	SET("peak_gb_per_s_source", torsh_json_text(PEAK_BANDWIDTH_SOURCE));
+	SET("ridge_flop_per_byte", torsh_json_double(peaks.ridge));
+#undef SET
+	torsh_json_set(object, "reason", torsh_json_text(reason));
+	torsh_json_set(object, "memory_bound_ns", torsh_json_u64(bounds->ns[BOUND_BY_MEMORY]));
+	torsh_json_set(object, "compute_bound_ns", torsh_json_u64(bounds->ns[BOUND_BY_COMPUTING]));
+	torsh_json_set(object, "unknown_ns", torsh_json_u64(bounds->ns[BOUND_UNKNOWN]));
+	return object;
+}
+
+static cJSON *make_unbound(const struct profile_json *profile, uint64_t without_operator_ns)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i <= profile->n_unbound; i++) {
+		bool is_last = i == profile->n_unbound;
+		cJSON *object;
+
+		if (is_last && !without_operator_ns)
+			break;
+		object = torsh_json_object();
+		torsh_json_set(object, "reason",
+			       torsh_json_text(is_last ? "kernels without an operator" : profile->unbound[i].reason));
+		torsh_json_set(object, "operators", torsh_json_u64(is_last ? 0 : profile->unbound[i].operators));
+		torsh_json_set(object, "total_ns",
+			       torsh_json_u64(is_last ? without_operator_ns : profile->unbound[i].ns));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
+cJSON *torsh_profile_roofline(struct profile_json *profile)
+{
+	const uint32_t *unattributed = profile->order + profile->n_work - profile->n_unattributed;
+	cJSON *object = torsh_json_object(), *devices = torsh_json_list();
+	uint64_t without_operator_ns = 0;
+
+	add_kernels(profile, unattributed, profile->n_unattributed, BOUND_UNKNOWN);
+	for (size_t i = 0; i < profile->n_unattributed; i++) {
+		const struct device_span *span = &profile->work[unattributed[i]].span;
+
+		without_operator_ns += span->what == DEVICE_KERNEL ? span->duration_ns : 0;
+	}
+	for (size_t i = 0; i < profile->n_bounds; i++)
+		torsh_json_add(devices, make_device(profile, &profile->bounds[i]));
+	torsh_json_set(object, "devices", devices);
+	torsh_json_set(object, "unknown", make_unbound(profile, without_operator_ns));
+	return object;
+}

@@ -75,7 +75,7 @@ fuzzers: $(FUZZERS)
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'
 
 # What its tests need of PyPI is put into environments below build/: PyTorch (5 GB) and the programs that read exports.
-test: ## run every test; T=name those whose name contains it, NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version
+test: ## run every test; T=name those whose name contains it (or one of several words), NEEDS=torch those of PyTorch, TORCH=2.3.1 with that version
 	.ci/deps build test
 	@for name in $(if $(NEEDS)$(T),,torch cuda12) $(TORCH:%=torch-%); do \
 		PYTHON=$(PYTHON) test/python/environment $$name >/dev/null || :; done # CUDA's headers come with them

@@ -224,6 +224,21 @@ def pytorch_that_runs_out_of_memory_and_goes_on_is_understood():
 
 
 @case
+@needs("torch")
+def refusals_are_known_with_each_of_pytorchs_allocators():
+    for allocator in ("expandable_segments:True", "backend:cudaMallocAsync"):
+        said_by = scratch("said") / "outs"
+        output, truth = record_simulated([cuda_python(), "-c", RUNNING_OUT, said_by], memory=1 << 30, others=OTHERS // 3,
+                                         env={"PYTORCH_CUDA_ALLOC_CONF": allocator})
+        expect_equal(said_by.read_text().split(), ["out"], "errors that the program caught")
+        expected, refused = of_kind(truth, "refused"), peak_of(output, "cuda:0")["refused"]
+        assert expected, allocator
+        expect_equal([(one["bytes"], one["driver"]["free_bytes"]) for one in refused["latest"]],
+                     [(line["bytes"], line["left"]) for line in expected][-100:], f"bytes, and what was left, {allocator}")
+        expect_equal(refused["count"], len(expected), f"count, {allocator}")
+
+
+@case
 def memory_of_a_pool_that_was_found_by_its_place_is_its_devices():
     for faults in ("", REFUSED):
         output, truth = record([program(), "pools"], faults, devices=3)

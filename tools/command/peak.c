@@ -57,8 +57,7 @@ struct view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	const struct profile_process
-		*mapper; /* whose address space is shown: the process of the peak, else who mapped most */
+	const struct profile_process *mapper; /* whose address space is shown: the process of the peak, else who mapped most */
 	struct holders heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };

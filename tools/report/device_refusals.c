@@ -9,7 +9,8 @@
 #include "tools/report/text.h"
 #include "tools/size.h"
 
-static const char not_asked[] = "the agent may not ask the driver there: another tool measures, or it is the end";
+static const char not_asked[] =
+	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";
 static const char asked_in_vain[] = "the driver did not say: CUDA's error";
 
 static const char *label_of(const struct device_process *process, uint32_t label)
@@ -168,5 +169,5 @@ void torsh_device_refusals_text(FILE *out, const struct device_process *process,
 	last = &refusals->latest[refusals->n_latest - 1];
 	if (last->origin.at_ns != refusals->largest.origin.at_ns)
 		print_refusal(out, "the largest", process, &refusals->largest, symbols);
-	print_refusal(out, refusals->n == 1 ? "that" : "the last", process, last, symbols);
+	print_refusal(out, "the last", process, last, symbols);
 }

@@ -7,7 +7,8 @@
  * are collectors/cuda_memory.c's, whoever sees them.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
- * else's, calls CUDA or allocates from the program's heap. A child of a fork never gets as far as CUPTI.
+ * else's, calls CUDA or allocates from the program's heap. CUDA is called at the end of a call of the program's alone, where
+ * CUPTI holds no lock (collectors/cuda_room.c). A child of a fork never gets as far as CUPTI.
  */
 #ifndef TORSH_COLLECTORS_CUDA_H
 #define TORSH_COLLECTORS_CUDA_H
@@ -57,6 +58,12 @@ int torsh_cuda_is_live(void);
 
 /* Has the last flush begun? What the driver does from then on is its own. */
 int torsh_cuda_is_ending(void);
+
+/*
+ * May the agent call the driver, here and now? Devices are watched, it is not the end, no other tool measures, and this thread
+ * is in no call of CUDA.
+ */
+int torsh_cuda_may_call(void);
 
 /* As an event of the calling thread, without a stack. */
 void torsh_cuda_send(const struct event *event);

@@ -12,6 +12,7 @@
 #include "collectors/cuda_counters.h"
 #include "collectors/cuda_graph_memory.h"
 #include "collectors/cuda_memory.h"
+#include "collectors/cuda_room.h"
 #include "shim/cupti.h"
 
 /* What of a call is wanted; none: it is another client's alone. */
@@ -235,7 +236,8 @@ void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *d
 	int is_exit = is_api && ((const struct cupti_call *)data)->site == CUPTI_EXIT;
 
 	(void)unused;
-	if (!torsh_cuda_is_live())
+	/* What the agent asks the driver is nobody's call, the other subscriber's neither. */
+	if (!torsh_cuda_is_live() || torsh_cuda_room_is_asking())
 		return;
 	if (!is_exit)
 		torsh_cuda_call_shadow(domain, id, data);

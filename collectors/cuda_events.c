@@ -12,6 +12,7 @@
 #include "agent/text.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_memory.h"
+#include "collectors/cuda_room.h"
 #include "collectors/cuda_submissions.h"
 #include "collectors/device_cuda.h"
 #include "collectors/devices.h"
@@ -207,7 +208,7 @@ static int prepare(struct driver_work *work)
 
 int torsh_cuda_enter_call(void)
 {
-	if (is_inside)
+	if (is_inside || torsh_cuda_room_is_asking())
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_cuda_first_work();

@@ -47,10 +47,10 @@ int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const vo
 	return 1;
 }
 
-void torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told)
+int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told)
 {
 	if (made.type != CUDA_NODE_FREE)
-		return;
+		return 0;
 	torsh_cuda_send(&(struct event){
 		.id = EVENT_GRAPH_MEMORY,
 		.graph_memory =
@@ -63,6 +63,7 @@ void torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_t
 				.device = DEVICE_NOT_KNOWN,
 			},
 	});
+	return 1;
 }
 
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call, uint64_t flags)

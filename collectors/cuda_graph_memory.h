@@ -19,8 +19,11 @@ void torsh_cuda_graph_memory_node(const struct cupti_graph *graph);
 /* The call got this, at that address. Returns whether a node is to get it: then that is told, with the stack of the frame. */
 int torsh_cuda_graph_memory_got(const struct event_device_alloc *alloc, const void *frame);
 
-/* The call succeeded in freeing that address: told where a node is to free it. is_told: it was told as a device_free. */
-void torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told);
+/*
+ * The call succeeded in freeing that address. Returns whether a node is to free it: then that is told. is_told: it was told as
+ * a device_free.
+ */
+int torsh_cuda_graph_memory_freed(uint32_t api, uint64_t address, uint32_t is_told);
 
 /* An executable graph was made, or launched; told as soon as some graph has memory. */
 void torsh_cuda_graph_memory_instantiated(const struct cuda_graph_instantiate *call, uint64_t flags);

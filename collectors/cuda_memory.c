@@ -11,12 +11,12 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "collectors/cuda.h"
-#include "collectors/cuda_array.h"
 #include "collectors/cuda_graph_memory.h"
+#include "collectors/cuda_live.h"
+#include "collectors/cuda_pools.h"
+#include "collectors/cuda_request.h"
 #include "collectors/cuda_room.h"
 #include "shim/cuda_memory.h"
-
-#define N_POOLS 256u
 
 static const struct memory_call {
 	const char *name;
@@ -33,157 +33,6 @@ _Static_assert(N_MEMORY_CALLS < 256, "numbers of calls are kept in bytes");
 
 static uint32_t labels[N_MEMORY_CALLS];
 
-/* ---- pools, which may be another device's than the stream's -------------------------------------------------------- */
-
-static struct {
-	struct cuda_lock lock; /* guards the rest */
-	uint32_t n;
-	struct {
-		uint64_t pool;
-		uint32_t device;
-	} items[N_POOLS];
-} pools;
-
-static void learn_pool(uint64_t pool, uint32_t device)
-{
-	uint32_t i = 0;
-
-	torsh_cuda_lock(&pools.lock);
-	while (i < pools.n && pools.items[i].pool != pool)
-		i++;
-	if (i < N_POOLS) {
-		pools.items[i].pool = pool;
-		pools.items[i].device = device;
-		if (i == pools.n)
-			pools.n++;
-	}
-	torsh_cuda_unlock(&pools.lock);
-}
-
-static uint32_t device_of_pool(uint64_t pool, uint32_t otherwise)
-{
-	uint32_t device = otherwise;
-
-	torsh_cuda_lock(&pools.lock);
-	for (uint32_t i = 0; i < pools.n; i++) {
-		if (pools.items[i].pool == pool)
-			device = pools.items[i].device;
-	}
-	torsh_cuda_unlock(&pools.lock);
-	return device;
-}
-
-/* ---- what a call got ----------------------------------------------------------------------------------------------- */
-
-static void see_pitch(struct event_device_alloc *alloc, const struct cuda_alloc_pitch *p)
-{
-	alloc->address = *p->out;
-	alloc->bytes = *p->pitch * p->height;
-}
-
-static void see_3d(struct event_device_alloc *alloc, const struct cuda_alloc_3d *p)
-{
-	alloc->address = p->out->address;
-	alloc->bytes = p->out->pitch * p->height * p->depth;
-}
-
-static void see_create(struct event_device_alloc *alloc, const struct cuda_create *p)
-{
-	alloc->address = *p->out;
-	alloc->bytes = p->bytes;
-	alloc->device = DEVICE_NOT_KNOWN;
-	if (p->properties && p->properties->location.type == CUDA_LOCATION_DEVICE)
-		alloc->device = (uint32_t)p->properties->location.id;
-	else
-		alloc->flags |= BLOCK_IS_OF_HOST;
-}
-
-static void see_map(struct event_device_alloc *alloc, const struct cuda_map *p)
-{
-	alloc->address = p->address;
-	alloc->bytes = p->bytes;
-	alloc->handle = p->handle;
-}
-
-static void see_plain(struct event_device_alloc *alloc, const struct cuda_alloc *p, uint8_t action)
-{
-	alloc->address = *p->out;
-	if (action == CUDA_RETAIN)
-		return;
-	if (action == CUDA_IMPORT) {
-		alloc->flags |= BLOCK_IS_UNSIZED;
-		return;
-	}
-	alloc->bytes = p->bytes;
-	if (action == CUDA_ALLOC_ASYNC)
-		alloc->stream = p->where;
-	if (action != CUDA_ALLOC_POOL)
-		return;
-	alloc->pool = p->where;
-	alloc->stream = p->stream;
-	alloc->device = device_of_pool(p->where, alloc->device);
-}
-
-/* All descriptions of arrays begin with where the handle goes. */
-static void see_array(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
-{
-	alloc->address = **(uint64_t *const *)parameters;
-	alloc->bytes = torsh_cuda_array_bytes(action, parameters);
-	if (!alloc->bytes)
-		alloc->flags |= BLOCK_IS_UNSIZED;
-}
-
-static void see_node_alloc(struct event_device_alloc *alloc, const struct cuda_node_alloc *node)
-{
-	alloc->address = node->address;
-	alloc->bytes = node->bytes;
-	if (node->properties.location.type == CUDA_LOCATION_DEVICE)
-		alloc->device = (uint32_t)node->properties.location.id;
-}
-
-static void see_alloc(struct event_device_alloc *alloc, const void *parameters, uint8_t action)
-{
-	const struct cuda_extent *extent = parameters;
-
-	switch (action) {
-	case CUDA_ALLOC_PITCH:
-		see_pitch(alloc, parameters);
-		break;
-	case CUDA_ALLOC_3D:
-		see_3d(alloc, parameters);
-		break;
-	case CUDA_CREATE:
-		see_create(alloc, parameters);
-		break;
-	case CUDA_MAP:
-		see_map(alloc, parameters);
-		break;
-	case CUDA_REGISTER:
-		alloc->address = extent->address;
-		alloc->bytes = extent->bytes;
-		break;
-	case CUDA_GRAPH_ALLOC:
-		see_node_alloc(alloc, ((const struct cuda_graph_alloc *)parameters)->node);
-		break;
-	case CUDA_GRAPH_NODE:
-		see_node_alloc(alloc, &((const struct cuda_graph_node *)parameters)->node->alloc);
-		break;
-	case CUDA_GRAPH_EDGED_NODE:
-		see_node_alloc(alloc, &((const struct cuda_graph_edged_node *)parameters)->node->alloc);
-		break;
-	case CUDA_ARRAY:
-	case CUDA_ARRAY_3D:
-	case CUDA_ARRAY_MIPMAPPED:
-	case CUDA_CHANNELS:
-	case CUDA_CHANNELS_3D:
-	case CUDA_CHANNELS_MIPMAPPED:
-		see_array(alloc, parameters, action);
-		break;
-	default:
-		see_plain(alloc, parameters, action);
-	}
-}
-
 /* ---- what is told -------------------------------------------------------------------------------------------------- */
 
 /* It gets nothing by itself, also where CUPTI does not say which graph's node it made. */
@@ -197,25 +46,30 @@ static int is_of_pool(uint8_t action)
 	return action == CUDA_ALLOC_ASYNC || action == CUDA_ALLOC_POOL || is_of_node(action);
 }
 
+static struct event_device_alloc asked_by(const struct cuda_memory_call *call, const struct memory_call *what)
+{
+	return (struct event_device_alloc){
+		.api = labels[what - calls],
+		.kind = what->kind,
+		.context = call->context,
+		.device = call->device,
+		.flags = what->flags,
+	};
+}
+
 static void tell_alloc(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
 {
-	struct event event = {
-		.id = EVENT_DEVICE_ALLOC,
-		.device_alloc =
-			{
-				.api = labels[what - calls],
-				.kind = what->kind,
-				.context = call->context,
-				.device = call->device,
-				.flags = what->flags,
-			},
-	};
+	struct event event = {.id = EVENT_DEVICE_ALLOC, .device_alloc = asked_by(call, what)};
+	struct event_device_alloc *alloc = &event.device_alloc;
 
-	see_alloc(&event.device_alloc, call->parameters, what->action);
-	torsh_cuda_room_see(event.device_alloc.device, is_of_pool(what->action));
-	if (torsh_cuda_graph_memory_got(&event.device_alloc, frame) || is_of_node(what->action))
+	torsh_cuda_request_gets(alloc, call->parameters, what->action);
+	torsh_cuda_room_see(alloc->device, is_of_pool(what->action));
+	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
 	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
+	/* Behind the allocation, which is in the driver's count. */
+	if (torsh_cuda_live_got(alloc))
+		torsh_cuda_room_is_high(alloc->device);
 }
 
 static int is_free(uint8_t action)
@@ -240,8 +94,11 @@ static void tell_free(const struct cuda_memory_call *call, const struct memory_c
 			},
 	};
 
-	if (event.device_free.address)
-		torsh_cuda_send(&event);
+	if (!event.device_free.address)
+		return;
+	torsh_cuda_send(&event);
+	if (what->action != CUDA_UNMAP)
+		torsh_cuda_live_frees(what->kind, extent->address);
 }
 
 static void tell_failure(const struct cuda_memory_call *call, const struct memory_call *what, int result)
@@ -253,8 +110,10 @@ static void tell_failure(const struct cuda_memory_call *call, const struct memor
 				       .result = result},
 	};
 
-	if (event.device_free_failed.address)
-		torsh_cuda_send(&event);
+	if (!event.device_free_failed.address)
+		return;
+	torsh_cuda_send(&event);
+	torsh_cuda_live_kept(what->kind, event.device_free_failed.address);
 }
 
 static const struct cuda_node *node_of(const struct cuda_memory_call *call, uint8_t action)
@@ -275,19 +134,90 @@ static void tell_node(const struct cuda_memory_call *call, const struct memory_c
 		torsh_cuda_graph_memory_freed(labels[what - calls], node->freed, 0);
 }
 
+/* What the driver says of a device that is out of memory is asked at once: the program may make room before it tries again. */
+static void tell_refusal(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
+{
+	struct event_device_alloc wanted = asked_by(call, what);
+	struct event_device_room room = {0};
+	int asked;
+
+	torsh_cuda_request_asks(&wanted, call->parameters, what->action);
+	asked = torsh_cuda_room_ask(wanted.device, is_of_pool(what->action), &room);
+	torsh_cuda_send_from(
+		&(struct event){
+			.id = EVENT_DEVICE_REFUSED,
+			.device_refused =
+				{
+					.api = wanted.api,
+					.kind = wanted.kind ? wanted.kind : BLOCK_DEVICE,
+					.bytes = wanted.bytes,
+					.device = wanted.device,
+					.context = wanted.context,
+					.pool = wanted.pool,
+					.flags = wanted.flags,
+					.asked = asked,
+					.free_bytes = room.free_bytes,
+					.total_bytes = room.total_bytes,
+					.has_pools = room.has_pools,
+					.pools_reserved = room.pools_reserved,
+					.pools_used = room.pools_used,
+					.has_graphs = room.has_graphs,
+					.graphs_reserved = room.graphs_reserved,
+					.graphs_used = room.graphs_used,
+				},
+		},
+		torsh_config.with_stack ? frame : NULL);
+}
+
+/* Or is it about memory otherwise, as nodes are that do something else? */
+static int gets_memory(const struct cuda_memory_call *call, uint8_t action)
+{
+	switch (action) {
+	case CUDA_GRAPH_NODE:
+	case CUDA_GRAPH_EDGED_NODE:
+		return node_of(call, action)->type == CUDA_NODE_ALLOC;
+	case CUDA_GRAPH_FREE:
+	case CUDA_POOL_OF_DEVICE:
+	case CUDA_POOL_OF_LOCATION:
+	case CUDA_ROOM:
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static void learn_pool(const void *parameters, uint8_t action)
+{
+	const struct cuda_pool *made = parameters;
+	const struct cuda_pool_of_device *of_device = parameters;
+	const struct cuda_pool_of_location *of_location = parameters;
+
+	if (action == CUDA_POOL_CREATE && made->properties)
+		torsh_cuda_pools_learn(*made->out, made->properties);
+	else if (action == CUDA_POOL_OF_DEVICE)
+		torsh_cuda_pools_learn(*of_device->out, &(struct cuda_properties){
+								.location = {CUDA_LOCATION_DEVICE, of_device->device}});
+	else if (action == CUDA_POOL_OF_LOCATION && of_location->location)
+		torsh_cuda_pools_learn(
+			*of_location->out,
+			&(struct cuda_properties){.type = of_location->type, .location = *of_location->location});
+}
+
 static void at_success(const struct cuda_memory_call *call, const struct memory_call *what, const void *frame)
 {
-	const struct cuda_pool_of_device *of_device = call->parameters;
-	const struct cuda_pool *pool = call->parameters;
 	const struct cuda_free *freed = call->parameters;
+	const struct cuda_extent *extent = call->parameters;
 	const struct cuda_graph_instantiate *instantiated = call->parameters;
 
 	switch (what->action) {
 	case CUDA_FREE_ASYNC:
-		torsh_cuda_graph_memory_freed(labels[what - calls], freed->address, 1);
+		if (torsh_cuda_graph_memory_freed(labels[what - calls], freed->address, 1))
+			torsh_cuda_live_kept(what->kind, freed->address);
 		break;
 	case CUDA_FREE:
+		break;
 	case CUDA_UNMAP:
+		torsh_cuda_live_unmapped(extent->address, extent->bytes);
 		break;
 	case CUDA_GRAPH_FREE:
 		torsh_cuda_graph_memory_freed(labels[what - calls],
@@ -307,11 +237,9 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		torsh_cuda_graph_memory_launched(((const struct cuda_graph_launch *)call->parameters)->executable);
 		break;
 	case CUDA_POOL_CREATE:
-		if (pool->properties && pool->properties->location.type == CUDA_LOCATION_DEVICE)
-			learn_pool(*pool->out, (uint32_t)pool->properties->location.id);
-		break;
 	case CUDA_POOL_OF_DEVICE:
-		learn_pool(*of_device->out, (uint32_t)of_device->device);
+	case CUDA_POOL_OF_LOCATION:
+		learn_pool(call->parameters, what->action);
 		break;
 	case CUDA_ROOM:
 		torsh_cuda_room_told(call->parameters, call->device);
@@ -340,6 +268,8 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 		at_success(call, what, frame);
 	else if (is_free(what->action))
 		tell_failure(call, what, result);
+	else if (result == CUDA_OUT_OF_MEMORY && gets_memory(call, what->action))
+		tell_refusal(call, what, frame);
 }
 
 void torsh_cuda_memory_context_ends(uint32_t context)
@@ -347,6 +277,7 @@ void torsh_cuda_memory_context_ends(uint32_t context)
 	struct event event = {.id = EVENT_DEVICE_FREE, .device_free = {.kind = BLOCK_CONTEXT, .context = context}};
 
 	torsh_cuda_send(&event);
+	torsh_cuda_live_context_ended(context);
 }
 
 /* "cudaMallocAsync_ptsz_v11020" is cudaMallocAsync, "cuMemAlloc_v2" itself. */

@@ -5,13 +5,25 @@
 
 #include "agent/process.h"
 #include "shim/driver.h"
+#include "shim/hooks.h"
 
 #define N_DEVICES 64u
 
+static _Atomic uint32_t is_ready; /* the driver's functions were found */
+
 static _Atomic uint64_t devices_seen, pools_seen; /* a bit for each device */
 
-/* The agent asks the driver itself, and tells the answer itself. */
 static _Thread_local int is_asking;
+
+void torsh_cuda_room_begin(void)
+{
+	atomic_store_explicit(&is_ready, !torsh_driver_open(), memory_order_release);
+}
+
+int torsh_cuda_room_is_asking(void)
+{
+	return is_asking;
+}
 
 void torsh_cuda_room_see(uint32_t device, int is_of_pool)
 {
@@ -28,12 +40,39 @@ static void tell(uint32_t device, struct event_device_room room)
 	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_ROOM, .device_room = room});
 }
 
+/* Where the agent asks it tells the answer itself. */
 void torsh_cuda_room_told(const struct cuda_room *room, uint32_t device)
 {
 	if (is_asking || !room->free_bytes || !room->total_bytes)
 		return;
-	tell(device, (struct event_device_room){
-			     .free_bytes = *room->free_bytes, .total_bytes = *room->total_bytes, .is_asked = 1});
+	tell(device, (struct event_device_room){.free_bytes = *room->free_bytes,
+						.total_bytes = *room->total_bytes,
+						.is_asked = ROOM_BY_PROGRAM});
+}
+
+/* ---- asking --------------------------------------------------------------------------------------------------------- */
+
+/* What the driver does for us is nothing of the program's; nothing can be told meanwhile. */
+struct asking {
+	void *outer;
+	int mode;
+};
+
+/* A capture that the program has under way, here or elsewhere, might forbid some of our calls: relaxed, it doesn't. */
+static struct asking begin_asking(void)
+{
+	struct asking asking = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
+
+	is_asking = 1;
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking.mode);
+	return asking;
+}
+
+static void end_asking(struct asking *asking)
+{
+	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking->mode);
+	is_asking = 0;
+	torsh_heap_leave_allocator(asking->outer);
 }
 
 /* Numbers of CUmemPool_attribute and CUgraphMem_attribute. */
@@ -63,38 +102,79 @@ static void ask_graphs(int device, struct event_device_room *room)
 #undef ASK
 }
 
-static void ask_context(int device, int has_pools)
+/* In a context of the device's. Returns 0 or a CUresult. */
+static int ask_context(int device, int has_pools, struct event_device_room *room)
 {
-	struct event_device_room room = {0};
 	size_t free_bytes, total_bytes;
+	int result;
 
 	if (has_pools) {
-		ask_pool(device, &room);
-		ask_graphs(device, &room);
+		ask_pool(device, room);
+		ask_graphs(device, room);
 	}
-	if (torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes))
-		return;
-	room.free_bytes = free_bytes;
-	room.total_bytes = total_bytes;
-	tell((uint32_t)device, room);
+	result = torsh_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+	if (result)
+		return result;
+	room->free_bytes = free_bytes;
+	room->total_bytes = total_bytes;
+	return 0;
 }
 
-/* A device whose context is gone is left alone. */
-static void ask_device(int device, int has_pools)
+/* In its primary context; a device whose context is gone is left alone. Returns 0, ROOM_NOT_ASKED or a CUresult. */
+static int ask_device(int device, int has_pools, struct event_device_room *room)
 {
 	unsigned flags;
-	int is_active = 0;
+	int is_active = 0, result = torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active);
 	void *context;
 
-	if (torsh_driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active ||
-	    torsh_driver.cuDevicePrimaryCtxRetain(&context, device))
-		return;
-	if (!torsh_driver.cuCtxPushCurrent_v2(context)) {
-		ask_context(device, has_pools);
+	if (result || !is_active)
+		return result ? result : ROOM_NOT_ASKED;
+	result = torsh_driver.cuDevicePrimaryCtxRetain(&context, device);
+	if (result)
+		return result;
+	result = torsh_driver.cuCtxPushCurrent_v2(context);
+	if (!result) {
+		result = ask_context(device, has_pools, room);
 		torsh_driver.cuCtxPopCurrent_v2(&context);
 	}
 	torsh_driver.cuDevicePrimaryCtxRelease_v2(device);
+	return result;
 }
+
+/* The same, in the context that is current where that is one of the device's. */
+static int ask_here(int device, int has_pools, struct event_device_room *room)
+{
+	int current;
+
+	if (!torsh_driver.cuCtxGetDevice(&current) && current == device)
+		return ask_context(device, has_pools, room);
+	return ask_device(device, has_pools, room);
+}
+
+int torsh_cuda_room_ask(uint32_t device, int is_of_pool, struct event_device_room *room)
+{
+	struct asking asking;
+	int has_pools, result;
+
+	if (device >= N_DEVICES || !torsh_cuda_may_call() ||
+	    (torsh_cuda_is_live() && !atomic_load_explicit(&is_ready, memory_order_acquire)))
+		return ROOM_NOT_ASKED;
+	has_pools = is_of_pool || atomic_load_explicit(&pools_seen, memory_order_relaxed) >> device & 1;
+	asking = begin_asking();
+	result = ask_here((int)device, has_pools, room);
+	end_asking(&asking);
+	return result;
+}
+
+void torsh_cuda_room_is_high(uint32_t device)
+{
+	struct event_device_room room = {.is_asked = ROOM_AT_HIGH};
+
+	if (!torsh_cuda_room_ask(device, 0, &room))
+		tell(device, room);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------------- */
 
 void torsh_cuda_room_exiting(void)
 {
@@ -107,10 +187,17 @@ void torsh_cuda_room_exiting(void)
 	 */
 	if (!seen || TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0) != torsh_process->pid || torsh_driver_open())
 		return;
-	is_asking = 1;
 	for (int device = 0; device < (int)N_DEVICES; device++) {
-		if (seen >> device & 1)
-			ask_device(device, with_pools >> device & 1);
+		struct event_device_room room = {.is_asked = ROOM_AT_END};
+		struct asking asking;
+		int result;
+
+		if (!(seen >> device & 1))
+			continue;
+		asking = begin_asking();
+		result = ask_device(device, with_pools >> device & 1, &room);
+		end_asking(&asking);
+		if (!result)
+			tell((uint32_t)device, room);
 	}
-	is_asking = 0;
 }

@@ -33,6 +33,7 @@ enum cuda_memory_action {
 	CUDA_UNMAP, /* cuda_extent */
 	CUDA_POOL_CREATE, /* cuda_pool */
 	CUDA_POOL_OF_DEVICE, /* cuda_pool_of_device */
+	CUDA_POOL_OF_LOCATION, /* cuda_pool_of_location */
 	CUDA_ROOM, /* cuda_room */
 	CUDA_GRAPH_ALLOC, /* cuda_graph_alloc */
 	CUDA_GRAPH_FREE, /* cuda_graph_free */
@@ -71,6 +72,9 @@ struct cuda_location {
 	int type, id;
 };
 
+#define CUDA_OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation */
+
+#define CUDA_LOCATION_NONE 0 /* CU_MEM_LOCATION_TYPE_NONE */
 #define CUDA_LOCATION_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE */
 
 /* The beginnings of CUmemAllocationProp and CUmemPoolProps. */
@@ -78,6 +82,8 @@ struct cuda_properties {
 	int type, handle_types;
 	struct cuda_location location;
 };
+
+#define CUDA_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
 
 struct cuda_create {
 	uint64_t *out;
@@ -152,6 +158,12 @@ struct cuda_pool {
 struct cuda_pool_of_device {
 	uint64_t *out;
 	int device;
+};
+
+struct cuda_pool_of_location {
+	uint64_t *out;
+	const struct cuda_location *location;
+	int type; /* as of cuda_properties */
 };
 
 struct cuda_room {

@@ -138,6 +138,14 @@ enum device_block_flag {
 };
 
 #define DEVICE_NOT_KNOWN UINT32_MAX
+/* Why the driver was asked how much room a device has. */
+enum room_asked {
+	ROOM_AT_END, /* by the agent */
+	ROOM_BY_PROGRAM,
+	ROOM_AT_HIGH, /* by the agent: the program had just got more of it than ever, by a sixteenth or more since the last time */
+};
+
+#define ROOM_NOT_ASKED (-1) /* the agent may not call the driver there, or can't */
 
 /* device_wait.kind; CUPTI's numbers. */
 enum wait_kind { WAIT_UNKNOWN, WAIT_FOR_EVENT, WAIT_STREAM_FOR_EVENT, WAIT_FOR_STREAM, WAIT_FOR_CONTEXT, N_WAIT_KINDS };

@@ -28,7 +28,7 @@ DECIDED = [
     (r"cuMem(Address\w+|Advise|SetAccess|Export\w+|Get(Access|Address\w+|Allocation\w+|HandleFor\w+)|Range\w+)", "no memory is got"),
     (r"cuMemHostGet(DevicePointer|Flags)|cuMemPool(Get|Set|Export|TrimTo|Destroy)\w*|cuIpcGet\w+|cuIpcOpenEventHandle",
      "no memory is got"),
-    (r"cuMem(Get(Default)?MemPool|SetMemPool|PoolImportFromShareableHandle)", "it names a pool"),
+    (r"cuMem(SetMemPool|PoolImportFromShareableHandle)", "it names a pool"),
     (r"cu(Mipmapped)?Array\w*Get\w+", "a question"),
     (r"cuExternalMemoryGetMappedMipmappedArray", "memory of others, of unknown size, as with CUPTI"),
 ]
@@ -36,7 +36,8 @@ ABOUT = r"cu(Memcpy|Memset|Launch|GraphLaunch|Mem[A-Z]|Array|Mipmapped|Ipc|Exter
 WIDTHS = {"int": 4, "unsigned": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "size_t": 8, "uint64_t": 8, "struct cuda_location": 8,
           "struct driver_ipc": 64}
 THEIR_WIDTHS = {"int": 4, "unsigned int": 4, "unsigned char": 1, "unsigned short": 2, "size_t": 8, "unsigned long long": 8,
-                "CUdeviceptr": 8, "CUdevice": 4, "CUmemLocation": 8, "CUipcMemHandle": 64, "CUstream": 8, "CUcontext": 8,
+                "CUdeviceptr": 8, "CUdevice": 4, "CUmemLocation": 8, "CUmemAllocationType": 4,
+                "CUipcMemHandle": 64, "CUstream": 8, "CUcontext": 8,
                 "CUfunction": 8, "CUarray": 8, "CUmipmappedArray": 8, "CUgraphExec": 8, "CUmemoryPool": 8, "cuuint64_t": 8,
                 "CUmemGenericAllocationHandle": 8, "CUexternalMemory": 8, "CUmemAllocationHandleType": 4}
 

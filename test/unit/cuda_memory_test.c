@@ -72,8 +72,8 @@ SAME(cuda_alloc_3d, depth, cudaMalloc3D_v3020_params, extent.depth);
 SAME(cuda_pitched, address, struct cudaPitchedPtr, ptr);
 SAME(cuda_pitched, pitch, struct cudaPitchedPtr, pitch);
 
-#define NODE(ours, Theirs, graph_field)                         \
-	SAME(ours, graph, Theirs##_params, graph_field);        \
+#define NODE(ours, Theirs, graph_field)                  \
+	SAME(ours, graph, Theirs##_params, graph_field); \
 	SAME(ours, node, Theirs##_params, nodeParams)
 
 NODE(cuda_graph_alloc, cuGraphAddMemAllocNode, hGraph);
@@ -97,9 +97,9 @@ SAME(cuda_node, freed, struct cudaGraphNodeParams, free.dptr);
 _Static_assert(CUDA_NODE_ALLOC == CU_GRAPH_NODE_TYPE_MEM_ALLOC, "a node that gets memory");
 _Static_assert(CUDA_NODE_FREE == CU_GRAPH_NODE_TYPE_MEM_FREE, "a node that frees it");
 
-#define INSTANTIATE(Theirs, out_field, graph_field, flags_field)              \
-	SAME(cuda_graph_instantiate, out, Theirs##_params, out_field);        \
-	SAME(cuda_graph_instantiate, graph, Theirs##_params, graph_field);    \
+#define INSTANTIATE(Theirs, out_field, graph_field, flags_field)           \
+	SAME(cuda_graph_instantiate, out, Theirs##_params, out_field);     \
+	SAME(cuda_graph_instantiate, graph, Theirs##_params, graph_field); \
 	SAME(cuda_graph_instantiate, flags, Theirs##_params, flags_field)
 
 INSTANTIATE(cuGraphInstantiateWithFlags, phGraphExec, hGraph, flags);
@@ -189,6 +189,14 @@ SAME(cuda_pool_of_device, device, cuDeviceGetDefaultMemPool_params, dev);
 SAME(cuda_pool_of_device, device, cuDeviceGetMemPool_params, dev);
 SAME(cuda_pool_of_device, device, cudaDeviceGetDefaultMemPool_v11020_params, device);
 SAME(cuda_pool_of_device, device, cudaDeviceGetMemPool_v11020_params, device);
+#if CUDA_VERSION >= 13000
+SAME(cuda_pool_of_location, out, cuMemGetMemPool_params, pool);
+SAME(cuda_pool_of_location, location, cuMemGetMemPool_params, location);
+SAME(cuda_pool_of_location, type, cuMemGetMemPool_params, type);
+SAME(cuda_pool_of_location, type, cuMemGetDefaultMemPool_params, type);
+SAME(cuda_pool_of_location, location, cudaMemGetMemPool_v13000_params, location);
+SAME(cuda_pool_of_location, type, cudaMemGetDefaultMemPool_v13000_params, type);
+#endif
 SAME(cuda_room, free_bytes, cuMemGetInfo_v2_params, free);
 SAME(cuda_room, total_bytes, cuMemGetInfo_v2_params, total);
 SAME(cuda_room, total_bytes, cudaMemGetInfo_v3020_params, total);
@@ -200,7 +208,11 @@ SAME(cupti_resource, context, CUpti_ResourceData, context);
 static void numbers_are_those_of_the_headers(void **state)
 {
 	(void)state;
+	assert_int_equal(CUDA_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(CUDA_OUT_OF_MEMORY, cudaErrorMemoryAllocation);
+	assert_int_equal(CUDA_LOCATION_NONE, CU_MEM_LOCATION_TYPE_INVALID);
 	assert_int_equal(CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+	assert_int_equal(CUDA_TYPE_MANAGED, CU_MEM_ALLOCATION_TYPE_MANAGED);
 	assert_int_equal(CUDA_LOCATION_DEVICE, cudaMemLocationTypeDevice);
 	assert_int_equal(CUDA_ARRAY_IS_LAYERED, CUDA_ARRAY3D_LAYERED);
 	assert_int_equal(CUDA_ARRAY_IS_SPARSE, CUDA_ARRAY3D_SPARSE);

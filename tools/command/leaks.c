@@ -267,8 +267,7 @@ static void print_device_text(const struct view *view)
 		size_t place = torsh_device_place(process, leaks->device);
 
 		if (place != DEVICE_NO_PLACE)
-			torsh_device_text(stdout, process, place, &process->places[place].at_end,
-					  process->blocks.scopes[place].bytes);
+			torsh_device_text(stdout, process, place, DEVICE_AT_END);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/profile/peak.h"
 #include "tools/report/device.h"
+#include "tools/report/device_refusals.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
@@ -22,8 +23,8 @@ static const char doc[] =
 	"The moment is exact: the sizes that the program asked for, summed over all live blocks of all "
 	"processes, were never higher. With --pid it is the highest moment of that process alone; of the processes of one "
 	"--rank the one with the highest peak is shown. With --device: who held memory that was got from CUDA when most of it "
-	"was held, of a device (cuda:0), managed, pinned, registered or imported; all: when the heap and all devices "
-	"together were largest. Of several processes the one with the highest peak is shown.";
+	"was held, of a device (cuda:0), managed, pinned, registered or imported, what the driver said then, and which "
+	"allocations it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown.";
 
 enum { KEY_DEVICE = 0x2000 };
 
@@ -185,18 +186,19 @@ static void print_rss(struct json *json, const struct profile_process *process)
 static void print_device(struct json *json, const struct view *view)
 {
 	const struct device_view *device = &view->device;
-	const struct device_place *seen;
+	const struct device_process *process = device->process;
 
 	if (!device->name)
 		return;
 	torsh_json_member(json, "device", torsh_json_text(device->name));
-	torsh_json_member(json, "joint", torsh_device_joint_json(device->process));
+	torsh_json_member(json, "joint", torsh_device_joint_json(process));
 	if (device->is_all)
 		return;
-	seen = &device->process->places[device->place];
-	torsh_json_member(json, "seen_by", torsh_device_seen_json(device->process));
-	torsh_json_member(json, "framework", torsh_device_framework_json(seen, &seen->at_peak, seen->peak_bytes));
-	torsh_json_member(json, "driver", torsh_device_room_json(device->process, device->place));
+	torsh_json_member(json, "seen_by", torsh_device_seen_json(process));
+	torsh_json_member(json, "framework", torsh_device_framework_json(process, device->place, DEVICE_AT_PEAK));
+	torsh_json_member(json, "driver", torsh_device_room_json(process, device->place, DEVICE_AT_PEAK));
+	torsh_json_member(json, "refused",
+			  torsh_device_refusals_json(process, device->place, view->reading->symbols, view->heap.view));
 }
 
 static void print_json(const struct view *view)
@@ -243,15 +245,15 @@ static void print_device_heading(const struct view *view)
 	if (device->is_all) {
 		torsh_text_heading(stdout, "peak of the heap and all devices: %s",
 				   torsh_size_exact(view->peak.bytes, bytes));
-		torsh_device_text(stdout, device->process, DEVICE_NO_PLACE, NULL, 0);
+		torsh_device_text(stdout, device->process, DEVICE_NO_PLACE, DEVICE_AT_PEAK);
 		puts("what follows held memory of devices at that moment; who held the heap when it was largest: without --device");
 		return;
 	}
 	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", device->name,
 			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
 			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
-	torsh_device_text(stdout, device->process, device->place, &device->process->places[device->place].at_peak,
-			  view->peak.bytes);
+	torsh_device_text(stdout, device->process, device->place, DEVICE_AT_PEAK);
+	torsh_device_refusals_text(stdout, device->process, device->place, view->reading->symbols);
 }
 
 static void print_heading(const struct view *view)
@@ -264,8 +266,9 @@ static void print_heading(const struct view *view)
 		torsh_text_heading(stdout, "Nothing is known about the heap of this process.");
 		return;
 	}
-	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start", process ? "the heap" : "all heaps together",
-			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
+	torsh_text_heading(stdout, "peak of %s: %s in %s, %s after the start",
+			   process ? "the heap" : "all heaps together", torsh_size_exact(view->peak.bytes, bytes),
+			   torsh_text_blocks(view->peak.blocks, blocks),
 			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
 	if (process && process->has_rss_peak)
 		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),

@@ -98,11 +98,11 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks)
 
 /* ---- blocks and what they add up to -------------------------------------------------------------------------------- */
 
-static enum device_scope_kind scope_kind(const struct event_device_alloc *alloc)
+static enum device_scope_kind scope_kind(uint32_t kind, uint32_t flags)
 {
-	if (alloc->flags & BLOCK_IS_IMPORTED)
+	if (flags & BLOCK_IS_IMPORTED)
 		return SCOPE_IMPORTED;
-	switch (alloc->kind) {
+	switch (kind) {
 	case BLOCK_MANAGED:
 		return SCOPE_MANAGED;
 	case BLOCK_PINNED:
@@ -110,7 +110,7 @@ static enum device_scope_kind scope_kind(const struct event_device_alloc *alloc)
 	case BLOCK_REGISTERED:
 		return SCOPE_REGISTERED;
 	default:
-		return alloc->flags & BLOCK_IS_OF_HOST ? SCOPE_PINNED : SCOPE_CUDA;
+		return flags & BLOCK_IS_OF_HOST ? SCOPE_PINNED : SCOPE_CUDA;
 	}
 }
 
@@ -128,6 +128,11 @@ static uint32_t find_scope(struct device_blocks *blocks, enum device_scope_kind 
 		torsh_need_room(blocks->scopes, blocks->n_scopes, &blocks->scopes_room, sizeof(*blocks->scopes));
 	blocks->scopes[blocks->n_scopes] = (struct device_scope){.kind = kind, .device = device};
 	return (uint32_t)blocks->n_scopes++;
+}
+
+uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags, uint32_t device)
+{
+	return find_scope(blocks, scope_kind(kind, flags), device);
 }
 
 /* sign: 1 it comes, -1 it goes. */
@@ -244,7 +249,7 @@ static void take_alloc(struct device_blocks *blocks, const struct event_device_a
 		return;
 	}
 	end_what_was_there(blocks, space, alloc->address, end);
-	block.scope = find_scope(blocks, scope_kind(alloc), alloc->device);
+	block.scope = torsh_device_blocks_scope(blocks, alloc->kind, alloc->flags, alloc->device);
 	blocks->scopes[block.scope].allocs++;
 	blocks->is_managed = torsh_need_room(blocks->is_managed, blocks->n_ordinals, &blocks->managed_room,
 					     sizeof(*blocks->is_managed));

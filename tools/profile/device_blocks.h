@@ -100,6 +100,9 @@ void torsh_device_blocks_destroy(struct device_blocks *blocks);
 bool torsh_device_blocks_take(struct device_blocks *blocks, const struct event *event,
 			      const struct device_origin *origin);
 
+/* The scope in which such an allocation lies, whether or not one was ever got there: its index in scopes. */
+uint32_t torsh_device_blocks_scope(struct device_blocks *blocks, uint32_t kind, uint32_t flags, uint32_t device);
+
 /* The block that the address lies in, NULL: none that is known. */
 const struct device_block *torsh_device_blocks_at(const struct device_blocks *blocks, uint64_t address);
 

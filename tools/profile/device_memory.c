@@ -136,14 +136,47 @@ static void see_joint(struct device_process *process, const struct event_heap_ma
 static void see_room(struct device_process *process, const struct event_device_room *room, uint64_t at_ns)
 {
 	for (size_t i = 0; i < process->n_places; i++) {
-		if (process->blocks.scopes[i].kind != SCOPE_CUDA || process->blocks.scopes[i].device != room->device)
+		const struct device_scope *scope = &process->blocks.scopes[i];
+		struct device_place *place = &process->places[i];
+
+		if (scope->kind != SCOPE_CUDA || scope->device != room->device)
 			continue;
-		process->places[i].room = (struct device_room){
+		place->last_room = (struct device_room){
 			.is_known = true,
 			.at_ns = at_ns,
+			.live_bytes = scope->bytes,
 			.said = *room,
 		};
+		if (!place->near_peak.is_known || scope->bytes > place->near_peak.live_bytes)
+			place->near_peak = place->last_room;
 	}
+}
+
+static void see_refusal(struct device_process *process, const struct event_device_refused *refused,
+			const struct device_origin *origin)
+{
+	uint32_t scope = torsh_device_blocks_scope(&process->blocks, refused->kind, refused->flags, refused->device);
+	struct device_refusal refusal = {
+		.said = *refused, .origin = *origin, .live_bytes = process->blocks.scopes[scope].bytes};
+	const struct device_framework *framework = framework_of(process, &process->blocks.scopes[scope]);
+
+	follow_scopes(process);
+	refusal.has_framework = framework != NULL;
+	if (framework)
+		refusal.framework = *framework;
+	torsh_device_refusals_add(&process->places[scope].refusals, &refusal);
+}
+
+/* A framework's allocator gave up. */
+static void see_out_of_memory(struct device_process *process, const struct event_out_of_memory *out)
+{
+	uint32_t scope;
+
+	if (out->device >> 8 != TENSOR_ON_CUDA)
+		return;
+	scope = torsh_device_blocks_scope(&process->blocks, BLOCK_DEVICE, 0, out->device & 0xff);
+	follow_scopes(process);
+	process->places[scope].refusals.n_given_up++;
 }
 
 static void see_change(struct device_process *process, const struct event *event, const struct device_origin *origin)
@@ -181,6 +214,9 @@ static void see_event(void *context, const struct profile_process *of, const str
 	case EVENT_DEVICE_ROOM:
 		see_room(process, &event->event.device_room, event->at_ns);
 		return;
+	case EVENT_OUT_OF_MEMORY:
+		see_out_of_memory(process, &event->event.out_of_memory);
+		return;
 	case EVENT_DEVICE_MODE:
 		process->has_mode = true;
 		process->mode = event->event.device_mode;
@@ -192,6 +228,8 @@ static void see_event(void *context, const struct profile_process *of, const str
 		break;
 	}
 	origin = origin_of(memory->survey, of, event, innermost);
+	if (event->event.id == EVENT_DEVICE_REFUSED)
+		see_refusal(process, &event->event.device_refused, &origin);
 	see_change(process, &event->event, &origin);
 	torsh_device_graphs_take(&process->graphs, &process->blocks, &event->event, &origin, see_graphs_change,
 				 process);
@@ -239,6 +277,8 @@ void torsh_device_memory_collect(struct memory_of_devices *memory, const struct 
 void torsh_device_memory_free(struct memory_of_devices *memory)
 {
 	for (size_t i = 0; i < memory->n; i++) {
+		for (size_t k = 0; k < memory->items[i].n_places; k++)
+			torsh_device_refusals_free(&memory->items[i].places[k].refusals);
 		torsh_device_blocks_destroy(&memory->items[i].blocks);
 		torsh_device_graphs_destroy(&memory->items[i].graphs);
 		free(memory->items[i].places);

@@ -10,19 +10,15 @@
 #define TORSH_PROFILE_DEVICE_MEMORY_H
 
 #include "tools/profile/device_graphs.h"
+#include "tools/profile/device_refusals.h"
 #include "tools/profile/holders.h"
 #include "tools/profile/survey.h"
 
-/* What a framework's allocator says of a device. */
-struct device_framework {
-	uint32_t device;
-	uint64_t allocated, reserved;
-};
-
-/* What the driver said of one. */
+/* What the driver said of a device. */
 struct device_room {
 	bool is_known;
 	uint64_t at_ns;
+	uint64_t live_bytes; /* that the process had there then */
 	struct event_device_room said;
 };
 
@@ -37,7 +33,9 @@ struct device_place {
 	uint64_t peak_bytes, peak_n, peak_tensor_bytes;
 	bool has_framework; /* an allocator spoke of it */
 	struct device_framework at_peak, at_end;
-	struct device_room room; /* the last one */
+	struct device_room near_peak; /* the first with most alive */
+	struct device_room last_room;
+	struct device_refusals refusals;
 	uint64_t joint_bytes; /* at the joint peak */
 };
 

@@ -11,8 +11,9 @@
 #define NAMES_SHOWN 32
 
 static const char never_asked[] = "neither the program nor the agent asked the driver while the device was in use";
-static const char asked_late[] = "the driver was asked at the end, not at the peak";
-static const char asked_then[] = "the driver was asked when the program asked, not at the peak";
+static const char asked_with_less[] =
+	"the driver was asked when less was alive than at the peak: live_bytes says how much";
+static const char not_at_end[] = "the driver was not asked at the end: live_bytes says how much was alive when it was";
 
 cJSON *torsh_device_seen_json(const struct device_process *process)
 {
@@ -21,34 +22,49 @@ cJSON *torsh_device_seen_json(const struct device_process *process)
 	return torsh_json_text(process->mode.mode == DEVICE_BY_CUPTI ? "CUPTI" : "entry points");
 }
 
-cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
-				   uint64_t bytes)
+static uint64_t bytes_then(const struct device_process *process, size_t place, enum device_when when)
 {
+	return when == DEVICE_AT_PEAK ? process->places[place].peak_bytes : process->blocks.scopes[place].bytes;
+}
+
+static const struct device_framework *framework_then(const struct device_process *process, size_t place,
+						     enum device_when when)
+{
+	return when == DEVICE_AT_PEAK ? &process->places[place].at_peak : &process->places[place].at_end;
+}
+
+static const struct device_room *room_near(const struct device_process *process, size_t place, enum device_when when)
+{
+	return when == DEVICE_AT_PEAK ? &process->places[place].near_peak : &process->places[place].last_room;
+}
+
+cJSON *torsh_device_framework_json(const struct device_process *process, size_t place, enum device_when when)
+{
+	const struct device_framework *then = framework_then(process, place, when);
 	cJSON *object;
 
-	if (!place->has_framework)
+	if (!process->places[place].has_framework)
 		return torsh_json_text(NULL);
 	object = torsh_json_object();
 	torsh_json_set(object, "allocated_bytes", torsh_json_u64(then->allocated));
 	torsh_json_set(object, "reserved_bytes", torsh_json_u64(then->reserved));
-	torsh_json_set(object, "unmanaged_bytes", torsh_json_i64((int64_t)(bytes - then->reserved)));
+	torsh_json_set(object, "unmanaged_bytes",
+		       torsh_json_i64((int64_t)(bytes_then(process, place, when) - then->reserved)));
 	return object;
 }
 
-/* What the driver counts as used and the program did not get: contexts, code, pools, other processes. Known at the end only. */
-static bool has_others(const struct device_room *room)
+static uint64_t used_bytes(const struct device_room *room)
 {
-	return room->is_known && !room->said.is_asked && room->said.total_bytes >= room->said.free_bytes;
+	return room->said.total_bytes - room->said.free_bytes;
 }
 
-static int64_t others_bytes(const struct device_process *process, size_t place)
+/* What the driver counts as used and the program did not get: contexts, code, pools, other processes. */
+static int64_t others_bytes(const struct device_room *room)
 {
-	const struct device_room *room = &process->places[place].room;
-
-	return (int64_t)(room->said.total_bytes - room->said.free_bytes - process->blocks.scopes[place].bytes);
+	return (int64_t)(used_bytes(room) - room->live_bytes);
 }
 
-/* null: the program had none of it, or the driver was not asked by the agent. */
+/* null: the program had none of it, or the driver was not asked for it. */
 static cJSON *make_pools(bool is_known, uint64_t reserved, uint64_t reserved_high, uint64_t used, uint64_t used_high)
 {
 	cJSON *object;
@@ -63,20 +79,32 @@ static cJSON *make_pools(bool is_known, uint64_t reserved, uint64_t reserved_hig
 	return object;
 }
 
-#define POOLS(said, of) \
+#define POOLS(said, of)                                                                                    \
 	make_pools((said)->has_##of, (said)->of##_reserved, (said)->of##_reserved_high, (said)->of##_used, \
 		   (said)->of##_used_high)
 
-cJSON *torsh_device_room_json(const struct device_process *process, size_t place)
+static const char *why_not_exact(const struct device_process *process, size_t place, enum device_when when)
 {
-	const struct device_room *room = &process->places[place].room;
+	const struct device_room *room = room_near(process, place, when);
+
+	if (!room->is_known)
+		return never_asked;
+	if (when == DEVICE_AT_END)
+		return room->said.is_asked == ROOM_AT_END ? NULL : not_at_end;
+	return room->live_bytes == process->places[place].peak_bytes ? NULL : asked_with_less;
+}
+
+cJSON *torsh_device_room_json(const struct device_process *process, size_t place, enum device_when when)
+{
+	static const char *const moments[] = {[ROOM_AT_END] = "end", [ROOM_BY_PROGRAM] = NULL, [ROOM_AT_HIGH] = "high"};
+	const struct device_room *room = room_near(process, place, when);
+	const char *reason = why_not_exact(process, place, when);
 	cJSON *object = torsh_json_object();
-	const char *reason = !room->is_known ? never_asked : room->said.is_asked ? asked_then : asked_late;
 	cJSON *(*number)(uint64_t) = torsh_json_u64;
 
 	if (!room->is_known) {
-		static const char *const names[] = {"free_bytes",   "total_bytes", "used_bytes",
-						    "others_bytes", "at_ns",	   "asked_by",
+		static const char *const names[] = {"free_bytes",   "total_bytes", "used_bytes", "live_bytes",
+						    "others_bytes", "at_ns",	   "asked_by",	 "asked_at",
 						    "pools",	    "graphs"};
 
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -86,11 +114,14 @@ cJSON *torsh_device_room_json(const struct device_process *process, size_t place
 	}
 	torsh_json_set(object, "free_bytes", number(room->said.free_bytes));
 	torsh_json_set(object, "total_bytes", number(room->said.total_bytes));
-	torsh_json_set(object, "used_bytes", number(room->said.total_bytes - room->said.free_bytes));
-	torsh_json_set(object, "others_bytes",
-		       has_others(room) ? torsh_json_i64(others_bytes(process, place)) : torsh_json_text(NULL));
+	torsh_json_set(object, "used_bytes", number(used_bytes(room)));
+	torsh_json_set(object, "live_bytes", number(room->live_bytes));
+	torsh_json_set(object, "others_bytes", torsh_json_i64(others_bytes(room)));
 	torsh_json_set(object, "at_ns", number(room->at_ns));
-	torsh_json_set(object, "asked_by", torsh_json_text(room->said.is_asked ? "program" : "agent"));
+	torsh_json_set(object, "asked_by",
+		       torsh_json_text(room->said.is_asked == ROOM_BY_PROGRAM ? "program" : "agent"));
+	torsh_json_set(object, "asked_at",
+		       torsh_json_text(room->said.is_asked <= ROOM_AT_HIGH ? moments[room->said.is_asked] : NULL));
 	torsh_json_set(object, "pools", POOLS(&room->said, pools));
 	torsh_json_set(object, "graphs", POOLS(&room->said, graphs));
 	torsh_json_set(object, "reason", torsh_json_text(reason));
@@ -100,7 +131,6 @@ cJSON *torsh_device_room_json(const struct device_process *process, size_t place
 cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
 {
 	const struct device_scope *scope = &process->blocks.scopes[place];
-	const struct device_place *seen = &process->places[place];
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
@@ -112,8 +142,8 @@ cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
 	torsh_json_set(object, "unknown_frees", torsh_json_u64(process->blocks.unknown_frees));
 	torsh_json_set(object, "failed_frees", torsh_json_u64(process->blocks.failed_frees));
 	torsh_json_set(object, "seen_by", torsh_device_seen_json(process));
-	torsh_json_set(object, "framework", torsh_device_framework_json(seen, &seen->at_end, scope->bytes));
-	torsh_json_set(object, "driver", torsh_device_room_json(process, place));
+	torsh_json_set(object, "framework", torsh_device_framework_json(process, place, DEVICE_AT_END));
+	torsh_json_set(object, "driver", torsh_device_room_json(process, place, DEVICE_AT_END));
 	return object;
 }
 
@@ -145,12 +175,13 @@ cJSON *torsh_device_joint_json(const struct device_process *process)
 	return object;
 }
 
-static void print_framework(FILE *out, const struct device_place *place, const struct device_framework *then,
-			    uint64_t bytes)
+static void print_framework(FILE *out, const struct device_process *process, size_t place, enum device_when when)
 {
+	const struct device_framework *then = framework_then(process, place, when);
+	uint64_t bytes = bytes_then(process, place, when);
 	char allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], unmanaged[SIZE_TEXT_BYTES];
 
-	if (place->has_framework)
+	if (process->places[place].has_framework)
 		fprintf(out, "of that the framework's allocator had reserved %s and given out %s; %s are not its own\n",
 			torsh_size_human(then->reserved, reserved), torsh_size_human(then->allocated, allocated),
 			torsh_size_human(bytes > then->reserved ? bytes - then->reserved : 0, unmanaged));
@@ -160,13 +191,37 @@ static void print_pools(FILE *out, const char *whose, uint64_t reserved, uint64_
 {
 	char texts[3][SIZE_TEXT_BYTES];
 
-	fprintf(out, "%s had reserved %s at most; at the end %s, of which %s were in use\n", whose,
-		torsh_size_human(high, texts[0]), torsh_size_human(reserved, texts[1]), torsh_size_human(used, texts[2]));
+	fprintf(out, "%s had reserved %s at most; then %s, of which %s were in use\n", whose,
+		torsh_size_human(high, texts[0]), torsh_size_human(reserved, texts[1]),
+		torsh_size_human(used, texts[2]));
 }
 
-static void print_room(FILE *out, const struct device_process *process, size_t place)
+/* "at the peak", "12 ms before the peak, when 96 % of that was alive". */
+static void print_moment(FILE *out, const struct device_process *process, size_t place, enum device_when when)
 {
-	const struct device_room *room = &process->places[place].room;
+	static const char *const moments[] = {[ROOM_AT_END] = "at the end",
+					      [ROOM_BY_PROGRAM] = "when the program asked last",
+					      [ROOM_AT_HIGH] = "when there was more than ever"};
+	const struct device_room *room = room_near(process, place, when);
+	const struct device_place *seen = &process->places[place];
+	uint64_t peak_ns = seen->peak.at_ns;
+	char apart[SIZE_TEXT_BYTES];
+
+	if (when == DEVICE_AT_END)
+		fputs(room->said.is_asked <= ROOM_AT_HIGH ? moments[room->said.is_asked] : "at some time", out);
+	else if (room->live_bytes == seen->peak_bytes)
+		fputs("at the peak", out);
+	else
+		fprintf(out, "%s %s the peak, when %.0f %% of that was alive",
+			torsh_size_duration(room->at_ns > peak_ns ? room->at_ns - peak_ns : peak_ns - room->at_ns,
+					    apart),
+			room->at_ns > peak_ns ? "after" : "before",
+			(double)(room->live_bytes * 100 / seen->peak_bytes));
+}
+
+static void print_room(FILE *out, const struct device_process *process, size_t place, enum device_when when)
+{
+	const struct device_room *room = room_near(process, place, when);
 	char used[SIZE_TEXT_BYTES], total[SIZE_TEXT_BYTES], others[SIZE_TEXT_BYTES];
 
 	if (process->blocks.scopes[place].kind != SCOPE_CUDA)
@@ -175,12 +230,13 @@ static void print_room(FILE *out, const struct device_process *process, size_t p
 		fprintf(out, "what the driver counts as used is not known: %s\n", never_asked);
 		return;
 	}
-	fprintf(out, "the driver's count %s: %s used of %s", room->said.is_asked ? "when the program asked" : "at the end",
-		torsh_size_human(room->said.total_bytes - room->said.free_bytes, used),
+	fputs("the driver's count ", out);
+	print_moment(out, process, place, when);
+	fprintf(out, ": %s used of %s", torsh_size_human(used_bytes(room), used),
 		torsh_size_human(room->said.total_bytes, total));
-	if (has_others(room) && others_bytes(process, place) >= 0)
+	if (others_bytes(room) >= 0)
 		fprintf(out, ", of which %s are contexts, code, caches of pools, or other processes'",
-			torsh_size_human((uint64_t)others_bytes(process, place), others));
+			torsh_size_human((uint64_t)others_bytes(room), others));
 	fputc('\n', out);
 	if (room->said.has_pools && room->said.pools_reserved_high)
 		print_pools(out, "the driver's pool", room->said.pools_reserved, room->said.pools_reserved_high,
@@ -215,12 +271,11 @@ static void print_seen(FILE *out, const struct device_process *process)
 		fputs("seen at the driver's entry points: what its private tables give is not\n", out);
 }
 
-void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
-		       const struct device_framework *then, uint64_t bytes)
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place, enum device_when when)
 {
 	if (place != DEVICE_NO_PLACE) {
-		print_framework(out, &process->places[place], then, bytes);
-		print_room(out, process, place);
+		print_framework(out, process, place, when);
+		print_room(out, process, place, when);
 		print_seen(out, process);
 	}
 	print_joint(out, process);

@@ -8,18 +8,20 @@
 #include "tools/profile/device_memory.h"
 #include "tools/report/json.h"
 
-/*
- * {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what the allocator said when the place had so many bytes. null
- * where none spoke of it.
- */
-cJSON *torsh_device_framework_json(const struct device_place *place, const struct device_framework *then,
-				   uint64_t bytes);
+/* Of what moment a report is. */
+enum device_when { DEVICE_AT_PEAK, DEVICE_AT_END };
+
+/* {"allocated_bytes", "reserved_bytes", "unmanaged_bytes"}: what the allocator said then. null where none spoke of it. */
+cJSON *torsh_device_framework_json(const struct device_process *process, size_t place, enum device_when when);
 
 /* "CUPTI" or "entry points"; null: it is not known. */
 cJSON *torsh_device_seen_json(const struct device_process *process);
 
-/* {"free_bytes", "total_bytes", "used_bytes", "others_bytes", "at_ns", "asked_by", "reason"} */
-cJSON *torsh_device_room_json(const struct device_process *process, size_t place);
+/*
+ * {"free_bytes", "total_bytes", "used_bytes", "live_bytes", "others_bytes", "at_ns", "asked_by", "asked_at", "reason", ...}: what
+ * the driver said nearest to that moment. reason: why it was another one, or why nothing is known.
+ */
+cJSON *torsh_device_room_json(const struct device_process *process, size_t place, enum device_when when);
 
 /* {"pid", "current_bytes", "current_blocks", "unsized_blocks", "seen_by", "framework", "driver", ...}: of a process at its end. */
 cJSON *torsh_device_end_json(const struct device_process *process, size_t place);
@@ -28,8 +30,7 @@ cJSON *torsh_device_end_json(const struct device_process *process, size_t place)
 cJSON *torsh_device_joint_json(const struct device_process *process);
 
 /* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
-void torsh_device_text(FILE *out, const struct device_process *process, size_t place,
-		       const struct device_framework *then, uint64_t bytes);
+void torsh_device_text(FILE *out, const struct device_process *process, size_t place, enum device_when when);
 
 /* Ends with a sentence that says which devices there are. */
 _Noreturn void torsh_device_refuse(const struct memory_of_devices *memory, const char *name);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/device.h"
+#include "tools/size.h"
 #include "tools/writer/memory.h"
 
 #define SERIES_STEP_NS 1000000u
@@ -190,8 +192,8 @@ static void translate_fields(struct tally *tally, struct event *event)
 #define TRANSLATE_label(field) (field) = torsh_code_label(&tally->code, field);
 #define TRANSLATE_moment(field) (field) = torsh_ticks_of_moment(&tally->clock, field);
 	switch (event->id) {
-#define EVENT(id, NAME, name, text)           \
-	case EVENT_##NAME: {                  \
+#define EVENT(id, NAME, name, text)                    \
+	case EVENT_##NAME: {                           \
 		struct event_##name *e = &event->name; \
 		(void)e;
 #define FIELD(type, field) TRANSLATE_##type(e->field)
@@ -220,6 +222,7 @@ static int is_with_stack(const struct event *event)
 	case EVENT_GRAPH_MEMORY:
 		return !event->graph_memory.is_free;
 	case EVENT_DEVICE_ALLOC:
+	case EVENT_DEVICE_REFUSED:
 		return 1;
 	default:
 		return event->id == EVENT_OUT_OF_MEMORY;
@@ -237,6 +240,22 @@ static void mark_tensor(struct tally *tally, const struct event_tensor *tensor)
 		tally->heap.sites[block->site].is_of_tensors = 1;
 }
 
+#define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
+
+static void note_refusal(struct tally *tally, const struct event_device_refused *refused)
+{
+	char device[DEVICE_NAME_BYTES], bytes[SIZE_TEXT_BYTES];
+
+	if (tally->has_refusals)
+		return;
+	tally->has_refusals = 1;
+	torsh_tally_note(
+		tally,
+		"a device was out of memory: %s of %s were refused; torsh peak --device says when, where, how often",
+		refused->flags & BLOCK_IS_UNSIZED ? "some" : torsh_size_exact(refused->bytes, bytes),
+		torsh_device_name(TENSOR_ON_CUDA << 8 | (refused->device & 0xff), device));
+}
+
 /* What the totals take from an event of the timeline; its labels are numbers already. */
 static void learn(struct tally *tally, struct heap_flow *flow, const struct event *event, uint64_t stamp)
 {
@@ -246,6 +265,8 @@ static void learn(struct tally *tally, struct heap_flow *flow, const struct even
 	flow->scope = torsh_scopes_take(&tally->scopes, flow->number, event);
 	if (event->id == EVENT_TENSOR)
 		mark_tensor(tally, &event->tensor);
+	if (event->id == EVENT_DEVICE_REFUSED)
+		note_refusal(tally, &event->device_refused);
 	if (event->id == EVENT_OUT_OF_MEMORY) {
 		tally->is_out_of_memory = 1;
 		tally->out_of_memory = (struct tally_out_of_memory){
@@ -353,8 +374,7 @@ static int take_pause(struct tally *tally, struct intake *intake, uint32_t i, ui
 	if (event->id != EVENT_ALLOC)
 		return 1;
 	/* An agent that saw the pause sends no stack, though the pause may be over when the event is stamped. */
-	if (event->entry == ALLOC_REALLOC && intake->heap.is_reallocating &&
-	    (tally->n_turned & 1 || !event->place)) {
+	if (event->entry == ALLOC_REALLOC && intake->heap.is_reallocating && (tally->n_turned & 1 || !event->place)) {
 		event->place = intake->heap.old.site;
 		return 1;
 	}

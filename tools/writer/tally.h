@@ -88,6 +88,7 @@ struct tally {
 	struct step_marks steps;
 	struct scopes scopes;
 	struct tally_out_of_memory out_of_memory; /* the last one */
+	int has_refusals; /* of the driver: said once */
 	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
 	int timeline_failed; /* the same */

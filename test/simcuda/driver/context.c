@@ -209,6 +209,32 @@ CUresult do_cuDeviceGetMemPool(const cuDeviceGetMemPool_p *p)
 	return result;
 }
 
+#if CUDA_VERSION >= 13000
+/* Pools of the host's memory, and managed ones, there are none. */
+static CUresult pool_at(const CUmemLocation *location, CUmemAllocationType type, bool is_default, CUmemoryPool *pool)
+{
+	struct sim_device *device;
+	CUresult result;
+
+	if (!location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	result = device_of(location->id, &device);
+	if (!result)
+		*pool = (CUmemoryPool)(is_default ? device->default_pool : device->current_pool);
+	return result;
+}
+
+CUresult do_cuMemGetDefaultMemPool(const cuMemGetDefaultMemPool_p *p)
+{
+	return pool_at(p->location, p->type, true, p->pool_out);
+}
+
+CUresult do_cuMemGetMemPool(const cuMemGetMemPool_p *p)
+{
+	return pool_at(p->location, p->type, false, p->pool);
+}
+#endif
+
 CUresult do_cuDeviceSetMemPool(const cuDeviceSetMemPool_p *p)
 {
 	struct sim_device *device;

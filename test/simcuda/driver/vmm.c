@@ -76,8 +76,9 @@ static struct physical *physical_of(CUmemGenericAllocationHandle handle)
 static void tell(const char *what, const struct physical *physical)
 {
 	if (sim_log_is_on())
-		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d}", what,
-			(uint64_t)(uintptr_t)physical, physical->bytes, sim_now(), physical->device->ordinal);
+		sim_log("{\"kind\":\"%s\",\"handle\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu}", what,
+			(uint64_t)(uintptr_t)physical, physical->bytes, sim_now(), physical->device->ordinal,
+			physical->device->free_memory.free_bytes);
 }
 
 CUresult do_cuMemCreate(const cuMemCreate_p *p)
@@ -96,6 +97,8 @@ CUresult do_cuMemCreate(const cuMemCreate_p *p)
 	bool has_room = sim_extents_take(&device->free_memory, p->size, SIM_GRANULARITY, &physical->offset);
 	if (has_room)
 		tell("create", physical);
+	else
+		sim_memory_refuse(device, p->size);
 	sim_unlock();
 	if (!has_room) {
 		free(physical);
@@ -110,11 +113,11 @@ static void unref(struct physical *physical)
 {
 	if (--physical->n_refs)
 		return;
-	tell("release", physical);
 	/* The struct stays, as a stale handle. */
 	physical->magic = 0;
 	sim_memory_discard(physical->device, physical->offset, physical->bytes);
 	sim_extents_give(&physical->device->free_memory, physical->offset, physical->bytes);
+	tell("release", physical);
 }
 
 CUresult do_cuMemRelease(const cuMemRelease_p *p)

@@ -47,6 +47,7 @@ static const struct variable {
 	{"DRIVER", TYPE_DRIVER, &config.driver},
 	{"DEVICES", TYPE_INT, &config.n_devices},
 	{"MEMORY", TYPE_SIZE, &config.device_bytes},
+	{"OTHERS", TYPE_SIZE, &config.other_bytes},
 	{"NAME", TYPE_TEXT, &config.device_name},
 	{"ARCH", TYPE_INT, &config.arch},
 	{"PROCESSORS", TYPE_INT, &config.n_processors},

@@ -22,7 +22,7 @@ enum sim_driver {
 struct sim_config {
 	enum sim_driver driver;
 	int n_devices;
-	size_t device_bytes;
+	size_t device_bytes, other_bytes; /* of each device; of these in use from the beginning */
 	const char *device_name;
 	int arch; /* 90 is compute capability 9.0 */
 	int n_processors;

@@ -41,6 +41,8 @@ int sim_graph_memory_reserve(struct sim_device *device, uint32_t context, const 
 			.owner = graph->id,
 			.n_holders = 1,
 		});
+	} else {
+		sim_memory_refuse(device, bytes);
 	}
 	sim_unlock();
 	return has_room ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;

@@ -119,7 +119,8 @@ int sim_memory_open(struct sim_device *device)
 	madvise(reached, bytes, MADV_DONTFORK);
 	device->memory_base = (uint64_t)(uintptr_t)seen;
 	device->memory_at = reached;
-	sim_extents_give(&device->free_memory, 0, bytes);
+	if (sim_config()->other_bytes < bytes)
+		sim_extents_give(&device->free_memory, 0, bytes - sim_config()->other_bytes);
 	return SIM_SUCCESS;
 }
 
@@ -155,10 +156,18 @@ void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_
 	if (sim_log_is_on())
 		sim_log("{\"kind\":\"%s\",\"memory\":%d,\"address\":%lu,\"bytes\":%lu,\"time\":%lu,\"device\":%d,"
 			"\"context\":%u,\"stream\":%u,\"async\":%d,\"pool\":%lu,\"correlation\":%lu,\"thread\":%u,"
-			"\"mapped\":%d,\"registered\":%d}",
+			"\"mapped\":%d,\"registered\":%d,\"left\":%lu}",
 			is_release ? "free" : "alloc", event.kind, event.address, event.bytes, event.t_ns, event.device,
 			event.context, event.stream, event.is_async, event.pool, event.correlation, sim_thread_id(),
-			range->is_mapping, range->is_registered);
+			range->is_mapping, range->is_registered, sim_device(range->device)->free_memory.free_bytes);
+}
+
+int sim_memory_refuse(const struct sim_device *device, uint64_t bytes)
+{
+	if (sim_log_is_on())
+		sim_log("{\"kind\":\"refused\",\"bytes\":%lu,\"time\":%lu,\"device\":%d,\"left\":%lu,\"thread\":%u}",
+			bytes, sim_now(), device->ordinal, device->free_memory.free_bytes, sim_thread_id());
+	return SIM_OUT_OF_MEMORY;
 }
 
 static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum sim_memory_kind kind,
@@ -166,12 +175,14 @@ static int alloc(struct sim_device *device, uint32_t context, size_t bytes, enum
 {
 	uint64_t offset, taken = (bytes + SIM_ALIGNMENT - 1) & -(uint64_t)SIM_ALIGNMENT;
 
-	if (!bytes || taken < bytes)
-		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
+	if (!bytes)
+		return SIM_INVALID_VALUE;
 	sim_lock();
-	if (!sim_extents_take(&device->free_memory, taken, SIM_ALIGNMENT, &offset)) {
+	if (taken < bytes || !sim_extents_take(&device->free_memory, taken, SIM_ALIGNMENT, &offset)) {
+		int result = sim_memory_refuse(device, bytes);
+
 		sim_unlock();
-		return SIM_OUT_OF_MEMORY;
+		return result;
 	}
 	struct sim_range range = {
 		.base = device->memory_base + offset,

@@ -93,6 +93,9 @@ char *sim_memory_reach(uint64_t address, size_t *n_bytes);
 /* Tell the log and the tracer. */
 void sim_memory_tell(const struct sim_range *range, bool is_release, struct sim_memory_from from);
 
+/* Tell the log that the device has no room for so much, with the lock. Returns the error for that. */
+int sim_memory_refuse(const struct sim_device *device, uint64_t bytes);
+
 /* ---- for pools and the virtual memory interface, with the lock -------------------------------------------------- */
 
 void sim_memory_insert(const struct sim_range *range);

@@ -96,8 +96,10 @@ int sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, size_t byte
 		return SIM_INVALID_VALUE;
 	sim_lock();
 	if (taken < bytes || !sim_pool_reserve(pool, taken, &offset)) {
+		int result = sim_memory_refuse(pool->device, bytes);
+
 		sim_unlock();
-		return SIM_OUT_OF_MEMORY;
+		return result;
 	}
 	pool->used_bytes += taken;
 	if (pool->used_bytes > pool->used_high_bytes)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Allocations of a device's memory that the driver refused, for it was out of memory. A framework's allocator may make room and
+ * try again: what it could not get at last either is counted apart.
+ */
+#ifndef TORSH_PROFILE_DEVICE_REFUSALS_H
+#define TORSH_PROFILE_DEVICE_REFUSALS_H
+
+#include "tools/profile/device_blocks.h"
+
+#define REFUSALS_KEPT 100u /* the latest of a place */
+
+/* What a framework's allocator says of a device. */
+struct device_framework {
+	uint32_t device;
+	uint64_t allocated, reserved;
+};
+
+struct device_refusal {
+	struct event_device_refused said;
+	struct device_origin origin;
+	uint64_t live_bytes; /* that the process had there then */
+	bool has_framework;
+	struct device_framework framework; /* as of then */
+};
+
+struct device_refusals {
+	uint64_t n, n_given_up; /* by the driver; by the framework's allocator */
+	struct device_refusal largest; /* the first of these; where n is not 0 */
+	struct device_refusal *latest; /* oldest first */
+	size_t n_latest, latest_room;
+};
+
+void torsh_device_refusals_add(struct device_refusals *refusals, const struct device_refusal *refusal);
+void torsh_device_refusals_free(struct device_refusals *refusals);
+
+#endif

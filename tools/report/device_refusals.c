@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/device_refusals.h. */
+#include "tools/report/device_refusals.h"
+
+#include <inttypes.h>
+
+#include "tools/profile/cuda_frames.h"
+#include "tools/report/parts.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+static const char not_asked[] =
+	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";
+static const char asked_in_vain[] = "the driver did not say: CUDA's error";
+
+static const char *label_of(const struct device_process *process, uint32_t label)
+{
+	return label ? torsh_timeline_label(process->process, label) : NULL;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
+static cJSON *make_driver(const struct event_device_refused *said)
+{
+	bool is_known = !said->asked, has_pools = is_known && said->has_pools,
+	     has_graphs = is_known && said->has_graphs;
+	cJSON *object = torsh_json_object();
+	char error[64];
+
+	snprintf(error, sizeof(error), "%s %" PRIi32, asked_in_vain, said->asked);
+	torsh_json_set(object, "free_bytes", known_or_null(is_known, said->free_bytes));
+	torsh_json_set(object, "total_bytes", known_or_null(is_known, said->total_bytes));
+	torsh_json_set(object, "used_bytes", known_or_null(is_known, said->total_bytes - said->free_bytes));
+	torsh_json_set(object, "pools_reserved_bytes", known_or_null(has_pools, said->pools_reserved));
+	torsh_json_set(object, "pools_used_bytes", known_or_null(has_pools, said->pools_used));
+	torsh_json_set(object, "graphs_reserved_bytes", known_or_null(has_graphs, said->graphs_reserved));
+	torsh_json_set(object, "graphs_used_bytes", known_or_null(has_graphs, said->graphs_used));
+	torsh_json_set(object, "reason",
+		       torsh_json_text(is_known			       ? NULL
+				       : said->asked == ROOM_NOT_ASKED ? not_asked
+								       : error));
+	return object;
+}
+
+static cJSON *make_framework(const struct device_refusal *refusal)
+{
+	cJSON *object;
+
+	if (!refusal->has_framework)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "allocated_bytes", torsh_json_u64(refusal->framework.allocated));
+	torsh_json_set(object, "reserved_bytes", torsh_json_u64(refusal->framework.reserved));
+	return object;
+}
+
+static cJSON *make_refusal(const struct device_process *process, const struct device_refusal *refusal,
+			   struct symbols *symbols, enum stack_view view)
+{
+	const struct device_origin *origin = &refusal->origin;
+	const struct event_device_refused *said = &refusal->said;
+	uint32_t stack = torsh_cuda_frames_shown(process->process, origin->stack);
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "api", torsh_json_text(label_of(process, said->api)));
+	torsh_json_set(object, "bytes", known_or_null(!(said->flags & BLOCK_IS_UNSIZED), said->bytes));
+	torsh_json_set(object, "at_ns", torsh_json_u64(origin->at_ns));
+	torsh_json_set(object, "live_bytes", torsh_json_u64(refusal->live_bytes));
+	torsh_json_set(object, "framework", make_framework(refusal));
+	torsh_json_set(object, "driver", make_driver(said));
+	torsh_json_set(object, "operator", torsh_json_text(label_of(process, origin->operator)));
+	torsh_json_set(object, "module", torsh_json_text(label_of(process, origin->module)));
+	torsh_json_set(object, "step", known_or_null(origin->step, origin->step - 1));
+	torsh_json_set(object, "stack", torsh_parts_recorded_stack(process->process, stack, symbols, view));
+	return object;
+}
+
+cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place, struct symbols *symbols,
+				  enum stack_view view)
+{
+	const struct device_refusals *refusals = &process->places[place].refusals;
+	cJSON *object = torsh_json_object(), *latest = torsh_json_list();
+
+	torsh_json_set(object, "count", torsh_json_u64(refusals->n));
+	torsh_json_set(object, "given_up", torsh_json_u64(refusals->n_given_up));
+	torsh_json_set(object, "largest",
+		       refusals->n ? make_refusal(process, &refusals->largest, symbols, view) : torsh_json_text(NULL));
+	for (size_t i = 0; i < refusals->n_latest; i++)
+		torsh_json_add(latest, make_refusal(process, &refusals->latest[i], symbols, view));
+	torsh_json_set(object, "latest", latest);
+	return object;
+}
+
+/* ---- text ------------------------------------------------------------------------------------------------------------ */
+
+static void print_unused(FILE *out, const char *whose, uint64_t reserved, uint64_t used)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	if (reserved > used)
+		fprintf(out, "    %s had reserved %s more than it had given out\n", whose,
+			torsh_size_human(reserved - used, text));
+}
+
+static void print_where(FILE *out, const struct device_process *process, const struct device_origin *origin,
+			struct symbols *symbols)
+{
+	const struct frame *frame = torsh_cuda_frames_line(process->process, origin->stack, symbols);
+	const char *operator= label_of(process, origin->operator);
+
+	if (operator)
+		fprintf(out, "    in %s\n", operator);
+	if (frame) {
+		fputs("    ", out);
+		torsh_text_frame(out, frame);
+	}
+}
+
+/* "the largest: 2 GiB by cudaMalloc, 1.2 s after the start, when 6.8 GiB were alive; ...". */
+static void print_refusal(FILE *out, const char *which, const struct device_process *process,
+			  const struct device_refusal *refusal, struct symbols *symbols)
+{
+	const struct event_device_refused *said = &refusal->said;
+	uint64_t start_ns = process->process->start_ns, at_ns = refusal->origin.at_ns;
+	char texts[3][SIZE_TEXT_BYTES];
+	const char *api = label_of(process, said->api);
+
+	fprintf(out, "  %s: %s by %s, %s after the start, when %s of this process were alive\n", which,
+		said->flags & BLOCK_IS_UNSIZED ? "memory" : torsh_size_human(said->bytes, texts[0]), api ? api : "?",
+		torsh_size_duration(at_ns > start_ns ? at_ns - start_ns : 0, texts[1]),
+		torsh_size_human(refusal->live_bytes, texts[2]));
+	if (said->asked == 0)
+		fprintf(out, "    the driver had %s in use of %s\n",
+			torsh_size_human(said->total_bytes - said->free_bytes, texts[0]),
+			torsh_size_human(said->total_bytes, texts[1]));
+	else
+		fprintf(out, "    what the driver had in use is not known: %s\n",
+			said->asked == ROOM_NOT_ASKED ? not_asked : "it did not say");
+	if (refusal->has_framework)
+		print_unused(out, "the framework's allocator", refusal->framework.reserved,
+			     refusal->framework.allocated);
+	if (said->has_pools)
+		print_unused(out, "the driver's pool", said->pools_reserved, said->pools_used);
+	if (said->has_graphs)
+		print_unused(out, "the driver's memory of CUDA graphs", said->graphs_reserved, said->graphs_used);
+	print_where(out, process, &refusal->origin, symbols);
+}
+
+void torsh_device_refusals_text(FILE *out, const struct device_process *process, size_t place, struct symbols *symbols)
+{
+	const struct device_refusals *refusals = &process->places[place].refusals;
+	const struct device_refusal *last;
+
+	if (!refusals->n && !refusals->n_given_up)
+		return;
+	fprintf(out, "allocations that the driver refused: %" PRIu64, refusals->n);
+	if (refusals->n_given_up == 1)
+		fputs("; the framework's allocator gave up once", out);
+	else if (refusals->n_given_up)
+		fprintf(out, "; the framework's allocator gave up %" PRIu64 " times", refusals->n_given_up);
+	fputc('\n', out);
+	if (!refusals->n)
+		return;
+	last = &refusals->latest[refusals->n_latest - 1];
+	if (last->origin.at_ns != refusals->largest.origin.at_ns)
+		print_refusal(out, "the largest", process, &refusals->largest, symbols);
+	print_refusal(out, "the last", process, last, symbols);
+}

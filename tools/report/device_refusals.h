@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What reports say of the allocations that the driver refused. */
+#ifndef TORSH_REPORT_DEVICE_REFUSALS_H
+#define TORSH_REPORT_DEVICE_REFUSALS_H
+
+#include <stdio.h>
+
+#include "tools/profile/device_memory.h"
+#include "tools/report/json.h"
+
+/* {"count", "given_up", "largest", "latest"} */
+cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place, struct symbols *symbols,
+				  enum stack_view view);
+
+/* The largest and the last one, as lines; nothing where there was none. */
+void torsh_device_refusals_text(FILE *out, const struct device_process *process, size_t place, struct symbols *symbols);
+
+#endif

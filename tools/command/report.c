@@ -10,8 +10,8 @@
 
 #define TEXT_LIMIT 5
 
-static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, who "
-			  "allocates in vain, and what to keep in mind about the numbers.";
+static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, what "
+			  "devices did, who allocates in vain, and what to keep in mind about the numbers.";
 
 enum { KEY_TREE = 1 };
 
@@ -46,6 +46,8 @@ int torsh_command_report(int argc, char **argv)
 	overview.unfollowed = reading.unfollowed;
 	overview.n_unfollowed = reading.n_unfollowed;
 	overview.suppress = &options.suppress;
+	overview.symbols = reading.symbols;
+	torsh_overview_devices_collect(&overview.devices, reading.profile, reading.processes, reading.n_processes);
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
 	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
@@ -65,6 +67,7 @@ int torsh_command_report(int argc, char **argv)
 		torsh_overview_json(&overview);
 	else
 		torsh_overview_text(&overview);
+	torsh_overview_devices_free(&overview.devices);
 	torsh_leaks_free(&overview.leaks);
 	torsh_holders_free(&overview.peak);
 	torsh_holders_free(&overview.temporary);

@@ -5,6 +5,7 @@
 
 #include "tools/profile/leaks.h"
 #include "tools/profile/peak.h"
+#include "tools/report/overview_devices.h"
 
 /* The first n_... holders of each list are named and shown. */
 struct overview {
@@ -19,6 +20,8 @@ struct overview {
 	struct leaks leaks; /* of all processes */
 	struct holders peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
+	struct overview_devices devices;
+	struct symbols *symbols;
 };
 
 void torsh_overview_text(const struct overview *overview);

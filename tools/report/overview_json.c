@@ -167,6 +167,7 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "heap", make_heap(&sums));
 	torsh_json_member(&json, "leaks", make_leaks(overview));
 	torsh_json_member(&json, "peak", make_peak(overview));
+	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
 	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));

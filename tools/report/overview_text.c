@@ -205,10 +205,14 @@ void torsh_overview_text(const struct overview *overview)
 	print_head(overview, &sums);
 	print_leaks(overview);
 	print_peak(overview);
+	torsh_overview_devices_text(&overview->devices, overview->symbols);
 	print_temporary(overview, &sums);
 	print_sizes(&sums);
 	print_threads(overview, &sums);
 	print_agent(overview, &sums);
 	printf("\nNext: torsh leaks %s    torsh peak %s    torsh export %s --format pprof -o heap.pb.gz\n",
 	       overview->path, overview->path, overview->path);
+	if (overview->devices.are_there)
+		printf("      torsh ops %s    torsh kernels %s    torsh peak %s --device all\n", overview->path,
+		       overview->path, overview->path);
 }

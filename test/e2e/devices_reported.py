@@ -105,7 +105,7 @@ def what_a_device_held_is_told_of_each_process():
     expect_equal(len(processes), 2, "processes with memory of the device")
     text = torsh("leaks", output, "--device", "cuda:0")
     for process in processes:
-        expect_equal(len(re.findall(rf"^pid {process['pid']} held \S+ .* of cuda:0 when it ended$", text, re.M)), 1, text)
+        expect_equal(len(re.findall(rf"^pid {process['pid']} held \S+ .* of cuda:0 at the end$", text, re.M)), 1, text)
     highest = peak_of(output, "cuda:0")
     expect_equal(highest["pid"], max(processes, key=lambda process: process["peak_bytes"])["pid"], "whose peak is shown")
 

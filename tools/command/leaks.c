@@ -268,7 +268,7 @@ static void print_device_text(const struct view *view)
 
 		if (place == DEVICE_NO_PLACE)
 			continue;
-		printf("pid %" PRIu32 " held %s of %s when it ended\n", process->process->pid,
+		printf("pid %" PRIu32 " held %s of %s at the end\n", process->process->pid,
 		       torsh_size_exact(process->blocks.scopes[place].bytes, bytes), leaks->device);
 		torsh_device_text(stdout, process, place, &process->places[place].at_end,
 				  process->blocks.scopes[place].bytes);

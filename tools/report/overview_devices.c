@@ -91,7 +91,7 @@ static void print_place(const struct device_process *process, size_t place)
 	const struct device_scope *scope = &process->blocks.scopes[place];
 	char name[DEVICE_SCOPE_NAME_BYTES], peak[SIZE_TEXT_BYTES], end[SIZE_TEXT_BYTES];
 
-	printf("pid %" PRIu32 ": of %s at most %s, %s when it ended\n", process->process->pid,
+	printf("pid %" PRIu32 ": of %s at most %s, %s at the end\n", process->process->pid,
 	       torsh_device_scope_name(scope, name), torsh_size_exact(process->places[place].peak_bytes, peak),
 	       torsh_size_human(scope->bytes, end));
 }

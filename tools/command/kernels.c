@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +33,11 @@ static const char doc[] =
 	"With the line that captured it, and with TORSH_PROFILER_OPERATOR_STACKS=1 also of what was launched without a graph.";
 
 /* SORT(NAME, name, field) */
-#define SORTS                                     \
-	SORT(TOTAL, total, group->total_ns)       \
-	SORT(CALLS, calls, group->calls)          \
+#define SORTS                                                     \
+	SORT(TOTAL, total, group->total_ns)                       \
+	SORT(CALLS, calls, group->calls)                          \
 	SORT(AVERAGE, average, torsh_kernel_group_average(group)) \
-	SORT(MAX, max, group->max_ns)             \
+	SORT(MAX, max, group->max_ns)                             \
 	SORT(BYTES, bytes, group->bytes)
 
 enum sort {
@@ -52,7 +51,8 @@ enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
 
 static const struct argp_option own_options[] = {
 	{"sort", OPTION_SORT, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
-	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
+	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)",
+	 0},
 	{0},
 };
 

@@ -25,7 +25,7 @@ cJSON *torsh_device_mode_json(const struct kernel_process *process)
 	LOSS(records)
 	torsh_json_set(object, "dropped",
 		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
-									    : torsh_json_text(NULL));
+									   : torsh_json_text(NULL));
 	LOSS(without_room)
 	LOSS(invalid)
 	LOSS(clock_width_ns)
@@ -50,20 +50,23 @@ void torsh_device_mode_text(FILE *out, const struct kernel_process *process)
 	if (!process->has_mode)
 		return;
 	fprintf(out, "pid %" PRIu32 ": devices by %s%s%s", process->process->pid, mode_name(process->mode.mode),
-	       reason ? ": " : "", reason ? reason : "");
+		reason ? ": " : "", reason ? reason : "");
 	if (process->has_losses)
-		fprintf(out, "; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
-		       " without room; clocks within %" PRIu64 " ns",
-		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
+		fprintf(out,
+			"; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
+			" without room; clocks within %" PRIu64 " ns",
+			losses->records, losses->dropped, losses->invalid, losses->without_room,
+			losses->clock_width_ns);
 	if (process->has_losses && losses->flushes_cut)
 		fprintf(out, "; CUPTI's last flush took too long or failed");
 	if (process->has_losses && losses->buffers_kept)
 		fprintf(out, "; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
 	if (process->has_pairs)
-		fprintf(out, "; times are upper bounds, by pairs of events that tell %" PRIu64
-		       " ns apart: of an idle stream they "
-		       "include the launch, of a call that waits all of it",
-		       process->pairs.resolution_ns);
+		fprintf(out,
+			"; times are upper bounds, by pairs of events that tell %" PRIu64
+			" ns apart: of an idle stream they "
+			"include the launch, of a call that waits all of it",
+			process->pairs.resolution_ns);
 	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
 		fprintf(out, "; it did not end by itself: the last second of its devices is missing");
 	fputc('\n', out);

@@ -63,8 +63,7 @@ static void print_heading(const struct overview_devices *devices)
 		torsh_text_heading(stdout, "Devices: none was seen at work");
 	else if (torsh_survey_has_operators(&devices->survey))
 		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
-				   torsh_size_duration(kernels->total_ns, total),
-				   100.0 * torsh_kernels_share(kernels));
+				   torsh_size_duration(kernels->total_ns, total), 100.0 * torsh_kernels_share(kernels));
 	else
 		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets",
 				   torsh_size_duration(kernels->total_ns, total));

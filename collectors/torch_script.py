@@ -118,7 +118,8 @@ def run_rest(torch):
     for name in ("uint8", "int64", "float32", "float64", "bool"):
         tensor = zeros(3, 5, dtype=getattr(torch, name))
         run(name, mul, tensor, tensor)
-    for device in ("cpu", "meta", "cpu", "meta"):
+    # In no period: what lies behind tensors takes turns with those that were freed before.
+    for device in ("cpu", "meta", "meta", "cpu", "meta", "cpu", "cpu", "meta"):
         tensor = zeros(3, 5, device=device)
         run(device, mul, tensor, tensor)
     tracked = zeros(3, 5, requires_grad=True)

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, PROFILED, cuda_python, need_simcuda, of_kind, preload_names, read_truth  # noqa: E402
+from simcuda import LIBRARIES, PROFILED, QUIET_END, cuda_python, need_simcuda, of_kind, preload_names, read_truth  # noqa: E402
 
 CLIENT = PROGRAMS / "cuda_client"
 KINDS = {"kernel": "kernel", "memcpy": "copy", "memset": "memset"}
@@ -26,7 +26,7 @@ def simulated(command, agent, preloads=None, timeout=120):
     variables = agent_environment(output) if agent else clean_environment()
     before = [variables["LD_PRELOAD"]] if agent else []
     variables["LD_PRELOAD"] = ":".join([*before, *(str(LIBRARIES / name) for name in preloads or preload_names())])
-    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth)})
+    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END})
     result = run(command, variables, timeout=timeout)
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()[-3000:]}\n")
     return result.stdout.decode(), output, read_truth(truth)

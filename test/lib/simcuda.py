@@ -9,6 +9,8 @@ from environments import missing, torch_python
 from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, run, scratch
 
 RUN = ROOT / "test/simcuda/run"
+# Python ends when the threads of PyTorch's autograd are idle, lest it abort.
+QUIET_END = {"PYTHONPATH": str(ROOT / "test/python/quiet_end")}
 LIBRARIES = BUILD / "simcuda/lib"
 # In the order in which they need each other; {} is CUDA's version.
 PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.{}", "libcupti.so.{}", "libnvidia-ml.so.1", "libcublasLt.so.{}",
@@ -84,7 +86,8 @@ def simulate(command, truth=None, timeout=120, env=None, **settings):
     if truth:
         truth.unlink(missing_ok=True)
         variables["SIMCUDA_LOG"] = str(truth)
-    return run([RUN, *command], {**clean_environment(), "BUILD": str(BUILD), **variables, **(env or {})}, timeout=timeout)
+    environment = {**clean_environment(), "BUILD": str(BUILD), **QUIET_END, **variables, **(env or {})}
+    return run([RUN, *command], environment, timeout=timeout)
 
 
 def read_truth(path):
@@ -101,7 +104,7 @@ def duration_ns(line):
 
 # What ends a training when PyTorch's thread of autograd lets go of a Python object while the interpreter ends: CPython before
 # 3.14 ends such a thread by unwinding it, through C++ that must not be unwound. It happens without the agent, too: there once
-# in 45 runs whose threads were delayed at their locks.
+# in 45 runs whose threads were delayed at their locks. QUIET_END waits for these threads where the kernel tells what they do.
 AUTOGRAD_MET_THE_END = b"terminate called without an active exception"
 
 
@@ -116,7 +119,7 @@ def record_simulated(command, env=None, expect=0, **settings):
         truth, output = scratch("truth") / "truth", scratch()
         variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
         variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
-        variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **(env or {})})
+        variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})})
         result = run(command, variables)
         if not (may_repeat and _was_autograd(result)):
             break

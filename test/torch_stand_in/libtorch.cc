@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace c10 {
@@ -229,9 +230,25 @@ static void push(uint32_t tag, uint64_t payload)
 
 extern "C" {
 
+/*
+ * A tensor's memory, and behind it bytes of others' that look like devices: torch's tensors are made where others were freed,
+ * two places in turn, and each call makes one more of them.
+ */
+static void *place_tensor()
+{
+	static unsigned n_made;
+	const uint8_t cpu = 0, meta = 14;
+	const bool is_second = n_made++ / 2 % 2;
+	auto *place = static_cast<uint8_t *>(::operator new(sizeof(c10::TensorImpl) + 2));
+
+	place[sizeof(c10::TensorImpl)] = is_second ? meta : cpu;
+	place[sizeof(c10::TensorImpl) + 1] = is_second ? cpu : meta;
+	return place;
+}
+
 c10::TensorImpl *stand_in_tensor(int n_dims, const int64_t *sizes, const int64_t *strides, int type, int device)
 {
-	auto *tensor = new c10::TensorImpl;
+	auto *tensor = new (place_tensor()) c10::TensorImpl;
 	int64_t *dims = tensor->dims.in_place;
 	int gap = 5;
 

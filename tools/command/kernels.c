@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh kernels: what devices did, and the operators that asked them to. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,8 @@
 #include "tools/command/kernels_lines.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
-#include "tools/profile/kernels.h"
+#include "tools/profile/kernel_groups.h"
+#include "tools/report/device_mode.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
@@ -33,11 +33,11 @@ static const char doc[] =
 	"With the line that captured it, and with TORSH_PROFILER_OPERATOR_STACKS=1 also of what was launched without a graph.";
 
 /* SORT(NAME, name, field) */
-#define SORTS                                     \
-	SORT(TOTAL, total, group->total_ns)       \
-	SORT(CALLS, calls, group->calls)          \
-	SORT(AVERAGE, average, average_ns(group)) \
-	SORT(MAX, max, group->max_ns)             \
+#define SORTS                                                     \
+	SORT(TOTAL, total, group->total_ns)                       \
+	SORT(CALLS, calls, group->calls)                          \
+	SORT(AVERAGE, average, torsh_kernel_group_average(group)) \
+	SORT(MAX, max, group->max_ns)                             \
 	SORT(BYTES, bytes, group->bytes)
 
 enum sort {
@@ -51,15 +51,9 @@ enum { OPTION_SORT = 0x2000, OPTION_COUNTERS };
 
 static const struct argp_option own_options[] = {
 	{"sort", OPTION_SORT, "KEY", 0, "total (default), calls, average, max, bytes or name", 0},
-	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)", 0},
+	{"counters", OPTION_COUNTERS, NULL, 0, "show what was measured of kernels (TORSH_PROFILER_COUNTERS=operators)",
+	 0},
 	{0},
-};
-
-/* Rows of one name: what was launched by different operators, and by none. */
-struct group {
-	const struct kernel_row *rows;
-	size_t n;
-	uint64_t calls, bytes, timed, total_ns, min_ns, max_ns;
 };
 
 struct view {
@@ -67,29 +61,13 @@ struct view {
 	const struct read_options *options;
 	struct survey survey;
 	struct kernels kernels;
-	struct group *groups; /* in the order that was asked for */
+	struct kernel_group *groups; /* in the order that was asked for */
 	size_t n_groups;
-	bool shows_counters;
+	bool has_operators, shows_counters;
 	enum sort sort;
 };
 
-static void add_row(struct group *group, const struct kernel_row *row)
-{
-	group->n++;
-	group->calls += row->calls;
-	group->bytes += row->bytes;
-	group->timed += row->timed;
-	group->total_ns += row->total_ns;
-	group->min_ns = row->min_ns < group->min_ns ? row->min_ns : group->min_ns;
-	group->max_ns = row->max_ns > group->max_ns ? row->max_ns : group->max_ns;
-}
-
-static uint64_t average_ns(const struct group *group)
-{
-	return group->timed ? group->total_ns / group->timed : 0;
-}
-
-static uint64_t weight_of(const struct group *group, enum sort sort)
+static uint64_t weight_of(const struct kernel_group *group, enum sort sort)
 {
 	switch (sort) {
 #define SORT(NAME, name, field) \
@@ -104,7 +82,7 @@ static uint64_t weight_of(const struct group *group, enum sort sort)
 
 static int compare_groups(const void *a, const void *b, void *sort_by)
 {
-	const struct group *x = a, *y = b;
+	const struct kernel_group *x = a, *y = b;
 	enum sort sort = *(enum sort *)sort_by;
 	uint64_t weight_x = weight_of(x, sort), weight_y = weight_of(y, sort);
 	int rc = (weight_x < weight_y) - (weight_x > weight_y);
@@ -114,33 +92,9 @@ static int compare_groups(const void *a, const void *b, void *sort_by)
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
-/* Rows of a name lie together. */
-static void make_groups(struct view *view)
-{
-	const struct kernels *kernels = &view->kernels;
-
-	view->groups = torsh_need_items(NULL, 0, kernels->n ? kernels->n : 1, sizeof(*view->groups));
-	for (size_t i = 0; i < kernels->n; i++) {
-		const struct kernel_row *row = &kernels->rows[i], *before = i ? row - 1 : NULL;
-
-		if (!before || before->what != row->what || strcmp(before->name, row->name) != 0)
-			view->groups[view->n_groups++] = (struct group){.rows = row, .min_ns = UINT64_MAX};
-		add_row(&view->groups[view->n_groups - 1], row);
-	}
-	qsort_r(view->groups, view->n_groups, sizeof(*view->groups), compare_groups, &view->sort);
-}
-
 static const char *shown_name(const struct view *view, const struct kernel_row *row)
 {
 	return row->what == DEVICE_KERNEL ? torsh_symbols_demangle(view->reading->symbols, row->name) : row->name;
-}
-
-static const char *mode_name(uint32_t mode)
-{
-	static const char *const names[] = {
-		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
-
-	return mode < sizeof(names) / sizeof(*names) ? names[mode] : "?";
 }
 
 /* By what evidence it is where it is. */
@@ -158,7 +112,7 @@ static cJSON *make_time(uint64_t n_timed, uint64_t ns)
 	return n_timed ? torsh_json_u64(ns) : torsh_json_text(NULL);
 }
 
-static cJSON *make_operators(const struct group *group)
+static cJSON *make_operators(const struct kernel_group *group)
 {
 	cJSON *list = torsh_json_list();
 
@@ -178,7 +132,7 @@ static cJSON *make_operators(const struct group *group)
 	return list;
 }
 
-static cJSON *make_group(const struct view *view, const struct group *group)
+static cJSON *make_group(const struct view *view, const struct kernel_group *group)
 {
 	cJSON *object = torsh_json_object();
 
@@ -233,36 +187,6 @@ static cJSON *make_unattributed(const struct view *view, const struct kernel_row
 	return object;
 }
 
-static cJSON *make_process(const struct kernel_process *process)
-{
-	const struct event_device_loss *losses = &process->losses;
-	cJSON *object = torsh_json_object();
-
-	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
-	torsh_json_set(object, "mode", torsh_json_text(mode_name(process->mode.mode)));
-	torsh_json_set(object, "reason", torsh_json_text(torsh_timeline_label(process->process, process->mode.reason)));
-#define LOSS(field) \
-	torsh_json_set(object, #field, process->has_losses ? torsh_json_u64(losses->field) : torsh_json_text(NULL));
-	LOSS(records)
-	torsh_json_set(object, "dropped",
-		       process->has_losses && !losses->is_dropping_unknown ? torsh_json_u64(losses->dropped)
-									    : torsh_json_text(NULL));
-	LOSS(without_room)
-	LOSS(invalid)
-	LOSS(clock_width_ns)
-	LOSS(clock_step_ns)
-	LOSS(flushes_cut)
-	LOSS(buffers_kept)
-#undef LOSS
-#define PAIR(field)                    \
-	torsh_json_set(object, #field, \
-		       process->has_pairs ? torsh_json_u64(process->pairs.field) : torsh_json_text(NULL));
-	PAIR(resolution_ns)
-	PAIR(floor_ns)
-#undef PAIR
-	return object;
-}
-
 static void print_json(const struct view *view)
 {
 	const struct kernels *kernels = &view->kernels;
@@ -294,7 +218,7 @@ static void print_json(const struct view *view)
 	torsh_json_array(&json, "processes");
 	for (size_t i = 0; i < kernels->n_processes; i++) {
 		if (kernels->processes[i].has_mode)
-			torsh_json_item(&json, make_process(&kernels->processes[i]));
+			torsh_json_item(&json, torsh_device_mode_json(&kernels->processes[i]));
 	}
 	torsh_json_array_end(&json);
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
@@ -306,50 +230,29 @@ static void print_json(const struct view *view)
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
-static void print_process(const struct kernel_process *process)
-{
-	const struct event_device_loss *losses = &process->losses;
-	const char *reason = torsh_timeline_label(process->process, process->mode.reason);
-
-	if (!process->has_mode)
-		return;
-	printf("pid %" PRIu32 ": devices by %s%s%s", process->process->pid, mode_name(process->mode.mode),
-	       reason ? ": " : "", reason ? reason : "");
-	if (process->has_losses)
-		printf("; %" PRIu64 " records, %" PRIu64 " dropped, %" PRIu64 " without times, %" PRIu64
-		       " without room; clocks within %" PRIu64 " ns",
-		       losses->records, losses->dropped, losses->invalid, losses->without_room, losses->clock_width_ns);
-	if (process->has_losses && losses->flushes_cut)
-		printf("; CUPTI's last flush took too long or failed");
-	if (process->has_losses && losses->buffers_kept)
-		printf("; %" PRIu32 " buffers with records were not handed back", losses->buffers_kept);
-	if (process->has_pairs)
-		printf("; times are upper bounds, by pairs of events that tell %" PRIu64
-		       " ns apart: of an idle stream they "
-		       "include the launch, of a call that waits all of it",
-		       process->pairs.resolution_ns);
-	else if (!process->has_losses && process->mode.mode != DEVICE_HOST_ONLY)
-		printf("; it did not end by itself: the last second of its devices is missing");
-	putchar('\n');
-}
-
-static void print_operators(const struct group *group)
+/* Below the calls and the time of the group theirs; where there are no operators at all, the heading has said so. */
+static void print_operators(const struct view *view, const struct kernel_group *group)
 {
 	char text[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < group->n && i < OPS_SHOWN; i++) {
 		const struct kernel_row *row = &group->rows[i];
 
-		printf("    %10s  %-12s  %s%s\n", row->timed ? torsh_size_duration(row->total_ns, text) : "-",
-		       torsh_attribution_words[row->method].confidence,
-		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name,
-		       row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
+		if (row->reason == KERNEL_NO_OPERATOR && !view->has_operators)
+			continue;
+		torsh_text_cell(stdout, torsh_size_grouped(row->calls, text));
+		torsh_text_cell(stdout, row->timed ? torsh_size_duration(row->total_ns, text) : "-");
+		printf("%*s%-12s  %s", KERNELS_INDENT, "", torsh_attribution_words[row->method].confidence,
+		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		if (row->reason && row->family && row->what == DEVICE_KERNEL)
+			printf("; its name says %s", row->family);
+		puts(row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");
 	}
 	if (group->n > OPS_SHOWN)
-		printf("    ... and %zu more\n", group->n - OPS_SHOWN);
+		printf("%22s%*s... and %zu more\n", "", KERNELS_INDENT, "", group->n - OPS_SHOWN);
 }
 
-static void print_group(const struct view *view, const struct group *group)
+static void print_group(const struct view *view, const struct kernel_group *group)
 {
 	uint64_t all_ns = view->kernels.total_ns;
 	char text[SIZE_TEXT_BYTES];
@@ -357,14 +260,14 @@ static void print_group(const struct view *view, const struct group *group)
 	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
 	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
 	printf(" %5.1f%%", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0);
-	torsh_text_cell(stdout, group->timed ? torsh_size_duration(average_ns(group), text) : "-");
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(torsh_kernel_group_average(group), text) : "-");
 	torsh_text_cell(stdout, group->rows->what == DEVICE_KERNEL || group->rows->what == DEVICE_GRAPH
 					? "-"
 					: torsh_size_human(group->bytes, text));
 	fputs(group->rows->what == DEVICE_COPY ? "  copy " : "  ", stdout);
 	torsh_text_function(stdout, shown_name(view, group->rows));
 	putchar('\n');
-	print_operators(group);
+	print_operators(view, group);
 	torsh_kernels_show_lines(&view->kernels, group->rows, view->reading->symbols);
 	if (view->shows_counters && group->rows->what == DEVICE_KERNEL)
 		torsh_kernel_counters_print(&view->kernels.counters, group->rows->name);
@@ -381,17 +284,19 @@ static void print_text(const struct view *view)
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->survey);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
-		print_process(&view->kernels.processes[i]);
+		torsh_device_mode_text(stdout, &view->kernels.processes[i]);
 	torsh_kernel_counters_modes_print(&view->kernels.counters);
 	if (!view->n_groups) {
 		puts("No device was seen at work.");
 		return;
 	}
-	torsh_text_heading(stdout, "%s of devices' time, %.1f %% of it in operators",
-			   torsh_size_duration(view->kernels.total_ns, total),
-			   view->kernels.total_ns
-				   ? 100.0 * (double)view->kernels.attributed_ns / (double)view->kernels.total_ns
-				   : 0.0);
+	if (view->has_operators)
+		torsh_text_heading(stdout, "%s of devices' time, %.1f %% of it in operators",
+				   torsh_size_duration(view->kernels.total_ns, total),
+				   100.0 * torsh_kernels_share(&view->kernels));
+	else
+		torsh_text_heading(stdout, "%s of devices' time, launched without operators",
+				   torsh_size_duration(view->kernels.total_ns, total));
 	printf("%10s %10s %6s %10s %10s  name, confidence and operators\n", "calls", "total", "", "average", "bytes");
 	for (size_t i = 0; i < n; i++)
 		print_group(view, &view->groups[i]);
@@ -448,7 +353,9 @@ int torsh_command_kernels(int argc, char **argv)
 	torsh_reading_open(&reading, &options);
 	torsh_reading_survey(&view.survey, &reading, &options);
 	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
-	make_groups(&view);
+	view.has_operators = torsh_survey_has_operators(&view.survey) || view.kernels.attributed_ns;
+	view.groups = torsh_kernel_groups_make(&view.kernels, &view.n_groups);
+	qsort_r(view.groups, view.n_groups, sizeof(*view.groups), compare_groups, &view.sort);
 	if (options.is_json)
 		print_json(&view);
 	else

@@ -133,11 +133,12 @@ void torsh_kernels_show_lines(const struct kernels *kernels, const struct kernel
 	for (size_t i = 0; i < lines.n && i < LINES_SHOWN; i++) {
 		const struct shown_line *line = &lines.items[i];
 
-		printf("    %10s  %s at ", line->timed ? torsh_size_duration(line->total_ns, text) : "-",
-		       line->is_captured ? "captured" : "launched");
+		torsh_text_cell(stdout, torsh_size_grouped(line->calls, text));
+		torsh_text_cell(stdout, line->timed ? torsh_size_duration(line->total_ns, text) : "-");
+		printf("%*s%s at ", KERNELS_INDENT, "", line->is_captured ? "captured" : "launched");
 		torsh_text_frame(stdout, line->frame);
 	}
 	if (lines.n > LINES_SHOWN)
-		printf("    ... and %zu more lines\n", lines.n - LINES_SHOWN);
+		printf("%22s%*s... and %zu more lines\n", "", KERNELS_INDENT, "", lines.n - LINES_SHOWN);
 	free(lines.items);
 }

@@ -266,8 +266,11 @@ static void print_device_text(const struct view *view)
 		const struct device_process *process = &leaks->devices->items[i];
 		size_t place = torsh_device_place(process, leaks->device);
 
-		if (place != DEVICE_NO_PLACE)
-			torsh_device_text(stdout, process, place, DEVICE_AT_END);
+		if (place == DEVICE_NO_PLACE)
+			continue;
+		printf("pid %" PRIu32 " held %s of %s at the end\n", process->process->pid,
+		       torsh_size_exact(process->blocks.scopes[place].bytes, bytes), leaks->device);
+		torsh_device_text(stdout, process, place, DEVICE_AT_END);
 	}
 }
 

@@ -10,8 +10,8 @@
 
 #define TEXT_LIMIT 5
 
-static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, what is "
-			  "inefficient, who allocates in vain, and what to keep in mind about the numbers.";
+static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, what devices did, "
+			  "what is inefficient, who allocates in vain, and what to keep in mind about the numbers.";
 
 enum { KEY_TREE = 1 };
 
@@ -29,22 +29,24 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-/* What the page's analysis needs as long as it is there. */
-struct judged {
+/* What the page takes from the timeline, which the tree does without; as long as it is there it needs this. */
+struct timeline_part {
 	struct survey survey;
 	struct analysis_wish wish;
 };
 
-static void analyse(struct overview *overview, struct judged *judged, const struct reading *reading,
-		    const struct read_options *options)
+static void collect_timeline(struct overview *overview, struct timeline_part *part, const struct reading *reading,
+			     const struct read_options *options)
 {
-	torsh_reading_survey(&judged->survey, reading, options);
-	judged->wish = (struct analysis_wish){.profile = reading->profile,
-					      .processes = reading->processes,
-					      .n_processes = reading->n_processes,
-					      .survey = &judged->survey,
-					      .to_ns = UINT64_MAX};
-	torsh_analysis_make(&overview->analysis, &judged->wish);
+	torsh_reading_survey(&part->survey, reading, options);
+	part->wish = (struct analysis_wish){.profile = reading->profile,
+					    .processes = reading->processes,
+					    .n_processes = reading->n_processes,
+					    .survey = &part->survey,
+					    .to_ns = UINT64_MAX};
+	torsh_analysis_make(&overview->analysis, &part->wish);
+	torsh_overview_devices_collect(&overview->devices, reading->profile, reading->processes, reading->n_processes,
+				       &part->survey);
 }
 
 int torsh_command_report(int argc, char **argv)
@@ -52,7 +54,7 @@ int torsh_command_report(int argc, char **argv)
 	struct read_options options = {0};
 	struct reading reading;
 	struct overview overview = {.path = NULL};
-	struct judged judged = {0};
+	struct timeline_part timeline = {0};
 	bool is_tree = false;
 
 	torsh_options_parse(argc, argv, doc, own_options, parse_own, &is_tree, &options);
@@ -65,6 +67,7 @@ int torsh_command_report(int argc, char **argv)
 	overview.unfollowed = reading.unfollowed;
 	overview.n_unfollowed = reading.n_unfollowed;
 	overview.suppress = &options.suppress;
+	overview.symbols = reading.symbols;
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
 	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
@@ -75,9 +78,8 @@ int torsh_command_report(int argc, char **argv)
 	torsh_holders_merge_stacks(&overview.temporary, reading.symbols);
 	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
 	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
-	overview.symbols = reading.symbols;
 	if (!is_tree || options.is_json)
-		analyse(&overview, &judged, &reading, &options);
+		collect_timeline(&overview, &timeline, &reading, &options);
 	/* What matters about these is how many they are. */
 	options.order = ORDER_BLOCKS;
 	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
@@ -88,8 +90,9 @@ int torsh_command_report(int argc, char **argv)
 	else
 		torsh_overview_text(&overview);
 	torsh_analysis_free(&overview.analysis);
-	if (judged.wish.survey)
-		torsh_survey_free(&judged.survey);
+	torsh_overview_devices_free(&overview.devices);
+	if (timeline.wish.survey)
+		torsh_survey_free(&timeline.survey);
 	torsh_leaks_free(&overview.leaks);
 	torsh_holders_free(&overview.peak);
 	torsh_holders_free(&overview.temporary);

@@ -143,8 +143,10 @@ void torsh_device_work_add(struct device_work *work, const struct event *event, 
 {
 	struct device_span span;
 
-	if (event->id == EVENT_DEVICE_MODE && event->device_mode.mode != DEVICE_HOST_ONLY)
-		work->is_seen = true;
+	if (event->id == EVENT_DEVICE_MODE) {
+		work->is_told = true;
+		work->is_seen = work->is_seen || event->device_mode.mode != DEVICE_HOST_ONLY;
+	}
 	if (event->id == EVENT_LAUNCH) {
 		work->n_launches++;
 		if (event->launch.correlation)

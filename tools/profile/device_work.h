@@ -34,6 +34,7 @@ struct device_work {
 	size_t n_whole, n_whole_room;
 	uint64_t n_spans, n_launches;
 	bool is_seen; /* devices were recorded, or would have been */
+	bool is_told; /* it was said how they are, or why not */
 };
 
 void torsh_device_work_create(struct device_work *work);

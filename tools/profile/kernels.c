@@ -289,6 +289,11 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		qsort(kernels->rows, kernels->n, sizeof(*kernels->rows), compare_rows);
 }
 
+double torsh_kernels_share(const struct kernels *kernels)
+{
+	return kernels->total_ns ? (double)kernels->attributed_ns / (double)kernels->total_ns : 0;
+}
+
 void torsh_kernels_free(struct kernels *kernels)
 {
 	for (size_t i = 0; i < kernels->n; i++) {

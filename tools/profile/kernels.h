@@ -48,4 +48,7 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
 void torsh_kernels_free(struct kernels *kernels);
 
+/* The part of the time that is on operators, 0 to 1; 0 where there is no time. */
+double torsh_kernels_share(const struct kernels *kernels);
+
 #endif

@@ -104,6 +104,15 @@ bool torsh_survey_has(const struct survey *survey, const struct profile_process 
 	return torsh_steps_have(&torsh_survey_of(survey, process)->steps, at_ns);
 }
 
+bool torsh_survey_has_operators(const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n; i++) {
+		if (survey->items[i].n_operators)
+			return true;
+	}
+	return false;
+}
+
 void torsh_survey_free(struct survey *survey)
 {
 	for (size_t i = 0; i < survey->n; i++) {

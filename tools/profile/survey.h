@@ -43,6 +43,9 @@ size_t torsh_survey_choose(struct survey *survey, const struct steps_choice *cho
 /* Is a call reported, by the steps that were chosen or recorded? */
 bool torsh_survey_has(const struct survey *survey, const struct profile_process *process, uint64_t at_ns);
 
+/* Did some process run operators? */
+bool torsh_survey_has_operators(const struct survey *survey);
+
 /* What was found of a process, or NULL. */
 const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process);
 

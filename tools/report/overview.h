@@ -6,6 +6,7 @@
 #include "tools/analysis/analysis.h"
 #include "tools/profile/leaks.h"
 #include "tools/profile/peak.h"
+#include "tools/report/overview_devices.h"
 #include "tools/symbols/symbols.h"
 
 /* The first n_... holders of each list are named and shown. */
@@ -22,6 +23,7 @@ struct overview {
 	struct holders peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
 	struct analysis analysis;
+	struct overview_devices devices;
 	struct symbols *symbols;
 };
 

@@ -168,6 +168,7 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "heap", make_heap(&sums));
 	torsh_json_member(&json, "leaks", make_leaks(overview));
 	torsh_json_member(&json, "peak", make_peak(overview));
+	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
 	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
 	torsh_json_member(&json, "inefficiencies", torsh_findings_json(&overview->analysis, overview->symbols));
 	torsh_json_member(&json, "rules", torsh_rules_json(&overview->analysis));

@@ -207,6 +207,7 @@ void torsh_overview_text(const struct overview *overview)
 	print_head(overview, &sums);
 	print_leaks(overview);
 	print_peak(overview);
+	torsh_overview_devices_text(&overview->devices, overview->symbols);
 	torsh_findings_text(&overview->analysis, overview->symbols, RULES_SHOWN);
 	print_temporary(overview, &sums);
 	print_sizes(&sums);
@@ -214,4 +215,7 @@ void torsh_overview_text(const struct overview *overview)
 	print_agent(overview, &sums);
 	printf("\nNext: torsh leaks %s    torsh peak %s    torsh export %s --format pprof -o heap.pb.gz\n",
 	       overview->path, overview->path, overview->path);
+	if (overview->devices.are_there)
+		printf("      torsh ops %s    torsh kernels %s    torsh peak %s --device all\n", overview->path,
+		       overview->path, overview->path);
 }

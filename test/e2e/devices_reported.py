@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+What reports say of devices for people, on the simulated CUDA: the page of `torsh report` against the simulation's own log, and
+whether tables and sentences say of what and of whom they are.
+"""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+import schema  # noqa: E402
+from device_memory import peak_of, program, replay  # noqa: E402
+from simcuda import duration_ns, of_kind, record_simulated  # noqa: E402
+
+WORKING = PROGRAMS / "cuda_driver"
+WITH_RANGES = PROGRAMS / "cuda_evidence"
+OUTSIDE = "launched outside of every operator"
+
+
+def page_of(output):
+    report = read_report("report", output)
+    schema.expect_fits("report", report)
+    return report["devices"]
+
+
+@case
+def the_page_of_a_recording_has_what_devices_did():
+    output, truth = record_simulated([WORKING, 2, 20])
+    devices = page_of(output)
+    total_ns = sum(duration_ns(line) for line in of_kind(truth, "kernel", "memcpy", "memset"))
+    expect_equal((devices["total_ns"], devices["attributed_ns"]), (total_ns, 0), "time")
+    (kernels,) = read_report("kernels", output)["processes"]
+    expect_equal(devices["processes"], [kernels], "how they were seen")
+    text = torsh("report", output)
+    assert re.search(r"^Devices: \S+ .s of kernels, copies and memsets$", text, re.M), text
+    assert f"pid {kernels['pid']}: devices by CUPTI" in text, text
+
+
+@case
+def the_page_of_a_recording_has_the_memory_of_devices():
+    output, truth = record_simulated([program(), "ways"], devices=2)
+    found = {memory["device"]: (memory["peak_bytes"], memory["current_bytes"]) for memory in page_of(output)["memory"]}
+    expect_equal(found, {name: (place.peak_bytes, place.bytes) for name, place in replay(truth).items()}, "memory")
+    text = torsh("report", output)
+    for name in found:
+        assert f": of {name} at most " in text, (name, text)
+
+
+@case
+def the_page_of_a_recording_says_why_devices_were_not_seen_better():
+    output, _ = record_simulated([WORKING, 1, 5], faults="cuptiSubscribe*=39")
+    (process,) = page_of(output)["processes"]
+    assert process["mode"] == "EVENTS" and process["reason"], process
+    assert process["reason"] in torsh("report", output), "the reason"
+
+
+@case
+def the_page_of_a_program_without_devices_has_none():
+    _, output = record(["true"])
+    expect_equal(page_of(output), None, "devices")
+    assert "Devices" not in torsh("report", output), "a section about nothing"
+
+
+def rows(text):
+    """Of each row of the table the calls, and those of the operators below it."""
+    found = []
+    for line in text.splitlines():
+        if re.match(r" *[\d,]+ +\S+ \S+ +[\d.]+%", line):
+            found.append((int(line.split()[0].replace(",", "")), []))
+        elif found and re.match(r" *[\d,]+ +\S+ \S+ +(high|medium|low|unattributed) ", line):
+            found[-1][1].append(int(line.split()[0].replace(",", "")))
+    return found
+
+
+@case
+def operators_of_a_kernel_have_calls_that_add_up_to_its_own():
+    output, _ = record_simulated([WITH_RANGES])
+    report = read_report("kernels", output)
+    found = rows(torsh("kernels", output))
+    expect_equal(sorted(calls for calls, _ in found), sorted(row["calls"] for row in report["kernels"] + report["copies"]),
+                 "calls")
+    for calls, of_operators in found:
+        expect_equal(sum(of_operators), calls, "calls of its operators")
+    assert OUTSIDE in torsh("kernels", output), "what has no operator is to be said beside what has one"
+
+
+@case
+def kernels_of_a_program_without_operators_say_so_once():
+    output, _ = record_simulated([WORKING, 1, 5])
+    text = torsh("kernels", output)
+    expect_equal((text.count(OUTSIDE), text.count("launched without operators")), (0, 1), "sentences")
+    expect_equal({row["reason"] for row in read_report("kernels", output)["unattributed"]},
+                 {"it was launched outside of every operator that was recorded"}, "reasons in JSON")
+
+
+@case
+def what_a_device_held_is_told_of_each_process():
+    memory = program()
+    output, _ = record_simulated(["sh", "-c", '"$0" ways; "$0" release', memory])
+    processes = [process for process in read_report("peak", output, "--device", "cuda:0")["processes"]
+                 if process["peak_bytes"] is not None]
+    expect_equal(len(processes), 2, "processes with memory of the device")
+    text = torsh("leaks", output, "--device", "cuda:0")
+    for process in processes:
+        expect_equal(len(re.findall(rf"^pid {process['pid']} held \S+ .* of cuda:0 at the end$", text, re.M)), 1, text)
+    highest = peak_of(output, "cuda:0")
+    expect_equal(highest["pid"], max(processes, key=lambda process: process["peak_bytes"])["pid"], "whose peak is shown")
+
+
+if __name__ == "__main__":
+    main()

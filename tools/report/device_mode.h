@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* How the devices of a process were seen, and what is missing of them: in torsh kernels and torsh report. */
+#ifndef TORSH_REPORT_DEVICE_MODE_H
+#define TORSH_REPORT_DEVICE_MODE_H
+
+#include <stdio.h>
+
+#include "tools/profile/kernels.h"
+#include "tools/report/json.h"
+
+/* {"pid", "mode", "reason", "records", "dropped", ...}; null: the process did not tell. */
+cJSON *torsh_device_mode_json(const struct kernel_process *process);
+
+/* The same as a line for people; nothing where the process used no device. */
+void torsh_device_mode_text(FILE *out, const struct kernel_process *process);
+
+#endif

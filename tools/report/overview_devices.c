@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/report/overview_devices.h. */
+#include "tools/report/overview_devices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/device_mode.h"
+#include "tools/report/text.h"
+#include "tools/size.h"
+
+#define GROUPS_SHOWN 5
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct kernel_group *x = a, *y = b;
+	int rc = (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
+
+	if (rc == 0)
+		rc = (x->calls < y->calls) - (x->calls > y->calls);
+	return rc ? rc : strcmp(x->rows->name, y->rows->name);
+}
+
+void torsh_overview_devices_collect(struct overview_devices *devices, const struct profile *profile,
+				    struct profile_process *const *processes, size_t n_processes,
+				    const struct survey *survey)
+{
+	*devices = (struct overview_devices){.survey = survey};
+	for (size_t i = 0; i < survey->n; i++) {
+		const struct device_work *work = &survey->items[i].work;
+
+		devices->are_there = devices->are_there || work->is_told || work->n_spans;
+	}
+	if (!devices->are_there)
+		return;
+	torsh_kernels_collect(&devices->kernels, profile, processes, n_processes, survey);
+	devices->groups = torsh_kernel_groups_make(&devices->kernels, &devices->n_groups);
+	qsort(devices->groups, devices->n_groups, sizeof(*devices->groups), compare_groups);
+	torsh_device_memory_collect(&devices->memory, profile, processes, n_processes, survey);
+}
+
+void torsh_overview_devices_free(struct overview_devices *devices)
+{
+	if (!devices->are_there)
+		return;
+	torsh_device_memory_free(&devices->memory);
+	free(devices->groups);
+	torsh_kernels_free(&devices->kernels);
+}
+
+/* ---- text --------------------------------------------------------------------------------------------------------- */
+
+static void print_heading(const struct overview_devices *devices)
+{
+	const struct kernels *kernels = &devices->kernels;
+	char total[SIZE_TEXT_BYTES];
+
+	putchar('\n');
+	if (!devices->n_groups)
+		torsh_text_heading(stdout, "Devices: none was seen at work");
+	else if (torsh_survey_has_operators(devices->survey))
+		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
+				   torsh_size_duration(kernels->total_ns, total), 100.0 * torsh_kernels_share(kernels));
+	else
+		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets",
+				   torsh_size_duration(kernels->total_ns, total));
+}
+
+static void print_group(const struct overview_devices *devices, const struct kernel_group *group,
+			struct symbols *symbols)
+{
+	uint64_t all_ns = devices->kernels.total_ns;
+	const struct kernel_row *row = group->rows;
+	char text[SIZE_TEXT_BYTES];
+
+	torsh_text_cell(stdout, torsh_size_grouped(group->calls, text));
+	torsh_text_cell(stdout, group->timed ? torsh_size_duration(group->total_ns, text) : "-");
+	printf(" %5.1f%%%s", all_ns ? 100.0 * (double)group->total_ns / (double)all_ns : 0,
+	       row->what == DEVICE_COPY ? "  copy " : "  ");
+	torsh_text_function(stdout,
+			    row->what == DEVICE_KERNEL ? torsh_symbols_demangle(symbols, row->name) : row->name);
+	putchar('\n');
+}
+
+static void print_place(const struct device_process *process, size_t place)
+{
+	const struct device_scope *scope = &process->blocks.scopes[place];
+	char name[DEVICE_SCOPE_NAME_BYTES], peak[SIZE_TEXT_BYTES], end[SIZE_TEXT_BYTES];
+
+	printf("pid %" PRIu32 ": of %s at most %s, %s at the end\n", process->process->pid,
+	       torsh_device_scope_name(scope, name), torsh_size_exact(process->places[place].peak_bytes, peak),
+	       torsh_size_human(scope->bytes, end));
+}
+
+void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols)
+{
+	if (!devices->are_there)
+		return;
+	print_heading(devices);
+	for (size_t i = 0; i < devices->kernels.n_processes; i++)
+		torsh_device_mode_text(stdout, &devices->kernels.processes[i]);
+	for (size_t i = 0; i < devices->n_groups && i < GROUPS_SHOWN; i++)
+		print_group(devices, &devices->groups[i], symbols);
+	if (devices->n_groups > GROUPS_SHOWN)
+		printf("  ... and %zu more\n", devices->n_groups - GROUPS_SHOWN);
+	for (size_t i = 0; i < devices->memory.n; i++) {
+		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)
+			print_place(&devices->memory.items[i], k);
+	}
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+
+static cJSON *make_place(const struct device_process *process, size_t place)
+{
+	const struct device_scope *scope = &process->blocks.scopes[place];
+	char name[DEVICE_SCOPE_NAME_BYTES];
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "pid", torsh_json_u64(process->process->pid));
+	torsh_json_set(object, "device", torsh_json_text(torsh_device_scope_name(scope, name)));
+	torsh_json_set(object, "peak_bytes", torsh_json_u64(process->places[place].peak_bytes));
+	torsh_json_set(object, "current_bytes", torsh_json_u64(scope->bytes));
+	return object;
+}
+
+cJSON *torsh_overview_devices_json(const struct overview_devices *devices)
+{
+	cJSON *object, *processes, *memory;
+
+	if (!devices->are_there)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	processes = torsh_json_list();
+	memory = torsh_json_list();
+	for (size_t i = 0; i < devices->kernels.n_processes; i++) {
+		if (devices->kernels.processes[i].has_mode)
+			torsh_json_add(processes, torsh_device_mode_json(&devices->kernels.processes[i]));
+	}
+	for (size_t i = 0; i < devices->memory.n; i++) {
+		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)
+			torsh_json_add(memory, make_place(&devices->memory.items[i], k));
+	}
+	torsh_json_set(object, "total_ns", torsh_json_u64(devices->kernels.total_ns));
+	torsh_json_set(object, "attributed_ns", torsh_json_u64(devices->kernels.attributed_ns));
+	torsh_json_set(object, "processes", processes);
+	torsh_json_set(object, "memory", memory);
+	return object;
+}

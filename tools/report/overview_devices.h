@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* What the page of `torsh report` says of devices: how they were seen, what took their time, how much memory they gave. */
+#ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
+#define TORSH_REPORT_OVERVIEW_DEVICES_H
+
+#include "tools/profile/device_memory.h"
+#include "tools/profile/kernel_groups.h"
+#include "tools/report/json.h"
+#include "tools/symbols/symbols.h"
+
+struct overview_devices {
+	const struct survey *survey;
+	bool are_there; /* a process used some, or wanted to; else there is nothing of the rest */
+	struct kernels kernels;
+	struct kernel_group *groups; /* by time, the longest first */
+	size_t n_groups;
+	struct memory_of_devices memory;
+};
+
+/* The profile and the survey stay the caller's, and outlive it. Dies where the recording can't be read. */
+void torsh_overview_devices_collect(struct overview_devices *devices, const struct profile *profile,
+				    struct profile_process *const *processes, size_t n_processes,
+				    const struct survey *survey);
+void torsh_overview_devices_free(struct overview_devices *devices);
+
+/* The section for people; nothing where there are none. */
+void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols);
+
+/* {"total_ns", "attributed_ns", "processes", "memory"}; null where there are none. */
+cJSON *torsh_overview_devices_json(const struct overview_devices *devices);
+
+#endif

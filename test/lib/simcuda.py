@@ -2,8 +2,6 @@
 """The simulated CUDA: running programs on it, and reading what it knows that happened."""
 
 import json
-import signal
-import sys
 
 from environments import missing, torch_python
 from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, run, scratch
@@ -102,27 +100,13 @@ def duration_ns(line):
     return line["end"] - line["start"]
 
 
-# What ends a training when PyTorch's thread of autograd lets go of a Python object while the interpreter ends: CPython before
-# 3.14 ends such a thread by unwinding it, through C++ that must not be unwound. It happens without the agent, too: there once
-# in 45 runs whose threads were delayed at their locks. QUIET_END waits for these threads where the kernel tells what they do.
-AUTOGRAD_MET_THE_END = b"terminate called without an active exception"
-
-
-def _was_autograd(result):
-    return result.returncode == -signal.SIGABRT and AUTOGRAD_MET_THE_END in result.stderr
-
-
 def record_simulated(command, env=None, expect=0, **settings):
     """The recording of a command under the agent on the simulated CUDA, and what the simulation says that it did."""
     need_simcuda()
-    for may_repeat in (True, False):
-        truth, output = scratch("truth") / "truth", scratch()
-        variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
-        variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
-        variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})})
-        result = run(command, variables)
-        if not (may_repeat and _was_autograd(result)):
-            break
-        print("the end of the interpreter met PyTorch's thread of autograd: once more", file=sys.stderr)
+    truth, output = scratch("truth") / "truth", scratch()
+    variables = agent_environment(output, **{f"SIMCUDA_{name.upper()}": value for name, value in settings.items()})
+    variables["LD_PRELOAD"] = f"{variables['LD_PRELOAD']}:{preloaded()}"
+    variables.update({"LD_LIBRARY_PATH": str(LIBRARIES), "SIMCUDA_LOG": str(truth), **QUIET_END, **(env or {})})
+    result = run(command, variables)
     expect_equal(result.returncode, expect, f"status\n{result.stderr.decode()[-3000:]}\n")
     return output, read_truth(truth)

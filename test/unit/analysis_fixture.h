@@ -41,6 +41,7 @@ struct scenario {
 	double data_ns; /* a step */
 	double tensor_bytes, allocated, reserved;
 	double dropped, lost_records, refused_devices, overhead_ns;
+	double run_ns; /* of the whole process */
 	/* What counters say of each kernel. */
 	double dram_read, dram_written, dram_pct, eligible_pct, threads, spills, tensor_instructions;
 	double without_counters, without_steps, without_device;
@@ -67,6 +68,7 @@ static const struct scenario healthy = {
 	.eligible_pct = 50,
 	.threads = 32,
 	.tensor_instructions = 1,
+	.run_ns = 5e9,
 };
 
 struct story {
@@ -382,6 +384,7 @@ static inline void story_write(const char *path, struct story *story, const stru
 	story->told = told;
 	fixture_start(&story->fixture, 1, 100);
 	fixture_thread(&story->fixture, 100, "main");
+	story->fixture.process.end_ns = (uint64_t)told->run_ns;
 	if (told->dropped) {
 		story->fixture.process.has_dropped = story->fixture.process.has_produced = 1;
 		story->fixture.process.dropped = (uint64_t)told->dropped;

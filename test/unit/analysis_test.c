@@ -165,8 +165,14 @@ static const struct rule_case cases[] = {
 	{RULE_EVENTS_MISSING, LIMIT_EVENTS_MISSING_EVENTS, {{0}}, FIELD(dropped), 0, 1},
 	{RULE_EVENTS_MISSING, LIMIT_EVENTS_MISSING_EVENTS, {{0}}, FIELD(lost_records), 0, 1},
 	{RULE_COUNTERS_REFUSED, LIMIT_COUNTERS_REFUSED_REFUSALS, {{0}}, FIELD(refused_devices), 0, 1},
-	/* The one thread is there for the five seconds of its process. */
+	/* The one thread is there as long as its process: for five seconds, or for one. */
 	{RULE_PROFILER_TOO_HEAVY, LIMIT_PROFILER_TOO_HEAVY_TIME, {{0}}, FIELD(overhead_ns), 1e8, 1e8 + 1},
+	{RULE_PROFILER_TOO_HEAVY,
+	 LIMIT_PROFILER_TOO_HEAVY_LOST,
+	 {{FIELD(run_ns), 1e9}},
+	 FIELD(overhead_ns),
+	 5e7,
+	 5e7 + 1},
 };
 
 static void set(struct scenario *told, size_t field, double value)

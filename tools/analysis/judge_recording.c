@@ -70,10 +70,12 @@ void torsh_judge_profiler_too_heavy(struct verdict *verdict)
 
 	verdict->share_of = "the threads' time";
 	if (!torsh_verdict_can(verdict, thread_ns > 0 ? NULL : "it is not known how long threads were there") ||
-	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct))
+	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct) ||
+	    !torsh_limit_passed(LIMIT_PROFILER_TOO_HEAVY_LOST, ns))
 		return;
 	finding = torsh_verdict_fire(verdict, share_pct);
 	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_TIME, share_pct);
+	torsh_finding_limit(finding, LIMIT_PROFILER_TOO_HEAVY_LOST, ns);
 	torsh_finding_say(finding, "waited_ns", "ns", (double)process->waited_ns);
 	torsh_finding_say(finding, "cupti_ns", "ns", (double)of->overhead_ns);
 }

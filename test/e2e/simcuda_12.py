@@ -64,7 +64,7 @@ def a_program_has_the_version_of_its_headers():
         first = said[0].replace(",", "").split()
         expect_equal((first[1], int(first[1]) // 1000), (first[3], version), "what it says, and its headers")
         expect_equal(said[1:], ["1: Simulated CUDA device, 9.0, 132 multiprocessors, 49152 bytes shared, 232448 at most, "
-                                f"{16 << 30} bytes", "prefetched", "graph of 4 nodes, 1 and 1 before", "advised"], "the rest")
+                                f"{16 << 30} bytes", "of 512 bytes 288 came back, 224 were left alone", "prefetched", "graph of 4 nodes, 1 and 1 before", "advised"], "the rest")
         expect_equal(len(of_kind(truth, "kernel")), LAUNCHES + 2 * REPLAYS, "kernels")
 
 

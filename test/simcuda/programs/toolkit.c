@@ -152,6 +152,39 @@ static void look_up_entry(void *memory)
 	puts("advised");
 }
 
+/* A box of bytes to the device, without its borders, and back. */
+static void copy_box(void *memory, cudaStream_t stream)
+{
+	enum { SIDE = 8, INNER = SIDE - 2, PITCH = 64 };
+	unsigned char box[SIDE * SIDE * SIDE], back[sizeof(box)] = {0};
+	struct cudaMemcpy3DParms there = {
+		.srcPtr = {.ptr = box, .pitch = SIDE, .xsize = SIDE, .ysize = SIDE},
+		.srcPos = {1, 0, 1},
+		.dstPtr = {.ptr = memory, .pitch = PITCH, .xsize = INNER, .ysize = SIDE},
+		.extent = {INNER, SIDE, INNER},
+		.kind = cudaMemcpyHostToDevice,
+	};
+	struct cudaMemcpy3DParms again = {
+		.srcPtr = there.dstPtr,
+		.dstPtr = {.ptr = back, .pitch = SIDE, .xsize = SIDE, .ysize = SIDE},
+		.dstPos = there.srcPos,
+		.extent = there.extent,
+		.kind = cudaMemcpyDeviceToHost,
+	};
+	unsigned n_same = 0, n_zero = 0;
+
+	for (unsigned i = 0; i < sizeof(box); i++)
+		box[i] = (unsigned char)(1 + i % 255);
+	NEED(cudaMemcpy3D(&there));
+	NEED(cudaMemcpy3DAsync(&again, stream));
+	NEED(cudaStreamSynchronize(stream));
+	for (unsigned i = 0; i < sizeof(box); i++) {
+		n_same += back[i] == box[i];
+		n_zero += !back[i];
+	}
+	printf("of %zu bytes %u came back, %u were left alone\n", sizeof(box), n_same, n_zero);
+}
+
 int main(int argc, char **argv)
 {
 	int n_launches = argc > 1 ? atoi(argv[1]) : LAUNCHES;
@@ -167,6 +200,7 @@ int main(int argc, char **argv)
 		launch(stream, 1u + (unsigned)i % 4);
 	NEED(cudaMemcpyAsync(host, memory, BYTES / 2, cudaMemcpyDeviceToHost, stream));
 	NEED(cudaStreamSynchronize(stream));
+	copy_box(memory, stream);
 	advise_and_prefetch(stream);
 	run_graph(stream, memory);
 	look_up_entry(memory);

@@ -94,6 +94,48 @@ cudaError_t do_cudaMemcpy2DAsync(const cudaMemcpy2DAsync_p *p)
 	return (cudaError_t)(result ? result : rt_driver.cuMemcpy2DAsync(&rows, p->stream));
 }
 
+/* Layers are as many rows apart as the pitched pointer says. Of arrays the driver copies nothing. */
+static CUDA_MEMCPY3D box_of(const struct cudaMemcpy3DParms *copy)
+{
+	CUDA_MEMCPY3D box = {
+		.srcXInBytes = copy->srcPos.x,
+		.srcY = copy->srcPos.y,
+		.srcZ = copy->srcPos.z,
+		.srcMemoryType = copy->srcArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = address_of(copy->srcPtr.ptr),
+		.srcPitch = copy->srcPtr.pitch,
+		.srcHeight = copy->srcPtr.ysize,
+		.dstXInBytes = copy->dstPos.x,
+		.dstY = copy->dstPos.y,
+		.dstZ = copy->dstPos.z,
+		.dstMemoryType = copy->dstArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = address_of(copy->dstPtr.ptr),
+		.dstPitch = copy->dstPtr.pitch,
+		.dstHeight = copy->dstPtr.ysize,
+		.WidthInBytes = copy->extent.width,
+		.Height = copy->extent.height,
+		.Depth = copy->extent.depth,
+	};
+
+	return box;
+}
+
+cudaError_t do_cudaMemcpy3D(const cudaMemcpy3D_p *p)
+{
+	CUDA_MEMCPY3D box = box_of(p->p);
+	CUresult result = rt_begin();
+
+	return (cudaError_t)(result ? result : rt_driver.cuMemcpy3D(&box));
+}
+
+cudaError_t do_cudaMemcpy3DAsync(const cudaMemcpy3DAsync_p *p)
+{
+	CUDA_MEMCPY3D box = box_of(p->p);
+	CUresult result = rt_begin();
+
+	return (cudaError_t)(result ? result : rt_driver.cuMemcpy3DAsync(&box, p->stream));
+}
+
 cudaError_t do_cudaGetSymbolAddress(const cudaGetSymbolAddress_p *p)
 {
 	CUresult result = rt_begin();

@@ -58,6 +58,19 @@ def the_page_of_a_recording_says_why_devices_were_not_seen_better():
 
 
 @case
+def the_timeline_can_be_left_out_of_the_page():
+    output, _ = record_simulated([WORKING, 1, 5])
+    whole, part = (read_report("report", output, *options) for options in ((), ("--no-timeline",)))
+    schema.expect_fits("report", part)
+    timeline = ("devices", "inefficiencies", "rules")
+    expect_equal([part[name] for name in timeline], [None] * 3, "what is of the timeline")
+    expect_equal({name: part[name] for name in part if name not in timeline},
+                 {name: whole[name] for name in whole if name not in timeline}, "the rest")
+    text = torsh("report", output, "--no-timeline")
+    assert "--no-timeline" in text and "Devices:" not in text and "Inefficiencies" not in text, text
+
+
+@case
 def the_page_of_a_program_without_devices_has_none():
     _, output = record(["true"])
     expect_equal(page_of(output), None, "devices")

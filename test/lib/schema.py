@@ -38,7 +38,7 @@ def check(schema, value, root, where):
         elif keyword == "enum":
             assert value in said, f"{where}: {value!r} is none of {said}"
         elif keyword == "items":
-            for i, item in enumerate(value):
+            for i, item in enumerate(value or ()):
                 check(said, item, root, f"{where}[{i}]")
         elif keyword == "additionalProperties":
             assert said or not isinstance(value, dict) or not set(value) - set(schema["properties"]), f"{where}: {set(value) - set(schema['properties'])}"

@@ -10,22 +10,35 @@
 
 #define TEXT_LIMIT 5
 
-static const char doc[] = "Show a recording on one page: what ran, what leaked, who held memory at the peak, what devices did, "
-			  "what is inefficient, who allocates in vain, and what to keep in mind about the numbers.";
+static const char doc[] =
+	"Show a recording on one page: what ran, what leaked, who held memory at the peak, what devices did, "
+	"what is inefficient, who allocates in vain, and what to keep in mind about the numbers.";
 
-enum { KEY_TREE = 1 };
+enum { KEY_TREE = 1, KEY_NO_TIMELINE };
+
+struct own_options {
+	bool is_tree, without_timeline;
+};
 
 static const struct argp_option own_options[] = {
 	{"tree", KEY_TREE, NULL, 0, "only the tree of the processes: who started whom, when, and how each ended", 0},
+	{"no-timeline", KEY_NO_TIMELINE, NULL, 0,
+	 "leave out devices and what is inefficient, for which the timeline is read: a second or so for each million kernels",
+	 0},
 	{0},
 };
 
 static error_t parse_own(int key, char *argument, struct argp_state *state)
 {
+	struct own_options *own = state->input;
+
 	(void)argument;
-	if (key != KEY_TREE)
+	if (key == KEY_TREE)
+		own->is_tree = true;
+	else if (key == KEY_NO_TIMELINE)
+		own->without_timeline = true;
+	else
 		return ARGP_ERR_UNKNOWN;
-	*(bool *)state->input = true;
 	return 0;
 }
 
@@ -55,9 +68,9 @@ int torsh_command_report(int argc, char **argv)
 	struct reading reading;
 	struct overview overview = {.path = NULL};
 	struct timeline_part timeline = {0};
-	bool is_tree = false;
+	struct own_options own = {0};
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_own, &is_tree, &options);
+	torsh_options_parse(argc, argv, doc, own_options, parse_own, &own, &options);
 	torsh_reading_open(&reading, &options);
 	overview.path = options.path;
 	overview.profile = reading.profile;
@@ -78,12 +91,13 @@ int torsh_command_report(int argc, char **argv)
 	torsh_holders_merge_stacks(&overview.temporary, reading.symbols);
 	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
 	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
-	if (!is_tree || options.is_json)
+	overview.has_timeline = !own.without_timeline && (!own.is_tree || options.is_json);
+	if (overview.has_timeline)
 		collect_timeline(&overview, &timeline, &reading, &options);
 	/* What matters about these is how many they are. */
 	options.order = ORDER_BLOCKS;
 	overview.n_temporary = torsh_options_choose(&options, &overview.temporary, reading.symbols, TEXT_LIMIT);
-	if (is_tree && !options.is_json)
+	if (own.is_tree && !options.is_json)
 		torsh_tree_print(stdout, &overview);
 	else if (options.is_json)
 		torsh_overview_json(&overview);
@@ -91,7 +105,7 @@ int torsh_command_report(int argc, char **argv)
 		torsh_overview_text(&overview);
 	torsh_analysis_free(&overview.analysis);
 	torsh_overview_devices_free(&overview.devices);
-	if (timeline.wish.survey)
+	if (overview.has_timeline)
 		torsh_survey_free(&timeline.survey);
 	torsh_leaks_free(&overview.leaks);
 	torsh_holders_free(&overview.peak);

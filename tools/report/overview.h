@@ -22,6 +22,7 @@ struct overview {
 	struct leaks leaks; /* of all processes */
 	struct holders peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
+	bool has_timeline; /* it was read, for the next two */
 	struct analysis analysis;
 	struct overview_devices devices;
 	struct symbols *symbols;

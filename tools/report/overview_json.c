@@ -170,8 +170,11 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "peak", make_peak(overview));
 	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
 	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
-	torsh_json_member(&json, "inefficiencies", torsh_findings_json(&overview->analysis, overview->symbols));
-	torsh_json_member(&json, "rules", torsh_rules_json(&overview->analysis));
+	torsh_json_member(&json, "inefficiencies",
+			  overview->has_timeline ? torsh_findings_json(&overview->analysis, overview->symbols)
+						 : torsh_json_text(NULL));
+	torsh_json_member(&json, "rules",
+			  overview->has_timeline ? torsh_rules_json(&overview->analysis) : torsh_json_text(NULL));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
 	torsh_json_member(&json, "recording", torsh_parts_recording(overview->profile));

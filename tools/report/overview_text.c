@@ -207,6 +207,8 @@ void torsh_overview_text(const struct overview *overview)
 	print_head(overview, &sums);
 	print_leaks(overview);
 	print_peak(overview);
+	if (!overview->has_timeline)
+		puts("\nLeft out: devices, and what is inefficient (--no-timeline)");
 	torsh_overview_devices_text(&overview->devices, overview->symbols);
 	torsh_findings_text(&overview->analysis, overview->symbols, RULES_SHOWN);
 	print_temporary(overview, &sums);

@@ -258,7 +258,7 @@ struct observed *torsh_observe(const struct analysis_wish *wish)
 static void free_process(struct observed_process *of)
 {
 	for (size_t i = 0; i < of->n_devices; i++)
-		free(of->devices[i].stretches);
+		torsh_stretches_free(&of->devices[i].stretches);
 	for (int kind = 0; kind < N_HOST_KINDS; kind++)
 		torsh_busy_free(&of->host[kind].busy);
 	tdestroy(of->known_operators, free);

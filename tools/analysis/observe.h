@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of work and of call, and 32
- * bytes for each stretch in which a device was at work.
+ * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of work and of call, and some
+ * seven bytes for each stretch in which a device was at work.
  */
 #ifndef TORSH_ANALYSIS_OBSERVE_H
 #define TORSH_ANALYSIS_OBSERVE_H
 
 #include "tools/analysis/analysis.h"
+#include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
 #include "tools/profile/attribution.h"
 #include "tools/profile/counters.h"
@@ -57,16 +58,9 @@ struct host_time {
 	struct busy busy; /* of any thread */
 };
 
-/* A stretch in which a device was at work. */
-struct device_stretch {
-	uint64_t begin_ns, end_ns, asked_ns; /* asked_ns: when the call that launched it began */
-	bool is_communication;
-};
-
 struct observed_device {
 	uint32_t number;
-	struct device_stretch *stretches;
-	size_t n_stretches, stretches_room;
+	struct stretches stretches; /* in which it was at work */
 	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
 	uint64_t work_ns, unattributed_ns; /* of what was asked for in scope */
 	uint64_t communication_ns;
@@ -154,7 +148,7 @@ void torsh_observe_row(struct observed_process *of, struct observed_device *devi
 void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
 			const struct calls_around *around);
 
-/* Sort a device's stretches and say when it was busy, and for what it waited. */
+/* Go over a device's stretches and say when it was busy, and for what it waited. */
 void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope);
 
 /* Add what counters said of kernels to the work that is like them, and that to its operators. */

@@ -6,13 +6,6 @@
 #include "tools/analysis/observe.h"
 #include "tools/die.h"
 
-static int compare_stretches(const void *a, const void *b)
-{
-	const struct device_stretch *x = a, *y = b;
-
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
 /*
  * Between two stretches the device did nothing. Where the later one was asked for only then, the host kept it waiting, as HTA
  * has it.
@@ -46,22 +39,24 @@ static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *unt
 
 void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope)
 {
-	uint64_t until_ns = 0, computed_until_ns = 0;
+	uint64_t first_ns = 0, until_ns = 0, computed_until_ns = 0;
+	struct device_stretch stretch;
+	struct stretch_walk walk;
+	bool is_first = true;
 
-	if (!device->n_stretches)
-		return;
-	qsort(device->stretches, device->n_stretches, sizeof(*device->stretches), compare_stretches);
-	for (size_t i = 0; i < device->n_stretches; i++) {
-		const struct device_stretch *stretch = &device->stretches[i];
-
-		if (i && stretch->begin_ns > until_ns)
-			add_gap(device, scope, until_ns, stretch);
-		device->busy_ns += add_to_union(stretch, &until_ns, scope);
-		if (!stretch->is_communication)
-			device->computing_ns += add_to_union(stretch, &computed_until_ns, scope);
+	torsh_stretches_walk(&walk, &device->stretches);
+	while (torsh_stretches_next(&walk, &stretch)) {
+		if (is_first)
+			first_ns = stretch.begin_ns;
+		else if (stretch.begin_ns > until_ns)
+			add_gap(device, scope, until_ns, &stretch);
+		is_first = false;
+		device->busy_ns += add_to_union(&stretch, &until_ns, scope);
+		if (!stretch.is_communication)
+			device->computing_ns += add_to_union(&stretch, &computed_until_ns, scope);
 	}
-	device->scope_ns =
-		scope->is_of_steps ? scope->ns : torsh_scope_within(scope, device->stretches[0].begin_ns, until_ns);
+	if (!is_first)
+		device->scope_ns = scope->is_of_steps ? scope->ns : torsh_scope_within(scope, first_ns, until_ns);
 }
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */

@@ -111,14 +111,13 @@ void torsh_observe_stretch(struct observed_device *device, const struct device_r
 
 	if (!span->duration_ns)
 		return;
-	device->stretches = torsh_need_room(device->stretches, device->n_stretches, &device->stretches_room,
-					    sizeof(*device->stretches));
-	device->stretches[device->n_stretches++] = (struct device_stretch){
-		.begin_ns = span->begin_ns,
-		.end_ns = span->begin_ns + span->duration_ns,
-		.asked_ns = torsh_device_row_asked_ns(row),
-		.is_communication = is_communication(row),
-	};
+	torsh_stretches_add(&device->stretches, span->stream,
+			    &(struct device_stretch){
+				    .begin_ns = span->begin_ns,
+				    .end_ns = span->begin_ns + span->duration_ns,
+				    .asked_ns = torsh_device_row_asked_ns(row),
+				    .is_communication = is_communication(row),
+			    });
 }
 
 static void add_host_call(struct observed_process *of, const struct call_key *key, uint64_t begin_ns,

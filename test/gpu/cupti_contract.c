@@ -436,6 +436,52 @@ static void what_gets_memory_in_a_capture_makes_a_node_within_the_call(void **st
 	assert_int_equal(cuGraphDestroy(graph), 0);
 }
 
+/* What the driver said within a call, behind its work. */
+static struct {
+	int n, result;
+	size_t free_bytes, total_bytes;
+} asked;
+
+static void CUPTIAPI ask_behind(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	(void)unused;
+	(void)domain;
+	/* What is asked calls back, too. */
+	if (id != CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2 ||
+	    ((const CUpti_CallbackData *)data)->callbackSite != CUPTI_API_EXIT)
+		return;
+	asked.n++;
+	asked.result = (int)cuThreadExchangeStreamCaptureMode(&mode);
+	asked.result |= (int)cuMemGetInfo(&asked.free_bytes, &asked.total_bytes);
+	asked.result |= (int)cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+static void the_driver_can_be_asked_at_the_end_of_a_call_amid_a_capture(void **state)
+{
+	CUpti_SubscriberHandle subscriber;
+	size_t free_bytes, total_bytes;
+	CUdeviceptr p;
+	CUgraph graph;
+
+	(void)state;
+	memset(&asked, 0, sizeof(asked));
+	assert_int_equal(cuptiSubscribe(&subscriber, ask_behind, NULL), 0);
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), 0);
+	assert_int_equal(cuMemAlloc(&p, 64 << 20), 0);
+	assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
+	cuptiUnsubscribe(subscriber);
+	assert_int_equal(asked.n, 1);
+	assert_int_equal(asked.result, 0);
+	assert_int_equal(cuMemGetInfo(&free_bytes, &total_bytes), 0);
+	assert_int_equal(asked.free_bytes, free_bytes);
+	assert_int_equal(asked.total_bytes, total_bytes);
+	assert_int_equal(cuMemFree(p), 0);
+	assert_int_equal(cuGraphDestroy(graph), 0);
+}
+
 #if HAS_NAMED_SUBSCRIBERS
 static void a_second_subscriber_is_refused_and_told_who_was_first(void **state)
 {
@@ -494,6 +540,7 @@ int main(void)
 		RULE(a_drivers_call_within_the_runtimes_shares_its_id_and_has_no_record),
 		RULE(clones_of_nodes_are_told_with_their_originals),
 		RULE(what_gets_memory_in_a_capture_makes_a_node_within_the_call),
+		RULE(the_driver_can_be_asked_at_the_end_of_a_call_amid_a_capture),
 #if HAS_NAMED_SUBSCRIBERS
 		RULE(a_second_subscriber_is_refused_and_told_who_was_first),
 #endif

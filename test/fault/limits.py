@@ -153,27 +153,31 @@ def few_descriptors():
     expect_all_or_a_reason(*run_limited([(resource.RLIMIT_NOFILE, 6)], output=scratch("hard")))
 
 
-def run_as_nobody(limit, value):
-    """The target as a user whom limits bind."""
+# Numbers that hardly any machine has given out, and that containers have.
+FIRST_USER, N_USERS = 20000, 40000
+
+
+def run_as_another(limit, value):
+    """The target as a user whom limits bind, and whose processes are none but those of this test."""
     need_root()
-    nobody = 65534
+    user = FIRST_USER + os.getpid() % N_USERS
     output = scratch()
     os.chmod(output, 0o777)
     counts = committed.Counts(scratch("counts"))
     os.chmod(counts.path, 0o666)
 
-    def become_nobody():
-        os.setgid(nobody)
+    def become_another():
+        os.setgid(user)
         resource.setrlimit(limit, (value, value))
-        os.setuid(nobody)
+        os.setuid(user)
 
     try:
-        status = run([committed.PROGRAM], preexec_fn=become_nobody).returncode
+        status = run([committed.PROGRAM], preexec_fn=become_another).returncode
     except PermissionError:
         status = None
     if status != 2:
-        raise Skip("nobody may not run programs of this folder")
-    result, _ = record(committed.command(counts, N_BLOCKS), output=output, preexec_fn=become_nobody)
+        raise Skip("another user may not run programs of this folder")
+    result, _ = record(committed.command(counts, N_BLOCKS), output=output, preexec_fn=become_another)
     expect_equal(result.returncode, 9, "status")
     expect_equal(counts.kept(), N_BLOCKS, "blocks that the target has")
     return result, counts, output
@@ -181,14 +185,14 @@ def run_as_nobody(limit, value):
 
 @case
 def too_few_descriptors_for_the_writer():
-    result, _, output = run_as_nobody(resource.RLIMIT_NOFILE, 6)
+    result, _, output = run_as_another(resource.RLIMIT_NOFILE, 6)
     assert b"torsh: nothing is recorded: " in result.stderr and b"RLIMIT_NOFILE" in result.stderr, result.stderr
     expect_equal(recordings(output), [], "recordings")
 
 
 @case
 def no_more_processes():
-    expect_all_or_a_reason(*run_as_nobody(resource.RLIMIT_NPROC, 1))
+    expect_all_or_a_reason(*run_as_another(resource.RLIMIT_NPROC, 1))
 
 
 @case

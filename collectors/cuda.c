@@ -304,7 +304,7 @@ static const char *other_tool(void)
 
 int torsh_cuda_may_call(void)
 {
-	if (torsh_agent_is_borrowed() || torsh_cuda_room_is_asking())
+	if (torsh_agent_is_borrowed() || torsh_cuda_room_is_asking)
 		return 0;
 	if (torsh_cuda_is_live())
 		return !torsh_cuda_is_ending() && !torsh_cuda_is_in_call();

@@ -208,7 +208,7 @@ static int prepare(struct driver_work *work)
 
 int torsh_cuda_enter_call(void)
 {
-	if (is_inside || torsh_cuda_room_is_asking())
+	if (is_inside || torsh_cuda_room_is_asking)
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_cuda_first_work();

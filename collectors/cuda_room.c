@@ -13,16 +13,11 @@ static _Atomic uint32_t is_ready; /* the driver's functions were found */
 
 static _Atomic uint64_t devices_seen, pools_seen; /* a bit for each device */
 
-static _Thread_local int is_asking;
+_Thread_local int torsh_cuda_room_is_asking;
 
 void torsh_cuda_room_begin(void)
 {
 	atomic_store_explicit(&is_ready, !torsh_driver_open(), memory_order_release);
-}
-
-int torsh_cuda_room_is_asking(void)
-{
-	return is_asking;
 }
 
 void torsh_cuda_room_see(uint32_t device, int is_of_pool)
@@ -43,7 +38,7 @@ static void tell(uint32_t device, struct event_device_room room)
 /* Where the agent asks it tells the answer itself. */
 void torsh_cuda_room_told(const struct cuda_room *room, uint32_t device)
 {
-	if (is_asking || !room->free_bytes || !room->total_bytes)
+	if (torsh_cuda_room_is_asking || !room->free_bytes || !room->total_bytes)
 		return;
 	tell(device, (struct event_device_room){.free_bytes = *room->free_bytes,
 						.total_bytes = *room->total_bytes,
@@ -63,7 +58,7 @@ static struct asking begin_asking(void)
 {
 	struct asking asking = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
 
-	is_asking = 1;
+	torsh_cuda_room_is_asking = 1;
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking.mode);
 	return asking;
 }
@@ -71,7 +66,7 @@ static struct asking begin_asking(void)
 static void end_asking(struct asking *asking)
 {
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking->mode);
-	is_asking = 0;
+	torsh_cuda_room_is_asking = 0;
 	torsh_heap_leave_allocator(asking->outer);
 }
 

@@ -23,8 +23,8 @@ void torsh_cuda_room_see(uint32_t device, int is_of_pool);
 /* cuMemGetInfo returned. */
 void torsh_cuda_room_told(const struct cuda_room *room, uint32_t device);
 
-/* Is the calling thread within a call of the driver that the agent makes to ask it? */
-int torsh_cuda_room_is_asking(void);
+/* The calling thread is within a call of the driver that the agent makes to ask it. Looked at in every callback. */
+extern _Thread_local int torsh_cuda_room_is_asking;
 
 /*
  * Ask the driver how much room the device has, with its pools where that is wanted or the program had memory of one. Returns 0,

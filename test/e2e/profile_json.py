@@ -260,6 +260,13 @@ def check_layers(profile, phase, module):
     expect_equal(sorted(found), [(i, block, i == 0) for i, block in enumerate(order)], f"instances of {phase}")
 
 
+def without_open_ends(profile):
+    """What is written at the end is written by a process that still ends: which part of its time it waited isn't settled."""
+    analysis = {key: [row for row in rows if row["rule"] != "profiler_too_heavy"]
+                for key, rows in profile["analysis"].items() if key in ("rules", "inefficiencies")}
+    return {**profile, "analysis": {**profile["analysis"], **analysis}}
+
+
 @case
 @needs("torch")
 def profiles_of_pytorch_have_each_kernel_on_its_operator():
@@ -280,7 +287,7 @@ def profiles_of_pytorch_have_each_kernel_on_its_operator():
     expect_equal({item["phase"] for item in kernels + copies_of(profile)}, {"init", "warmup", "steady"}, "phases")
     # What is written at the end is the same.
     (written,) = output.glob("*.profile.json")
-    expect_equal(json.loads(written.read_text()), profile, "what was exported at the end")
+    expect_equal(without_open_ends(json.loads(written.read_text())), without_open_ends(profile), "what was exported at the end")
 
 
 @case

@@ -220,9 +220,21 @@ def check_counts(events):
     assert events["dropped"] == 0, events
 
 
+def first_difference(found, expected, where=""):
+    """The innermost place at which two values differ, and both of them there."""
+    if isinstance(found, dict) and isinstance(expected, dict) and found.keys() == expected.keys():
+        inside = ((key, found[key], expected[key]) for key in found)
+    elif isinstance(found, (list, tuple)) and type(found) is type(expected) and len(found) == len(expected):
+        inside = ((i, found[i], expected[i]) for i in range(len(found)))
+    else:
+        return where, found, expected
+    return next((first_difference(a, b, f"{where}[{key!r}]") for key, a, b in inside if a != b), (where, found, expected))
+
+
 def expect_equal(found, expected, what):
     if found != expected:
-        raise AssertionError(f"{what}: found {found!r}, expected {expected!r}")
+        where, found, expected = first_difference(found, expected)
+        raise AssertionError(f"{what}{where and f', at {where}'}: found {found!r}, expected {expected!r}")
 
 
 @contextlib.contextmanager

@@ -186,8 +186,9 @@ def records_have_the_layouts_of_other_versions_of_cupti():
     need_simcuda()
     for version in ("120400", "120800", "130000"):
         env = {**clean_environment(), "SIMCUDA_CUPTI_VERSION": version}
-        result = run([BUILD / "test/gpu/cupti_contract"], env)
-        expect_equal(result.returncode, 0, f"the rules of CUPTI with {version}: {result.stdout.decode()[-2000:]}")
+        for rules in ("cupti_contract", "cupti_callbacks"):
+            result = run([BUILD / "test/gpu" / rules], env)
+            expect_equal(result.returncode, 0, f"the rules of CUPTI with {version}: {result.stdout.decode()[-2000:]}")
 
 
 # ---- PyTorch ------------------------------------------------------------------------------------------------------------

@@ -82,8 +82,9 @@ def both_versions_are_there_at_once():
 @case
 def the_rules_of_cupti_hold_in_12():
     use_cuda_12()
-    result = run([program("cupti_contract", 12)], clean_environment())
-    expect_equal(result.returncode, 0, result.stdout.decode()[-3000:])
+    for rules in ("cupti_contract", "cupti_callbacks"):
+        result = run([program(rules, 12)], clean_environment())
+        expect_equal(result.returncode, 0, result.stdout.decode()[-3000:])
 
 
 @case

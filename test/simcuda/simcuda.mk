@@ -144,7 +144,7 @@ $(SIMCUDA)/programs/%: test/simcuda/programs/%.c $(SIMCUDA_LIB)/libcuda.so.1 $(S
 
 # The same, and the rules of CUPTI, with CUDA 12's headers and libraries.
 SIMCUDA_12_PROGRAMS := $(if $(CUDA12_INCLUDE),$(addprefix $(SIMCUDA)/programs/12/,memory toolkit) \
-	$(SIMCUDA)/programs/12/cupti_contract)
+	$(patsubst test/gpu/%.c,$(SIMCUDA)/programs/12/%,$(wildcard test/gpu/*.c)))
 define simcuda_12_program
 	@mkdir -p $(@D)
 	$(call say,cc,$<:12)$(CC) -std=gnu11 $(COMMON) $(CUDA12_INCLUDE:%=-isystem %) -o $@ $< $(filter %.so.1 %.so.12,$^) \

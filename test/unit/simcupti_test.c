@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the simulated CUPTI does beyond the rules of test/gpu/cupti_contract.c: it finds out who breaks them, and its times
+ * What the simulated CUPTI does beyond the rules of test/gpu: it finds out who breaks them, and its times
  * are exact. Also run by test/e2e/simcuda.py with the layouts of other versions.
  */
 #include <setjmp.h>
@@ -34,13 +34,6 @@ int main(void)
 #include "test/gpu/cupti_client.h"
 
 enum { KERNEL_NS = 5000, POISON = 0xc5 };
-
-/* Objects that were destroyed are kept, so that a stale handle is told from a live one: no leak. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
 
 static char log_path[] = "/tmp/simcupti-XXXXXX";
 

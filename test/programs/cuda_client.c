@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/lib/need.h"
+
 enum { DRIVER = 1, RESOURCE = 3, N_DOMAINS = 8, N_IDS = 2048, TAKEN = 39, N_ROUNDS = 3 };
 enum { CONTEXT_CREATED = 1, MODULE_LOADED = 6 };
 
@@ -71,16 +73,6 @@ DRIVERS
 
 static void *function;
 static uint64_t address;
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need(call, #call)
 
 /* What was heard, and whether each exit found in its slot what its enter left there. */
 static struct heard {

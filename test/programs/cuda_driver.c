@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/lib/need.h"
+
 /* A kernel that does nothing, for any device. */
 #define MODULE ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry _Z4workPf() { ret; }\n"
 #define N_BYTES 4096u
@@ -46,16 +48,6 @@ DRIVERS
 
 static void *context, *module, *function;
 static int n_kernels;
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need(call, #call)
 
 static void find_driver(void)
 {

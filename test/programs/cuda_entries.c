@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/lib/need.h"
+
 #define N_BYTES 4096u
 #define VERSION 12080
 #define PER_THREAD_STREAM 2
@@ -81,16 +83,6 @@ DRIVERS
 #undef DRIVER
 
 typedef int look_up(const char *name, void **found, int version, uint64_t flags, int *status);
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need(call, #call)
 
 static void find_by_symbol(void)
 {

@@ -12,6 +12,8 @@
 
 #include "shim/torsh.h"
 
+#include "test/lib/need.h"
+
 #define N_BYTES 1024u
 
 /* DRIVER(name, parameters): of libcuda.so.1 */
@@ -37,16 +39,6 @@ DRIVERS
 #undef DRIVER
 
 static void *module;
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need(call, #call)
 
 static void find_driver(void)
 {

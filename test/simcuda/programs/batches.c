@@ -9,22 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/lib/need.h"
+
 #define N_BYTES 16384u
 #define PAGE 4096u
 
 static CUstream stream;
 static CUdeviceptr device, other, managed;
 static unsigned char *host;
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need((int)(call), #call)
 
 static CUdeviceptr of_host(size_t at)
 {

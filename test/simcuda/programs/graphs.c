@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/lib/need.h"
+
 #define KIB ((size_t)1024)
 #define MODULE ".version 7.0\n.target sm_70\n.address_size 64\n"
 #define NOT_INLINED __attribute__((noinline))
@@ -25,14 +27,6 @@ static CUcontext context;
 static CUstream stream;
 static CUmodule module;
 
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
 static void need_failure(int result, const char *what)
 {
 	if (result)
@@ -41,7 +35,6 @@ static void need_failure(int result, const char *what)
 	exit(1);
 }
 
-#define NEED(call) need((int)(call), #call)
 #define NEED_FAILURE(call) need_failure((int)(call), #call)
 
 static CUfunction kernel(const char *name)

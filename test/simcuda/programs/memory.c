@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/lib/need.h"
+
 #define KIB ((size_t)1024)
 #define GRANULE ((size_t)2 << 20)
 #define N_SLOTS 64
@@ -30,16 +32,6 @@
 static CUcontext context;
 static CUstream stream;
 static CUmemoryPool pool;
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need((int)(call), #call)
 
 /* ---- every way: name, how it is got, how it is freed. n: so many KiB or texels; p: an address or a handle ------------ */
 

@@ -14,21 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/lib/need.h"
+
 #define MIB ((size_t)1 << 20)
 #define TOO_MUCH ((size_t)1 << 40)
 
 static CUcontext context;
 static CUstream stream;
 
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need((int)(call), #call)
 #define REFUSED(call) need((int)(call) != 2, #call " was not refused")
 
 static const CUmemAllocationProp on_device = {

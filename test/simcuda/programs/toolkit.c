@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "test/lib/need.h"
+
 enum { BYTES = 1 << 20, REPLAYS = 3, LAUNCHES = 20 };
 
 /* What nvcc's code calls before main: in no header. */
@@ -16,16 +18,6 @@ extern void **__cudaRegisterFatBinary(void *image);
 extern void __cudaRegisterFatBinaryEnd(void **handle);
 extern void __cudaRegisterFunction(void **handle, const char *stub, char *device_stub, const char *name,
 				   int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size);
-
-static void need(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: error %d\n", what, result);
-	exit(1);
-}
-
-#define NEED(call) need((int)(call), #call)
 
 /* Stands for a kernel: its address is what is launched. */
 static void scale(void)

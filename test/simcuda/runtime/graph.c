@@ -4,21 +4,16 @@
 
 #include <string.h>
 
+/* A kernel's launch: the runtime's structs of it are two, and the driver's too, whose fields have the same names. */
+#define KERNEL_LAUNCH(n)                                                                                        \
+	.func = rt_function((n)->func), .gridDimX = (n)->gridDim.x, .gridDimY = (n)->gridDim.y,                 \
+	.gridDimZ = (n)->gridDim.z, .blockDimX = (n)->blockDim.x, .blockDimY = (n)->blockDim.y,                 \
+	.blockDimZ = (n)->blockDim.z, .sharedMemBytes = (n)->sharedMemBytes, .kernelParams = (n)->kernelParams, \
+	.extra = (n)->extra
+
 cudaError_t do_cudaGraphAddKernelNode(const cudaGraphAddKernelNode_p *p)
 {
-	const struct cudaKernelNodeParams *n = p->pNodeParams;
-	CUDA_KERNEL_NODE_PARAMS params = {
-		.func = rt_function(n->func),
-		.gridDimX = n->gridDim.x,
-		.gridDimY = n->gridDim.y,
-		.gridDimZ = n->gridDim.z,
-		.blockDimX = n->blockDim.x,
-		.blockDimY = n->blockDim.y,
-		.blockDimZ = n->blockDim.z,
-		.sharedMemBytes = n->sharedMemBytes,
-		.kernelParams = n->kernelParams,
-		.extra = n->extra,
-	};
+	CUDA_KERNEL_NODE_PARAMS params = {KERNEL_LAUNCH(p->pNodeParams)};
 	CUresult result = rt_begin();
 
 	return (cudaError_t)(result ? result
@@ -67,26 +62,6 @@ cudaError_t do_cudaGraphAddMemsetNode(const cudaGraphAddMemsetNode_p *p)
 
 /* Those of CUDA 12 have other forms of it, or none. */
 #if CUDART_VERSION >= 13000
-static CUgraphNodeParams kernel_node(const struct cudaKernelNodeParamsV2 *n)
-{
-	return (CUgraphNodeParams){
-		.type = CU_GRAPH_NODE_TYPE_KERNEL,
-		.kernel =
-			{
-				.func = rt_function(n->func),
-				.gridDimX = n->gridDim.x,
-				.gridDimY = n->gridDim.y,
-				.gridDimZ = n->gridDim.z,
-				.blockDimX = n->blockDim.x,
-				.blockDimY = n->blockDim.y,
-				.blockDimZ = n->blockDim.z,
-				.sharedMemBytes = n->sharedMemBytes,
-				.kernelParams = n->kernelParams,
-				.extra = n->extra,
-			},
-	};
-}
-
 /* But for kernels and copies both libraries describe a node by the same bytes, what is returned among them. */
 cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 {
@@ -98,11 +73,14 @@ cudaError_t do_cudaGraphAddNode(const cudaGraphAddNode_p *p)
 	if (p->nodeParams->type == cudaGraphNodeTypeMemcpy)
 		return cudaErrorNotSupported;
 	if (p->nodeParams->type == cudaGraphNodeTypeKernel) {
-		kernel = kernel_node(&p->nodeParams->kernel);
+		kernel = (CUgraphNodeParams){
+			.type = CU_GRAPH_NODE_TYPE_KERNEL,
+			.kernel = {KERNEL_LAUNCH(&p->nodeParams->kernel)},
+		};
 		params = &kernel;
 	}
 	return (cudaError_t)rt_driver.cuGraphAddNode(p->pGraphNode, p->graph, p->pDependencies,
-						     (const CUgraphEdgeData *)p->dependencyData,
-						     p->numDependencies, params);
+						     (const CUgraphEdgeData *)p->dependencyData, p->numDependencies,
+						     params);
 }
 #endif

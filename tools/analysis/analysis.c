@@ -174,7 +174,7 @@ double torsh_host_share(const struct observed_process *of, enum host_kind kind, 
 	size_t next = 0;
 
 	for (size_t i = is_steady ? scope->first_steady : 0; i < (is_steady ? scope->n_whole : scope->n); i++)
-		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].begin_ns, scope->spans[i].end_ns, &next);
+		ns += torsh_busy_within(&of->host[kind].busy, scope->spans[i].start_ns, scope->spans[i].end_ns, &next);
 	return torsh_percent((double)ns, (double)(is_steady ? scope->steady_ns : scope->ns));
 }
 

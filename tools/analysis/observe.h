@@ -10,6 +10,7 @@
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
 #include "tools/profile/attribution.h"
+#include "tools/profile/busy.h"
 #include "tools/profile/counters.h"
 #include "tools/profile/kernel_metrics.h"
 #include "tools/profile/phase_clock.h"

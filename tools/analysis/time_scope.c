@@ -6,14 +6,14 @@
 
 #include "tools/die.h"
 
-static void add_span(struct time_scope *scope, uint64_t begin_ns, uint64_t end_ns, uint64_t from_ns, uint64_t to_ns)
+static void add_span(struct time_scope *scope, struct step span, uint64_t from_ns, uint64_t to_ns)
 {
-	begin_ns = begin_ns > from_ns ? begin_ns : from_ns;
-	end_ns = end_ns < to_ns ? end_ns : to_ns;
-	if (begin_ns >= end_ns)
+	span.start_ns = span.start_ns > from_ns ? span.start_ns : from_ns;
+	span.end_ns = span.end_ns < to_ns ? span.end_ns : to_ns;
+	if (span.start_ns >= span.end_ns)
 		return;
-	scope->spans[scope->n++] = (struct busy_span){.begin_ns = begin_ns, .end_ns = end_ns};
-	scope->ns += end_ns - begin_ns;
+	scope->spans[scope->n++] = span;
+	scope->ns += span.end_ns - span.start_ns;
 }
 
 void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns)
@@ -27,10 +27,10 @@ void torsh_scope_create(struct time_scope *scope, const struct survey_process *o
 	for (size_t i = 0; i < steps->n; i++) {
 		if (i == n_warmup)
 			scope->first_steady = scope->n;
-		add_span(scope, steps->items[i].start_ns, steps->items[i].end_ns, from_ns, to_ns);
+		add_span(scope, steps->items[i], from_ns, to_ns);
 	}
 	if (!steps->n && of->has_events)
-		add_span(scope, of->first_ns, of->last_ns + 1, from_ns, to_ns);
+		add_span(scope, (struct step){.start_ns = of->first_ns, .end_ns = of->last_ns + 1}, from_ns, to_ns);
 	if (steps->n <= n_warmup)
 		scope->first_steady = scope->n;
 	scope->is_open = scope->is_of_steps && scope->n && scope->spans[scope->n - 1].end_ns >= of->last_ns;
@@ -38,14 +38,14 @@ void torsh_scope_create(struct time_scope *scope, const struct survey_process *o
 	if (scope->first_steady > scope->n_whole)
 		scope->first_steady = scope->n_whole;
 	for (size_t i = scope->first_steady; i < scope->n_whole; i++)
-		scope->steady_ns += scope->spans[i].end_ns - scope->spans[i].begin_ns;
+		scope->steady_ns += scope->spans[i].end_ns - scope->spans[i].start_ns;
 }
 
 void torsh_scope_trim(struct time_scope *scope, uint64_t last_work_ns)
 {
-	struct busy_span *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
+	struct step *last = scope->n ? &scope->spans[scope->n - 1] : NULL;
 
-	if (!last || !scope->is_open || last_work_ns <= last->begin_ns || last_work_ns >= last->end_ns)
+	if (!last || !scope->is_open || last_work_ns <= last->start_ns || last_work_ns >= last->end_ns)
 		return;
 	scope->ns -= last->end_ns - last_work_ns;
 	if (scope->first_steady < scope->n_whole && scope->n_whole == scope->n)
@@ -59,38 +59,21 @@ void torsh_scope_destroy(struct time_scope *scope)
 	*scope = (struct time_scope){0};
 }
 
-/* The first span that ends after that. */
-static size_t find_span(const struct time_scope *scope, uint64_t at_ns)
-{
-	size_t low = 0, high = scope->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (scope->spans[middle].end_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 size_t torsh_scope_at(const struct time_scope *scope, uint64_t at_ns)
 {
-	size_t i = find_span(scope, at_ns);
-
-	return i < scope->n && scope->spans[i].begin_ns <= at_ns ? i : STEP_NONE;
+	return torsh_steps_find(scope->spans, scope->n, at_ns);
 }
 
 uint64_t torsh_scope_within(const struct time_scope *scope, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t ns = 0;
 
-	for (size_t i = find_span(scope, from_ns); i < scope->n && scope->spans[i].begin_ns < to_ns; i++) {
-		uint64_t begin_ns = scope->spans[i].begin_ns > from_ns ? scope->spans[i].begin_ns : from_ns;
+	for (size_t i = torsh_steps_after(scope->spans, scope->n, from_ns);
+	     i < scope->n && scope->spans[i].start_ns < to_ns; i++) {
+		uint64_t start_ns = scope->spans[i].start_ns > from_ns ? scope->spans[i].start_ns : from_ns;
 		uint64_t end_ns = scope->spans[i].end_ns < to_ns ? scope->spans[i].end_ns : to_ns;
 
-		ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
+		ns += end_ns > start_ns ? end_ns - start_ns : 0;
 	}
 	return ns;
 }

@@ -3,11 +3,10 @@
 #ifndef TORSH_ANALYSIS_TIME_SCOPE_H
 #define TORSH_ANALYSIS_TIME_SCOPE_H
 
-#include "tools/profile/busy.h"
 #include "tools/profile/survey.h"
 
 struct time_scope {
-	struct busy_span *spans; /* in the order of time; they don't overlap */
+	struct step *spans; /* in the order of time; they don't overlap. Of no step where none are known */
 	size_t n;
 	bool is_of_steps;
 	bool is_open; /* the last step ends because the process does */

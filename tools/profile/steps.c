@@ -405,19 +405,31 @@ void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice)
 	steps->is_restricted = true;
 }
 
-size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns)
+size_t torsh_steps_after(const struct step *steps, size_t n, uint64_t at_ns)
 {
-	size_t low = 0, high = steps->n;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (steps->items[middle].end_ns <= at_ns)
+		if (steps[middle].end_ns <= at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < steps->n && steps->items[low].start_ns <= at_ns ? low : STEP_NONE;
+	return low;
+}
+
+size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns)
+{
+	size_t i = torsh_steps_after(steps, n, at_ns);
+
+	return i < n && steps[i].start_ns <= at_ns ? i : STEP_NONE;
+}
+
+size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns)
+{
+	return torsh_steps_find(steps->items, steps->n, at_ns);
 }
 
 void torsh_steps_free(struct steps *steps)

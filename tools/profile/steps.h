@@ -55,6 +55,10 @@ void torsh_steps_choose(struct steps *steps, const struct steps_choice *choice);
 
 #define STEP_NONE SIZE_MAX
 
+/* Of n steps in the order of time: the first that ends after that, or n; and the one it lies in, or STEP_NONE. */
+size_t torsh_steps_after(const struct step *steps, size_t n, uint64_t at_ns);
+size_t torsh_steps_find(const struct step *steps, size_t n, uint64_t at_ns);
+
 /* The step in which something happened, by its place in items, or STEP_NONE. */
 size_t torsh_steps_at(const struct steps *steps, uint64_t at_ns);
 

@@ -9,24 +9,26 @@
 /* What can be said of kernels of one shape: NULL, or why not. Fires where it has to. */
 typedef const char *kernel_rule(struct verdict *verdict, const struct observed_work *work);
 
+/* reason: why none of a process's were looked at, or NULL; none: what is said where there were none. */
+static void nothing_to_judge(struct verdict *verdict, const char *reason, size_t n_judged, const char *none)
+{
+	if (reason || !n_judged)
+		torsh_verdict_can(verdict, reason ? reason : none);
+}
+
 static void judge_kernels(struct verdict *verdict, kernel_rule *rule)
 {
 	const struct observed_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
-	bool has_kernels = false;
+	size_t n_judged = 0;
 
-	if (reason) {
-		torsh_verdict_can(verdict, reason);
-		return;
-	}
-	for (size_t i = 0; i < of->n_work; i++) {
+	for (size_t i = 0; !reason && i < of->n_work; i++) {
 		if (of->work[i].key.what != DEVICE_KERNEL)
 			continue;
-		has_kernels = true;
+		n_judged++;
 		torsh_verdict_can(verdict, rule(verdict, &of->work[i]));
 	}
-	if (!has_kernels)
-		torsh_verdict_can(verdict, "no kernel was recorded");
+	nothing_to_judge(verdict, reason, n_judged, "no kernel was recorded");
 }
 
 static struct finding *fire(struct verdict *verdict, const struct observed_work *work)
@@ -224,18 +226,13 @@ void torsh_judge_memory_bound(struct verdict *verdict)
 {
 	const struct observed_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
-	bool has_kernels = false;
+	size_t n_judged = 0;
 
-	if (reason) {
-		torsh_verdict_can(verdict, reason);
-		return;
-	}
-	for (size_t i = 0; i < of->n_operators; i++) {
+	for (size_t i = 0; !reason && i < of->n_operators; i++) {
 		if (!of->operators[i].n_kernels)
 			continue;
-		has_kernels = true;
+		n_judged++;
 		torsh_verdict_can(verdict, judge_operator(verdict, &of->operators[i]));
 	}
-	if (!has_kernels)
-		torsh_verdict_can(verdict, "no kernel has an operator");
+	nothing_to_judge(verdict, reason, n_judged, "no kernel has an operator");
 }

@@ -11,29 +11,19 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from simcuda import cuda_python, duration_ns, of_kind, record_simulated  # noqa: E402
+from simcuda import DRIVER, cuda_python, duration_ns, of_kind, record_simulated  # noqa: E402
 import schema  # noqa: E402
 
 MS = 1_000_000
 STEPS = 4
 MODULES = {"PYTHONPATH": str(ROOT / "tools/python")}
 
-# The driver's functions, in steps that are marked: step(function) runs it so often.
+# The driver's functions, in steps that are marked: each_step(function) runs it so often.
 PRELUDE = f"""
-import ctypes, sys, time
+{DRIVER}
+import time
 import torsh
-cuda = ctypes.CDLL("libcuda.so.1")
-nccl = ctypes.CDLL("libnccl.so.2")
-class Unique(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_char * 128)]
-def need(result):
-    if result:
-        sys.exit(f"error {{result}}")
-need(cuda.cuInit(0))
-context, module, function, stream, other = (ctypes.c_void_p() for _ in range(5))
-need(cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0))
-need(cuda.cuModuleLoadData(ctypes.byref(module), b"code"))
-need(cuda.cuStreamCreate(ctypes.byref(stream), 1))
+other = ctypes.c_void_p()
 need(cuda.cuStreamCreate(ctypes.byref(other), 1))
 size = ctypes.c_size_t(1 << 20)
 memory, pinned = ctypes.c_uint64(), ctypes.c_void_p()
@@ -45,18 +35,11 @@ def launch(grid=4096, threads=1024, shared=0, name=b"_Z4workPf", on=stream):
     if shared:
         need(cuda.cuFuncSetAttribute(function, 8, shared))  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     need(cuda.cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, shared, on, None, None))
-def wait():
-    need(cuda.cuCtxSynchronize())
-communicator = ctypes.c_void_p()
-def all_reduce():
-    if not communicator:
-        need(nccl.ncclCommInitRank(ctypes.byref(communicator), 1, Unique(), 0))
-    need(nccl.ncclAllReduce(None, None, ctypes.c_size_t(1024), 7, 0, communicator, other))
 def each_step(work):
     for i in range({STEPS}):
         torsh.step(i)
         work()
-    wait()
+    synchronize()
 """
 
 
@@ -132,22 +115,22 @@ def expect_kernels(finding, kernels):
 @case
 def small_grids_are_found_and_large_ones_are_not():
     # Two blocks of 1024 threads on each of 132 multiprocessors are one wave.
-    output, truth = recorded("launch(100); wait()", kernel_ns=5 * MS)
+    output, truth = recorded("launch(100); synchronize()", kernel_ns=5 * MS)
     finding = only(expect_fired(output, "grid_starvation"))
     expect_kernels(finding, kernels_of(truth))
     expect_equal(value(finding, "waves_per_sm"), 100 / (2 * 132), "waves")
     expect_equal((finding["kind"], finding["severity"]), ("LowThroughput", "Critical"), "kind and severity")
-    output, _ = recorded("launch(528); wait()", kernel_ns=5 * MS)
+    output, _ = recorded("launch(528); synchronize()", kernel_ns=5 * MS)
     expect_clear(output, "grid_starvation")
 
 
 @case
 def much_shared_memory_is_found_and_little_is_not():
-    output, truth = recorded("launch(threads=128, shared=100000); wait()", kernel_ns=5 * MS)
+    output, truth = recorded("launch(threads=128, shared=100000); synchronize()", kernel_ns=5 * MS)
     finding = only(expect_fired(output, "shared_memory_limited"))
     expect_kernels(finding, kernels_of(truth))
     expect_equal({kernel["shared"] for kernel in kernels_of(truth)}, {value(finding, "dynamic_smem")}, "shared memory")
-    output, _ = recorded("launch(threads=128, shared=10000); wait()", kernel_ns=5 * MS)
+    output, _ = recorded("launch(threads=128, shared=10000); synchronize()", kernel_ns=5 * MS)
     expect_clear(output, "shared_memory_limited")
 
 
@@ -156,7 +139,7 @@ def counters_of_kernels_are_judged_by_what_they_are():
     """Formulas of test/simcuda/cupti/metrics.def, by the log's nanoseconds and threads."""
     seen = set()
     for threads in (32, 64, 96, 192):
-        output, truth = recorded(f'launch(1, {threads}, name=b"ampere_sgemm_64x64_nn"); wait()', kernel_ns=5 * MS,
+        output, truth = recorded(f'launch(1, {threads}, name=b"ampere_sgemm_64x64_nn"); synchronize()', kernel_ns=5 * MS,
                                  env={"TORSH_PROFILER_COUNTERS": "operators:2"})
         kernels = kernels_of(truth, "ampere_sgemm_64x64_nn")
         (ns,) = {duration_ns(kernel) for kernel in kernels}
@@ -174,7 +157,7 @@ def counters_of_kernels_are_judged_by_what_they_are():
 
 @case
 def without_counters_what_needs_them_is_not_judged():
-    output, _ = recorded('launch(name=b"ampere_sgemm_64x64_nn"); wait()', kernel_ns=5 * MS)
+    output, _ = recorded('launch(name=b"ampere_sgemm_64x64_nn"); synchronize()', kernel_ns=5 * MS)
     for rule in ("gemm_without_tensor_cores", "latency_bound", "divergence", "register_spills"):
         expect_unjudged(output, rule, "counters were off")
     expect_unjudged(output, "memory_bound", "no kernel has an operator")
@@ -219,31 +202,31 @@ def many_short_kernels_are_launch_bound_and_long_ones_are_not():
     finding = only(expect_fired(output, "launch_bound"))
     expect_equal(value(finding, "kernels"), len(kernels_of(truth)), "kernels")
     expect_equal(only(expect_fired(output, "device_underused"))["where"]["device_id"], 0, "device")
-    output, _ = recorded("for i in range(20): launch()\n    wait()", kernel_ns=5 * MS)
+    output, _ = recorded("for i in range(20): launch()\n    synchronize()", kernel_ns=5 * MS)
     expect_clear(output, "launch_bound")
     expect_clear(output, "device_underused")
 
 
 @case
 def long_pauses_of_a_device_are_found_and_short_ones_are_not():
-    output, truth = recorded("launch(); wait(); time.sleep(0.6)", kernel_ns=MS)
+    output, truth = recorded("launch(); synchronize(); time.sleep(0.6)", kernel_ns=MS)
     kernels = kernels_of(truth)
     longest_ns = max(b["start"] - a["end"] for a, b in zip(kernels, kernels[1:]))
     # The agent's clock and the device's are a microsecond apart at most.
     assert abs(value(only(expect_fired(output, "device_gap")), "longest_gap_ns") - longest_ns) < 1000, longest_ns
-    output, _ = recorded("launch(); wait()", kernel_ns=MS)
+    output, _ = recorded("launch(); synchronize()", kernel_ns=MS)
     expect_clear(output, "device_gap")
 
 
 @case
 def communication_is_exposed_where_nothing_is_computed_beside_it():
     kernels = {"kernels": f"*nccl*={20 * MS}", "kernel_ns": 20 * MS}
-    output, truth = recorded("launch(); wait(); all_reduce(); wait()", **kernels)
+    output, truth = recorded("launch(); synchronize(); all_reduce(other); synchronize()", **kernels)
     finding = only(expect_fired(output, "exposed_communication"))
     (name,) = {kernel["name"] for kernel in of_kind(truth, "kernel")} - {"_Z4workPf"}
     expect_equal(value(finding, "communication_ns"), sum(duration_ns(kernel) for kernel in kernels_of(truth, name)), "time")
     assert value(finding, "exposed_ns") <= value(finding, "communication_ns"), finding
-    output, _ = recorded("all_reduce(); launch(); launch(); wait()", **kernels)
+    output, _ = recorded("all_reduce(other); launch(); launch(); synchronize()", **kernels)
     expect_clear(output, "exposed_communication")
 
 
@@ -255,7 +238,7 @@ def copies_are_judged_by_their_memory_and_their_call():
     for how, found in (("pageable", "pageable_async_copy"), ("pinned", None), ("synchronous", "synchronous_copy")):
         is_async = how != "synchronous"
         output, truth = recorded(copy.format("Async_v2" if is_async else "_v2", "pinned" if how == "pinned" else "pageable",
-                                             ", stream" if is_async else "") + "; wait()")
+                                             ", stream" if is_async else "") + "; synchronize()")
         for rule in ("pageable_async_copy", "synchronous_copy"):
             if rule != found:
                 expect_clear(output, rule)
@@ -276,7 +259,7 @@ def memsets_are_judged_by_their_call():
 
 @case
 def waits_are_counted_by_the_step_and_weighed_by_their_time():
-    output, truth = recorded("launch(); wait(); wait(); wait()", kernel_ns=5 * MS)
+    output, truth = recorded("launch(); synchronize(); synchronize(); synchronize()", kernel_ns=5 * MS)
     finding = only(expect_fired(output, "excess_synchronisation"))
     # The last step, in which the program ends, does not count.
     expect_equal((value(finding, "calls"), finding["where"]["api"]), (3 * (STEPS - 1), "cuCtxSynchronize"), "waits")
@@ -285,7 +268,7 @@ def waits_are_counted_by_the_step_and_weighed_by_their_time():
     waited_ns = sum(duration_ns(kernel) for kernel in kernels_of(truth))
     assert value(finding, "host_ns") > 0.9 * waited_ns, (finding, waited_ns)
     # One a step, and one behind the last one.
-    output, _ = recorded("launch(); wait()", kernel_ns=1000)
+    output, _ = recorded("launch(); synchronize()", kernel_ns=1000)
     expect_clear(output, "excess_synchronisation")
 
 
@@ -394,7 +377,7 @@ def tensors_of_much_of_the_device_are_found():
 @case
 @needs("torch")
 def work_of_no_operator_is_found_and_that_of_operators_is_not():
-    output, truth = recorded("launch(); wait()", kernel_ns=MS)
+    output, truth = recorded("launch(); synchronize()", kernel_ns=MS)
     finding = only(expect_fired(output, "high_unattributed"))
     expect_equal((finding["kind"], value(finding, "unattributed_ns")),
                  (None, sum(duration_ns(kernel) for kernel in kernels_of(truth))), "what is of no operator")
@@ -404,29 +387,29 @@ def work_of_no_operator_is_found_and_that_of_operators_is_not():
 
 @case
 def records_that_are_missing_are_told():
-    output, truth = recorded("launch(); wait()", untimed_kernels=2)
+    output, truth = recorded("launch(); synchronize()", untimed_kernels=2)
     finding = only(expect_fired(output, "events_missing"))
     expect_equal(value(finding, "device_records"), len(kernels_of(truth)) // 2, "records")
-    output, _ = recorded("launch(); wait()")
+    output, _ = recorded("launch(); synchronize()")
     expect_clear(output, "events_missing")
 
 
 @case
 def counters_that_are_refused_are_told_with_the_reason():
     counters = {"TORSH_PROFILER_COUNTERS": "operators"}
-    output, _ = recorded("launch(); wait()", env=counters, faults="cuptiProfilerInitialize=35")
+    output, _ = recorded("launch(); synchronize()", env=counters, faults="cuptiProfilerInitialize=35")
     assert "NVreg_RestrictProfilingToAdminUsers=0" in only(expect_fired(output, "counters_refused"))["note"]
     expect_unjudged(output, "register_spills", "NVreg_RestrictProfilingToAdminUsers=0")
-    output, _ = recorded("launch(); wait()", env=counters)
+    output, _ = recorded("launch(); synchronize()", env=counters)
     expect_clear(output, "counters_refused")
 
 
 @case
 def time_that_cupti_takes_for_itself_is_told():
-    output, _ = recorded("launch(); wait()", flush_ns=500 * MS)
+    output, _ = recorded("launch(); synchronize()", flush_ns=500 * MS)
     finding = only(expect_fired(output, "profiler_too_heavy"))
     assert value(finding, "cupti_ns") >= 500 * MS, finding
-    output, _ = recorded("launch(); wait(); time.sleep(0.1)")
+    output, _ = recorded("launch(); synchronize(); time.sleep(0.1)")
     expect_clear(output, "profiler_too_heavy")
 
 

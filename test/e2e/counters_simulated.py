@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded, read_truth, used  # noqa: E402
+from simcuda import DRIVER, LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded, read_truth, used  # noqa: E402
 from consumers import ask_trace_processor  # noqa: E402
 import schema  # noqa: E402
 
@@ -52,31 +52,13 @@ TWO_PASSES = {
     "local_memory_spills": lambda ns, threads: 2 * threads % 128,
 }
 
-# A program of the driver's, by its functions: device() and launch(threads) to begin with.
-PRELUDE = """
-import ctypes, sys
-cuda = ctypes.CDLL("libcuda.so.1")
-nccl = ctypes.CDLL("libnccl.so.2")
-class Unique(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_char * 128)]
-def need(result):
-    if result:
-        sys.exit(f"error {result}")
-need(cuda.cuInit(0))
-context, module, function, stream = (ctypes.c_void_p() for _ in range(4))
-need(cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0))
-need(cuda.cuModuleLoadData(ctypes.byref(module), b"code"))
+# launch(threads) a kernel.
+PRELUDE = f"""
+{DRIVER}
 need(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"_Z4workPf"))
-need(cuda.cuStreamCreate(ctypes.byref(stream), 1))
 def launch(threads, times=1):
     for _ in range(times):
         need(cuda.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, None, None))
-def synchronize():
-    need(cuda.cuCtxSynchronize())
-def all_reduce():
-    communicator = ctypes.c_void_p()
-    need(nccl.ncclCommInitRank(ctypes.byref(communicator), 1, Unique(), 0))
-    need(nccl.ncclAllReduce(None, None, ctypes.c_size_t(1024), 7, 0, communicator, stream))
 """
 
 TRAIN = """

@@ -30,6 +30,29 @@ for window in range(int(sys.argv[2])):
     y = x * 3
 torch.cuda.synchronize()
 """
+# A program of the driver's, by its functions: need() what must succeed, a context, a stream, and all_reduce(on) of NCCL's.
+DRIVER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+nccl = ctypes.CDLL("libnccl.so.2")
+class Unique(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+def need(result):
+    if result:
+        sys.exit(f"error {result}")
+need(cuda.cuInit(0))
+context, module, function, stream = (ctypes.c_void_p() for _ in range(4))
+need(cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0))
+need(cuda.cuModuleLoadData(ctypes.byref(module), b"code"))
+need(cuda.cuStreamCreate(ctypes.byref(stream), 1))
+def synchronize():
+    need(cuda.cuCtxSynchronize())
+communicator = ctypes.c_void_p()
+def all_reduce(on=stream):
+    if not communicator:
+        need(nccl.ncclCommInitRank(ctypes.byref(communicator), 1, Unique(), 0))
+    need(nccl.ncclAllReduce(None, None, ctypes.c_size_t(1024), 7, 0, communicator, on))
+"""
 # The version of CUDA that an installed PyTorch was built for, without importing it.
 CUDA_OF_TORCH = """
 import importlib.util, pathlib, runpy

@@ -210,6 +210,7 @@ static void call_begins(const struct cupti_call *call, enum call_class class)
 		launch_begins(call, class);
 		return;
 	case CALL_GRAPH:
+		/* Each of its kernels would be a range, but nothing documents of which node; nor is it known which ones wait. */
 		COUNTER_COUNT(graphs);
 		torsh_counter_graph_begins(call->context_id);
 		torsh_counter_gate_enter();

@@ -235,6 +235,34 @@ synchronize()
 
 
 @case
+def kernels_of_simulated_graphs_have_the_counters_of_launches_alike_or_a_reason():
+    output, truth, _ = measure_script("operators", """
+launch(32)
+graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+need(cuda.cuStreamBeginCapture_v2(stream, 2))
+launch(32)
+launch(64)
+need(cuda.cuStreamEndCapture(stream, ctypes.byref(graph)))
+need(cuda.cuGraphInstantiateWithFlags(ctypes.byref(executable), graph, ctypes.c_ulonglong(0)))
+need(cuda.cuGraphLaunch(executable, stream))
+synchronize()
+""")
+    expect_equal(sorted(threads_of(line) for line in of_kind(truth, "kernel") if line["node"]), [32, 64], "nodes that ran")
+    expect_equal(threads_measured(output, truth), {32: 1}, "measured by threads")
+    path = scratch("exported") / "a.profile.json"
+    torsh("export", output, "--format", "profile", "-o", path)
+    profile = json.loads(path.read_text())
+    schema.expect_fits("profile", profile)
+    kernels = [kernel for kernel in profile["unattributed_kernels"]]
+    said = collections.Counter((math.prod(kernel["block_dim"]), kernel["metrics_source"],
+                                "CUDA graphs are not measured" in kernel["metrics_status"]["*"]) for kernel in kernels)
+    expect_equal(said, collections.Counter({(32, "measured", False): 1, (32, "propagated", True): 1, (64, "none", True): 1}),
+                 "whose counters, and whether a graph is why")
+    expect_equal(sums_of(output)["graphs"], 1, "graphs")
+    assert "1 graphs were launched, whose kernels are not measured" in torsh("kernels", output, "--counters")
+
+
+@case
 def a_simulated_stream_that_waits_for_the_program_ends_measuring():
     output, truth, _ = measure_script("operators", """
 call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: None)

@@ -260,6 +260,31 @@ static void kernels_are_counted_between_start_and_stop(void **state)
 	end_ranges();
 }
 
+static void each_kernel_of_a_graph_is_a_range(void **state)
+{
+	PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info, .pCounterDataImage = ranges.image);
+	PARAMETERS(CUpti_RangeProfiler_DecodeData_Params, decode, .pPriv = NULL);
+	CUgraphExec exec;
+	CUgraph graph;
+
+	(void)state;
+	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), 0);
+	launch(function);
+	launch(function);
+	assert_int_equal(cuStreamEndCapture(stream, &graph), 0);
+	assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
+	make_ranges();
+	start_ranges();
+	assert_int_equal(cuGraphLaunch(exec, stream), 0);
+	stop_ranges();
+	info.counterDataImageSize = ranges.image_bytes;
+	decode.pRangeProfilerObject = ranges.object;
+	assert_int_equal(cuptiRangeProfilerDecodeData(&decode), 0);
+	assert_int_equal(cuptiRangeProfilerGetCounterDataInfo(&info), 0);
+	assert_int_equal(info.numTotalRanges, 2);
+	end_ranges();
+}
+
 static void a_collective_that_is_counted_is_a_violation(void **state)
 {
 	int before = n_violations();
@@ -439,6 +464,7 @@ int main(void)
 		cmocka_unit_test(one_unknown_name_refuses_all),
 		cmocka_unit_test(metrics_take_as_many_passes_as_the_worst_of_them),
 		cmocka_unit_test(kernels_are_counted_between_start_and_stop),
+		cmocka_unit_test(each_kernel_of_a_graph_is_a_range),
 		cmocka_unit_test(a_collective_that_is_counted_is_a_violation),
 		cmocka_unit_test(counting_while_a_stream_is_captured_is_a_violation),
 		cmocka_unit_test(samples_beyond_the_image_are_lost),

@@ -105,9 +105,9 @@ static const char *why_uncounted(const struct verdict *verdict, const struct obs
 	}
 	if (!counted || !counted->n_devices)
 		return "counters were off (TORSH_PROFILER_COUNTERS)";
-	return work->counted.n_kernels
-		       ? "its counter is not among those that were read (TORSH_PROFILER_COUNTERS=operators:2)"
-		       : "some kernels were not measured";
+	if (work->counted.n_kernels)
+		return "its counter is not among those that were read (TORSH_PROFILER_COUNTERS=operators:2)";
+	return work->is_of_graph ? COUNTERS_NOT_OF_GRAPHS : "some kernels were not measured";
 }
 
 static const char *by_metric(struct verdict *verdict, const struct observed_work *work, enum kernel_metric metric,

@@ -146,8 +146,9 @@ struct profile_raw {
 
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw);
 
-/* Why a kernel or an operator has no counters, or not all. */
+/* Why something in the process has no counters, or not all; and why this kernel hasn't. */
 const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process);
+const char *torsh_profile_uncounted_work(const struct profile_json *profile, const struct profile_work *work);
 
 /* How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not. */
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,

@@ -96,6 +96,15 @@ struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *
 	return mode;
 }
 
+const char *torsh_profile_uncounted_work(const struct profile_json *profile, const struct profile_work *work)
+{
+	struct event_counter_mode mode = torsh_profile_counter_mode(profile, work->process);
+
+	if (mode.mode == COUNTERS_OF_OPERATORS && !mode.reason && work->span.graph)
+		return COUNTERS_NOT_OF_GRAPHS;
+	return torsh_profile_uncounted(profile, work->process);
+}
+
 const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process)
 {
 	struct event_counter_mode mode = torsh_profile_counter_mode(profile, process);

@@ -213,7 +213,7 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 		separator = ",";
 	}
 	torsh_sink_print(sink, "}},\"metrics_source\":\"%s\",\"metrics_status\":{\"*\":", sources[raw.source]);
-	put_quoted(sink, torsh_profile_uncounted(profile, work->process));
+	put_quoted(sink, torsh_profile_uncounted_work(profile, work));
 	torsh_sink_text(sink, "}");
 }
 

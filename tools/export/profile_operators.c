@@ -251,12 +251,14 @@ static cJSON *make_head(struct profile_json *profile, const struct profile_opera
 	return object;
 }
 
-/* Why fields of aggregated are null, or 0 where they can't be null. */
+/* Why fields of aggregated are null, or 0 where they can't be null: as its first kernel says. */
 static void set_status(cJSON *object, const struct profile_json *profile, const struct profile_operator *op)
 {
 	cJSON *status = torsh_json_object();
+	const char *reason = op->n ? torsh_profile_uncounted_work(profile, &profile->work[profile->order[op->first]])
+				   : torsh_profile_uncounted(profile, op->process);
 
-	torsh_json_set(status, "*", torsh_json_text(torsh_profile_uncounted(profile, op->process)));
+	torsh_json_set(status, "*", torsh_json_text(reason));
 	torsh_json_set(object, "metrics_status", status);
 }
 

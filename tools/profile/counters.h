@@ -9,6 +9,9 @@
 #include "tools/profile/timeline.h"
 #include "tools/writer/key_index.h"
 
+/* Why kernels of graphs have none of their own. */
+#define COUNTERS_NOT_OF_GRAPHS "kernels of CUDA graphs are not measured, only launches that are alike without a graph"
+
 enum { COUNTERS_A_DEVICE = 32 /* numbers of metrics that a device has */ };
 
 /* What is measured on a device. Texts are the profile's. */

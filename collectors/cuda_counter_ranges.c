@@ -112,12 +112,7 @@ static void tell_launch(const struct launch *launch)
 			{
 				.number = launch->number,
 				.name = kind->name,
-				.grid_x = kind->shape.grid[0],
-				.grid_y = kind->shape.grid[1],
-				.grid_z = kind->shape.grid[2],
-				.block_x = kind->shape.block[0],
-				.block_y = kind->shape.block[1],
-				.block_z = kind->shape.block[2],
+				EVENT_SHAPE(kind->shape.grid, kind->shape.block),
 				.dynamic_shared_bytes = kind->shape.shared_bytes,
 			},
 	};

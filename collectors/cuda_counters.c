@@ -95,16 +95,7 @@ static void say_losses(void)
 	struct event event = {.id = EVENT_COUNTER_LOSS};
 
 #define LOSS(name) event.counter_loss.name = atomic_load_explicit(&torsh_counter_losses.name, memory_order_relaxed);
-	LOSS(kernels)
-	LOSS(collective)
-	LOSS(waiting)
-	LOSS(capturing)
-	LOSS(busy)
-	LOSS(graphs)
-	LOSS(failed)
-	LOSS(samples)
-	LOSS(lost)
-	LOSS(clock_error_ns)
+	COUNTER_LOSSES
 #undef LOSS
 	torsh_counters_send(&event);
 }

@@ -43,7 +43,9 @@ void torsh_cuda_counters_check_records(uint64_t n_records);
 
 /* Sums for the recording; any thread. */
 struct counter_losses {
-	_Atomic uint64_t kernels, collective, waiting, capturing, busy, graphs, failed, samples, lost, clock_error_ns;
+#define LOSS(name) _Atomic uint64_t name;
+	COUNTER_LOSSES
+#undef LOSS
 };
 
 extern struct counter_losses torsh_counter_losses;

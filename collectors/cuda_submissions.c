@@ -122,12 +122,7 @@ static struct event submission_event(const struct device_pair *pair)
 				.stream = pair->place.stream,
 				.kind = work->what == DRIVER_COPY ? work->direction : 0,
 				.bytes = work->bytes,
-				.grid_x = work->grid[0],
-				.grid_y = work->grid[1],
-				.grid_z = work->grid[2],
-				.block_x = work->block[0],
-				.block_y = work->block[1],
-				.block_z = work->block[2],
+				EVENT_SHAPE(work->grid, work->block),
 				.dynamic_shared_bytes = work->shared_bytes,
 			},
 	};
@@ -150,12 +145,7 @@ static struct event kernel_event(const struct device_pair *pair)
 		.kernel =
 			{
 				.name = pair->name,
-				.grid_x = work->grid[0],
-				.grid_y = work->grid[1],
-				.grid_z = work->grid[2],
-				.block_x = work->block[0],
-				.block_y = work->block[1],
-				.block_z = work->block[2],
+				EVENT_SHAPE(work->grid, work->block),
 				.registers = pair->registers,
 				.static_shared_bytes = pair->static_shared_bytes,
 				.dynamic_shared_bytes = work->shared_bytes,

@@ -80,6 +80,24 @@ enum counter_mode {
 /* What values of several kernels are together: counter_metric.aggregate. */
 enum counter_aggregate { COUNTER_SUM, COUNTER_MEAN, COUNTER_MAX };
 
+/* The sums of counter_loss. */
+#define COUNTER_LOSSES   \
+	LOSS(kernels)    \
+	LOSS(collective) \
+	LOSS(waiting)    \
+	LOSS(capturing)  \
+	LOSS(busy)       \
+	LOSS(graphs)     \
+	LOSS(failed)     \
+	LOSS(samples)    \
+	LOSS(lost)       \
+	LOSS(clock_error_ns)
+
+/* The fields of an event that say how a kernel was launched. */
+#define EVENT_SHAPE(grid, block)                                                                                     \
+	.grid_x = (grid)[0], .grid_y = (grid)[1], .grid_z = (grid)[2], .block_x = (block)[0], .block_y = (block)[1], \
+	.block_z = (block)[2]
+
 #define COUNTER_VALUES 8u /* in one counter_range or counter_sample */
 #define COUNTER_ALL_DEVICES UINT32_MAX
 

@@ -140,16 +140,7 @@ static cJSON *make_losses(const struct counter_process *process)
 		return torsh_json_text(NULL);
 	object = torsh_json_object();
 #define LOSS(name) torsh_json_set(object, #name, torsh_json_u64(losses->name));
-	LOSS(kernels)
-	LOSS(collective)
-	LOSS(waiting)
-	LOSS(capturing)
-	LOSS(busy)
-	LOSS(graphs)
-	LOSS(failed)
-	LOSS(samples)
-	LOSS(lost)
-	LOSS(clock_error_ns)
+	COUNTER_LOSSES
 #undef LOSS
 	return object;
 }

@@ -119,12 +119,7 @@ static char *put_occupancy(char *at, const struct occupancy *occupancy)
 static char *put_by_device(char *at, const struct shape *shape, const struct event_device *device)
 {
 	const struct event_kernel kernel = {
-		.grid_x = shape->grid[0],
-		.grid_y = shape->grid[1],
-		.grid_z = shape->grid[2],
-		.block_x = shape->block[0],
-		.block_y = shape->block[1],
-		.block_z = shape->block[2],
+		EVENT_SHAPE(shape->grid, shape->block),
 		.registers = shape->registers,
 		.static_shared_bytes = shape->static_shared_bytes,
 		.dynamic_shared_bytes = shape->dynamic_shared_bytes,

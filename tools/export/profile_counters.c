@@ -37,12 +37,7 @@ static const struct counter_kernel *find_alike(struct profile_json *profile, con
 	struct profile_texts *texts = texts_of(profile, work->process);
 	const struct event_kernel kernel = {
 		.name = work->span.name,
-		.grid_x = work->grid[0],
-		.grid_y = work->grid[1],
-		.grid_z = work->grid[2],
-		.block_x = work->block[0],
-		.block_y = work->block[1],
-		.block_z = work->block[2],
+		EVENT_SHAPE(work->grid, work->block),
 		.dynamic_shared_bytes = work->dynamic_bytes,
 	};
 	int launch = torsh_counters_launch(counted, &kernel);

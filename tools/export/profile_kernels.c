@@ -227,12 +227,7 @@ static void put_occupancy(struct profile_json *profile, const struct profile_wor
 {
 	const struct event_device *device = torsh_profile_device(profile, work->process, work->span.device);
 	const struct event_kernel kernel = {
-		.grid_x = work->grid[0],
-		.grid_y = work->grid[1],
-		.grid_z = work->grid[2],
-		.block_x = work->block[0],
-		.block_y = work->block[1],
-		.block_z = work->block[2],
+		EVENT_SHAPE(work->grid, work->block),
 		.registers = work->registers,
 		.static_shared_bytes = work->static_bytes,
 		.dynamic_shared_bytes = work->dynamic_bytes,

@@ -236,7 +236,7 @@ synchronize()
 
 @case
 def kernels_of_simulated_graphs_have_the_counters_of_launches_alike_or_a_reason():
-    output, truth, _ = measure_script("operators", """
+    output, truth, _ = measure_script("operators:2", """
 launch(32)
 graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
 need(cuda.cuStreamBeginCapture_v2(stream, 2))
@@ -259,6 +259,8 @@ synchronize()
     expect_equal(said, collections.Counter({(32, "measured", False): 1, (32, "propagated", True): 1, (64, "none", True): 1}),
                  "whose counters, and whether a graph is why")
     expect_equal(sums_of(output)["graphs"], 1, "graphs")
+    (rule,) = [rule for rule in read_report("report", output, "--no-lines")["rules"] if rule["rule"] == "latency_bound"]
+    assert "CUDA graphs are not measured" in rule["reason"], rule
     assert "1 graphs were launched, whose kernels are not measured" in torsh("kernels", output, "--counters")
 
 

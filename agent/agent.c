@@ -224,12 +224,9 @@ static int open_channel(const struct channel *parent)
 
 static int make_process(void)
 {
-	torsh_process = torsh_sys_pages(sizeof(*torsh_process));
-	if (!torsh_process)
-		return say_nothing_is_recorded("there is no memory", -ENOMEM);
 	/* In a forked child pid is 0, whatever call made it. */
-	TORSH_SYS(SYS_madvise, torsh_process, (sizeof(*torsh_process) + 4095) & ~4095ul, MADV_WIPEONFORK, 0, 0, 0);
-	return 0;
+	torsh_process = torsh_sys_own_pages(sizeof(*torsh_process));
+	return torsh_process ? 0 : say_nothing_is_recorded("there is no memory", -ENOMEM);
 }
 
 static void start_stack_checks(void)

@@ -28,11 +28,10 @@ static size_t flow_bytes(void)
 
 static struct flow *make_flow(int slot)
 {
-	struct flow *flow = torsh_sys_pages(flow_bytes());
+	struct flow *flow = torsh_sys_own_pages(flow_bytes());
 
 	if (!flow)
 		return NULL;
-	TORSH_SYS(SYS_madvise, flow, flow_bytes(), MADV_WIPEONFORK, 0, 0, 0);
 	flow->stack = torsh_stack_create();
 	if (!flow->stack)
 		goto unmap;

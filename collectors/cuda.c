@@ -243,13 +243,12 @@ static void attach(void)
 
 	if (find_cupti() || subscribe(&subscriber))
 		return;
-	live = torsh_sys_pages(sizeof(*live));
+	live = torsh_sys_own_pages(sizeof(*live));
 	if (!live) {
 		torsh_cupti.Unsubscribe(subscriber);
 		do_without("there is no memory", 0);
 		return;
 	}
-	TORSH_SYS(SYS_madvise, live, 4096, MADV_WIPEONFORK, 0, 0, 0);
 	atomic_store_explicit(&live->is_attached, 1, memory_order_release);
 	torsh_cuda_clock_read(1);
 	result = enable_records();

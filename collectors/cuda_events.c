@@ -63,11 +63,10 @@ int torsh_cuda_watch_driver(const char *reason, int has_marks)
 	int result = torsh_driver_open();
 
 	if (!watch) {
-		struct watch *made = torsh_sys_pages(sizeof(*watch));
+		struct watch *made = torsh_sys_own_pages(sizeof(*made));
 
 		if (!made)
 			return -ENOMEM;
-		TORSH_SYS(SYS_madvise, made, 4096, MADV_WIPEONFORK, 0, 0, 0);
 		watch = made;
 	}
 	if (result)

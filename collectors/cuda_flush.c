@@ -79,10 +79,9 @@ int torsh_cuda_flusher_start(void)
 	struct flow *flow;
 	int result;
 
-	flusher = torsh_sys_pages(sizeof(*flusher));
+	flusher = torsh_sys_own_pages(sizeof(*flusher));
 	if (!flusher)
 		return -ENOMEM;
-	TORSH_SYS(SYS_madvise, flusher, 4096, MADV_WIPEONFORK, 0, 0, 0);
 	/* What the C library allocates for the thread is nothing of the program's. */
 	flow = torsh_flow_enter();
 	result = torsh_thread_start(serve, NULL);

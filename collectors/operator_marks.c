@@ -56,10 +56,9 @@ static int prepare(void)
 		return 1;
 	torsh_cuda_lock(&lock);
 	if (!state)
-		state = made = torsh_sys_pages(sizeof(*made));
+		state = made = torsh_sys_own_pages(sizeof(*made));
 	torsh_cuda_unlock(&lock);
 	if (made) {
-		TORSH_SYS(SYS_madvise, made, 4096, MADV_WIPEONFORK, 0, 0, 0);
 		/* Runs before what was registered earlier: the accelerator is still there then. */
 		on_exit(at_exit, NULL);
 	}

@@ -43,6 +43,16 @@ static inline void *torsh_sys_pages(size_t size_bytes)
 	return torsh_sys_failed((long)p) ? NULL : p;
 }
 
+/* The same, which a forked child finds zeroed: what is the parent's own. */
+static inline void *torsh_sys_own_pages(size_t size_bytes)
+{
+	void *p = torsh_sys_pages(size_bytes);
+
+	if (p)
+		TORSH_SYS(SYS_madvise, p, size_bytes, MADV_WIPEONFORK, 0, 0, 0);
+	return p;
+}
+
 static inline long torsh_sys_munmap(void *at, size_t size_bytes)
 {
 	return TORSH_SYS(SYS_munmap, at, size_bytes, 0, 0, 0, 0);

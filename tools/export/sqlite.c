@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The timeline as an SQLite database, and who held memory at its peaks; tools/export/sqlite_tables.h says what is in it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -63,11 +62,7 @@ static void make_room(struct known *known)
 	known->n_stacks = n;
 }
 
-/*
- * The number of a stack as it is shown, interpreters replaced by lines of Python; 0: none. It gets its rows when it is
- * first named: to be called before the row that names it is begun.
- */
-static uint32_t meet_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack)
+uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack)
 {
 	struct known *known = torsh_sqlite_known(sqlite, process);
 	struct database *database = &sqlite->database;
@@ -88,223 +83,6 @@ static uint32_t meet_stack(struct sqlite *sqlite, const struct profile_process *
 		torsh_database_insert(database);
 	}
 	return shown;
-}
-
-/* ---- calls and events -------------------------------------------------------------------------------------------- */
-
-/* A row of what happened at a moment: whose, and when. */
-static void begin_moment(struct database *database, enum statement statement, const struct profile_process *process,
-			 const struct timeline_event *event)
-{
-	torsh_database_fill(database, statement);
-	torsh_database_number(database, process->number);
-	torsh_database_number(database, event->thread);
-	torsh_database_number(database, event->at_ns);
-}
-
-static void see_begin(void *context, struct call *call)
-{
-	struct sqlite *sqlite = context;
-
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(sqlite->book, call);
-}
-
-static void insert_collective(struct sqlite *sqlite, const struct call *call)
-{
-	struct database *database = &sqlite->database;
-	struct collective collective;
-	char *name, *type;
-
-	if (!torsh_collectives_read(&sqlite->collectives, call, &collective))
-		return;
-	name = torsh_need(strndup(collective.name, collective.n_name));
-	type = collective.tensor ? torsh_need(strndup(collective.tensor->text, collective.tensor->n_type)) : NULL;
-	torsh_database_fill(database, INSERT_COLLECTIVE);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->ordinal);
-	torsh_database_text(database, name);
-	torsh_database_text(database, type);
-	torsh_database_number(database, collective.in_elements);
-	torsh_database_number(database, collective.out_elements);
-	torsh_database_number(database, collective.group->number);
-	torsh_database_insert(database);
-	free(name);
-	free(type);
-}
-
-static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
-{
-	struct database *database = &sqlite->database;
-	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, call->process)->steps;
-	const struct call *outer = torsh_call_outer_operator(call);
-	uint64_t duration_ns = call->end_ns - call->start_ns;
-	size_t step = torsh_steps_at(steps, call->start_ns);
-	uint32_t stack;
-
-	stack = meet_stack(sqlite, call->process, call->stack);
-	torsh_database_fill(database, INSERT_OP);
-	torsh_database_number(database, call->ordinal);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->thread);
-	torsh_database_number(database, call->start_ns);
-	torsh_database_number(database, call->end_ns);
-	torsh_database_number(database, duration_ns > call->inner_ns ? duration_ns - call->inner_ns : 0);
-	torsh_sqlite_label(database, call->name);
-	torsh_sqlite_label(database, call->inputs);
-	torsh_sqlite_label(database, call->module);
-	torsh_database_known(database, outer, outer ? outer->ordinal : 0);
-	torsh_database_number(database, call->scope);
-	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE, call->sequence);
-	torsh_database_word(database, torsh_phase_names[call->phase]);
-	torsh_database_known(database, step != STEP_NONE, step != STEP_NONE ? steps->items[step].number : 0);
-	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->counter);
-	torsh_database_known(database, own->status != FLOPS_NO_FORMULA, own->all);
-	torsh_database_number(database, call->self_allocated_bytes);
-	torsh_database_number(database, call->self_freed_bytes);
-	torsh_database_number(database, call->is_async);
-	torsh_database_number(database, call->is_cut);
-	torsh_database_known(database, stack, stack);
-	torsh_sqlite_label(database, call->overload);
-	torsh_database_known(database, call->sequence != OP_NO_SEQUENCE && call->forward_thread, call->forward_thread);
-	torsh_database_insert(database);
-	insert_collective(sqlite, call);
-}
-
-static void insert_range(struct sqlite *sqlite, const struct call *call)
-{
-	static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
-	struct database *database = &sqlite->database;
-	double payload = 0;
-	uint32_t stack;
-	bool has_payload = torsh_trace_payload(call->payload_type, call->payload, &payload);
-
-	stack = meet_stack(sqlite, call->process, call->stack);
-	torsh_database_fill(database, INSERT_RANGE);
-	torsh_database_number(database, call->ordinal);
-	torsh_database_number(database, call->process->number);
-	torsh_database_number(database, call->thread);
-	torsh_database_number(database, call->start_ns);
-	torsh_database_number(database, call->end_ns);
-	torsh_sqlite_label(database, call->name);
-	torsh_sqlite_label(database, call->domain);
-	torsh_sqlite_label(database, call->category);
-	torsh_database_word(database, call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : NULL);
-	torsh_database_real(database, has_payload, payload);
-	torsh_database_number(database, call->is_async);
-	torsh_database_number(database, call->is_cut);
-	torsh_database_known(database, stack, stack);
-	torsh_database_insert(database);
-}
-
-static void see_end(void *context, struct call *call)
-{
-	struct sqlite *sqlite = context;
-	struct flops own = {.status = FLOPS_NO_FORMULA};
-
-	if (call->kind == CALL_OPERATOR)
-		own = torsh_flops_book_end(sqlite->book, call);
-	if (!torsh_trace_has(sqlite->trace, call->start_ns))
-		return;
-	if (call->kind == CALL_OPERATOR)
-		insert_operator(sqlite, call, &own);
-	else
-		insert_range(sqlite, call);
-}
-
-static void see_tensor(struct sqlite *sqlite, const struct profile_process *process, const struct timeline_event *event,
-		       struct call *innermost)
-{
-	const struct event_tensor *tensor = &event->event.tensor;
-	struct database *database = &sqlite->database;
-	char device[32];
-	uint32_t stack;
-
-	torsh_trace_add_tensor(innermost, tensor);
-	if (!torsh_trace_has(sqlite->trace, event->at_ns))
-		return;
-	stack = meet_stack(sqlite, process, event->stack);
-	begin_moment(database, INSERT_TENSOR, process, event);
-	torsh_database_number(database, tensor->address);
-	torsh_database_number(database, tensor->is_free ? -tensor->bytes : tensor->bytes);
-	torsh_database_text(database, torsh_device_name(tensor->device, device));
-	torsh_database_known(database, innermost, innermost ? innermost->ordinal : 0);
-	torsh_database_known(database, stack, stack);
-	torsh_database_insert(database);
-}
-
-static void insert_out_of_memory(struct database *database, const struct profile_process *process,
-				 const struct timeline_event *event)
-{
-	const struct event_out_of_memory *failed = &event->event.out_of_memory;
-	char device[32];
-
-	begin_moment(database, INSERT_OUT_OF_MEMORY, process, event);
-	torsh_database_text(database, torsh_device_name(failed->device, device));
-	torsh_database_number(database, failed->bytes);
-	torsh_database_known(database, failed->allocated, failed->allocated);
-	torsh_database_known(database, failed->reserved, failed->reserved);
-	torsh_database_insert(database);
-}
-
-static void insert_mark(struct database *database, const struct profile_process *process,
-			const struct timeline_event *event)
-{
-	begin_moment(database, INSERT_MARK, process, event);
-	torsh_sqlite_label(database, event->event.mark.name);
-	torsh_database_insert(database);
-}
-
-static void insert_value(struct database *database, const struct profile_process *process,
-			 const struct timeline_event *event)
-{
-	static const char *const kinds[] = {"scalar", "counter", "sample"};
-	const struct event_value *value = &event->event.value;
-	double number = 0;
-	bool has_number = torsh_trace_payload(value->payload_type, value->payload, &number);
-
-	begin_moment(database, INSERT_VALUE, process, event);
-	torsh_sqlite_label(database, value->name);
-	torsh_database_word(database, value->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[value->kind] : NULL);
-	torsh_database_real(database, has_number, number);
-	torsh_database_insert(database);
-}
-
-/* Also those from before the window: a collective in it may name them. */
-static void see_group(struct sqlite *sqlite, const struct profile_process *process,
-		      const struct event_process_group *group)
-{
-	struct database *database = &sqlite->database;
-
-	torsh_groups_add(&sqlite->collectives.groups, process, group);
-	torsh_database_fill(database, INSERT_PROCESS_GROUP);
-	torsh_database_number(database, process->number);
-	torsh_database_number(database, group->number);
-	torsh_database_text(database, torsh_timeline_label(process, group->name));
-	torsh_database_text(database, torsh_timeline_label(process, group->description));
-	torsh_database_text(database, torsh_timeline_label(process, group->backend));
-	torsh_database_text(database, torsh_timeline_label(process, group->ranks));
-	torsh_database_number(database, group->n_ranks);
-	torsh_database_insert(database);
-}
-
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
-		      struct call *innermost)
-{
-	struct sqlite *sqlite = context;
-
-	if (event->event.id == EVENT_TENSOR)
-		see_tensor(sqlite, process, event, innermost);
-	else if (event->event.id == EVENT_PROCESS_GROUP)
-		see_group(sqlite, process, &event->event.process_group);
-	else if (!torsh_trace_has(sqlite->trace, event->at_ns))
-		return;
-	else if (event->event.id == EVENT_OUT_OF_MEMORY)
-		insert_out_of_memory(&sqlite->database, process, event);
-	else if (event->event.id == EVENT_MARK)
-		insert_mark(&sqlite->database, process, event);
-	else if (event->event.id == EVENT_VALUE)
-		insert_value(&sqlite->database, process, event);
 }
 
 /* ---- who there was ----------------------------------------------------------------------------------------------- */
@@ -373,7 +151,7 @@ static void insert_process(struct sqlite *sqlite, const struct profile_process *
 static void insert_holder(struct sqlite *sqlite, const struct holder *holder)
 {
 	struct database *database = &sqlite->database;
-	uint32_t stack = meet_stack(sqlite, holder->process, holder->stack);
+	uint32_t stack = torsh_sqlite_stack(sqlite, holder->process, holder->stack);
 
 	torsh_database_fill(database, INSERT_PEAK_ALLOCATION);
 	torsh_database_number(database, holder->process->number);
@@ -462,7 +240,6 @@ static void insert_meta(struct sqlite *sqlite)
 
 static int insert_all(struct sqlite *sqlite)
 {
-	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	struct trace *trace = sqlite->trace;
 
 	insert_meta(sqlite);
@@ -470,7 +247,7 @@ static int insert_all(struct sqlite *sqlite)
 		insert_process(sqlite, trace->processes[i]);
 	insert_peak(sqlite);
 	insert_peak_tensors(sqlite);
-	return torsh_trace_walk(trace, &visitor, &torsh_sqlite_device_visitor, sqlite);
+	return torsh_trace_walk(trace, &torsh_sqlite_calls_visitor, &torsh_sqlite_device_visitor, sqlite);
 }
 
 static void know_processes(struct sqlite *sqlite)

@@ -15,7 +15,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
-from simcuda import DRIVER, LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded, read_truth, used  # noqa: E402
+from simcuda import (DRIVER, LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded,  # noqa: E402
+                     read_truth, used)
 from consumers import ask_trace_processor  # noqa: E402
 import schema  # noqa: E402
 

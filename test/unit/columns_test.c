@@ -12,6 +12,7 @@
 
 #include "agent/wire/codec.h"
 #include "test/unit/random.h"
+#include "test/unit/same_event.h"
 #include "tools/store/events_columns.h"
 
 #define N_EVENTS 60000u
@@ -99,20 +100,7 @@ static void assert_same(const struct columns_event *a, const struct columns_even
 	assert_int_equal(a->at_ns / COLUMNS_STEP_NS * COLUMNS_STEP_NS, b->at_ns);
 	assert_int_equal(a->thread, b->thread);
 	assert_int_equal(a->stack, b->stack);
-	assert_int_equal(a->event.id, b->event.id);
-	switch (a->event.id) {
-#define EVENT(number, NAME, name, text)                                                                                \
-	case number: {                                                                                                 \
-		const struct event_##name *x = &a->event.name, *y = &b->event.name;
-#define FIELD(type, name) assert_true(x->name == y->name);
-#define END(NAME)                                                                                                      \
-	break;                                                                                                         \
-	}
-#include "agent/wire/events.def"
-#undef EVENT
-#undef FIELD
-#undef END
-	}
+	expect_same_event(&a->event, &b->event);
 }
 
 static struct message encode(struct columns_writer *writer, const struct trace *trace)

@@ -8,27 +8,8 @@
 
 #include <cmocka.h>
 
-#include "recording_fixture.h"
+#include "profile_fixture.h"
 #include "tools/profile/holders.h"
-
-static struct profile *profile;
-static struct fixture fixture;
-
-static int make_profile(void **state)
-{
-	(void)state;
-	profile = torsh_profile_create("test");
-	fixture_start(&fixture, 1, 100);
-	return 0;
-}
-
-static int free_profile(void **state)
-{
-	(void)state;
-	fixture_free(&fixture);
-	torsh_profile_destroy(profile);
-	return 0;
-}
 
 static const struct holder *find_holder(const struct holders *holders, uint32_t stack)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "recording_fixture.h"
+#include "profile_fixture.h"
 #include "tools/profile/holders.h"
 
 #define EVAL "_PyEval_EvalFrameDefault@/usr/bin/python"
@@ -15,25 +15,6 @@
 #define WHOLE                                                                                                  \
 	"malloc@/libc.so list_resize@/usr/bin/python " EVAL " %key:5 vectorcall@/usr/bin/python call@/ext.so " \
 	"cfunction@/usr/bin/python " EVAL " %inner:7 %outer:9 Py_RunMain@/usr/bin/python start@/libc.so"
-
-static struct profile *profile;
-static struct fixture fixture;
-
-static int make_profile(void **state)
-{
-	(void)state;
-	profile = torsh_profile_create("test");
-	fixture_start(&fixture, 1, 100);
-	return 0;
-}
-
-static int free_profile(void **state)
-{
-	(void)state;
-	fixture_free(&fixture);
-	torsh_profile_destroy(profile);
-	return 0;
-}
 
 /* The frames' names in the view, innermost first. */
 static void expect_view(const char *stack, enum stack_view view, const char *expected)

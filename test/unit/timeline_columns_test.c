@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "test/unit/random.h"
+#include "test/unit/same_event.h"
 #include "tools/store/timeline_columns.h"
 
 #define N_EVENTS 20000u
@@ -71,20 +72,7 @@ static void assert_same(const struct timeline_event *a, const struct timeline_ev
 	assert_true(a->at_ns == b->at_ns);
 	assert_int_equal(a->thread, b->thread);
 	assert_int_equal(a->stack, b->stack);
-	assert_int_equal(a->event.id, b->event.id);
-	switch (a->event.id) {
-#define EVENT(number, NAME, name, text) \
-	case number: {                  \
-		const struct event_##name *x = &a->event.name, *y = &b->event.name;
-#define FIELD(type, name) assert_true(x->name == y->name);
-#define END(NAME) \
-	break;    \
-	}
-#include "agent/wire/events.def"
-#undef EVENT
-#undef FIELD
-#undef END
-	}
+	expect_same_event(&a->event, &b->event);
 }
 
 static struct message encode(struct timeline_writer *writer, const struct timeline_event *events)

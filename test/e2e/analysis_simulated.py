@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from simcuda import DRIVER, cuda_python, duration_ns, of_kind, record_simulated  # noqa: E402
+from simcuda import DRIVER, cuda_python, duration_ns, of_kind, record_simulated, used  # noqa: E402
 import schema  # noqa: E402
 
 MS = 1_000_000
@@ -181,6 +181,9 @@ def operators_that_only_move_memory_are_found_where_they_move_it_fast():
     for kernel_ns in (5 * MS, 5 * MS + 50):
         output, truth = record_simulated([cuda_python(), "-c", ADD], kernel_ns=kernel_ns,
                                          env={**MODULES, "TORSH_PROFILER_COUNTERS": "operators:2"})
+        if used["version"] == "12":  # the first CUPTI that measures kernels is that of CUDA 12.6
+            expect_unjudged(output, "memory_bound", "were not counted")
+            return
         threads = {math.prod(kernel["grid"]) * math.prod(kernel["block"]) for kernel in of_kind(truth, "kernel")
                    if "CUDAFunctorOnSelf_add" in kernel["name"]}
         fires = (kernel_ns + 3 * only(threads)) % 101 >= 60

@@ -226,9 +226,11 @@ def pytorch_that_runs_out_of_memory_and_goes_on_is_understood():
 @case
 @needs("torch")
 def refusals_are_known_with_each_of_pytorchs_allocators():
-    for allocator in ("expandable_segments:True", "backend:cudaMallocAsync"):
+    # PyTorch 2.3 doesn't make room in CUDA's own pool for more than is free there.
+    for allocator, script in (("expandable_segments:True", RUNNING_OUT),
+                              ("backend:cudaMallocAsync", RUNNING_OUT.replace("more = take(500)\n", ""))):
         said_by = scratch("said") / "outs"
-        output, truth = record_simulated([cuda_python(), "-c", RUNNING_OUT, said_by], memory=1 << 30, others=OTHERS // 3,
+        output, truth = record_simulated([cuda_python(), "-c", script, said_by], memory=1 << 30, others=OTHERS // 3,
                                          env={"PYTORCH_CUDA_ALLOC_CONF": allocator})
         expect_equal(said_by.read_text().split(), ["out"], "errors that the program caught")
         expected, refused = of_kind(truth, "refused"), peak_of(output, "cuda:0")["refused"]

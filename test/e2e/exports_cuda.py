@@ -155,6 +155,9 @@ def chrome_traces_agree_with_kinetos(recording, truth, kineto):
     assert len(theirs) > 30, len(theirs)
     names = {trace_name: {event["args"]["External id"]: event["name"] for event in trace["traceEvents"]
                           if event.get("cat") == "cpu_op"} for trace_name, trace in (("ours", ours), ("theirs", kineto))}
+    # PyTorch 2.3's Kineto gives each the correlation in place of the operator's number, and counts in microseconds.
+    names_none = all(event["args"]["External id"] == event["args"]["correlation"] for event in theirs.values())
+    within_us = 1 if all(event["dur"] == int(event["dur"]) for event in theirs.values()) else 0.02
     shift = None
     for key, event in theirs.items():
         own = mine[key]
@@ -164,8 +167,9 @@ def chrome_traces_agree_with_kinetos(recording, truth, kineto):
                      "bytes", "graph id", "graph node id", "queued"):
             if name in event["args"] or name not in OF_LATER_KINETOS:
                 expect_equal(own["args"].get(name), event["args"].get(name), name)
-        expect_equal(names["ours"][own["args"]["External id"]], names["theirs"][event["args"]["External id"]], "operator")
-        assert abs(own["dur"] - event["dur"]) < 0.02, (own, event)
+        if not names_none:
+            expect_equal(names["ours"][own["args"]["External id"]], names["theirs"][event["args"]["External id"]], "operator")
+        assert abs(own["dur"] - event["dur"]) <= within_us, (own, event)
         shift = shift if shift is not None else event["ts"] - own["ts"]
         # Two conversions of one clock, over half a minute.
         assert abs(event["ts"] - own["ts"] - shift) < 1000, (own, event)

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Who asks a writer for what it may not have, or what no writer has."""
+
+import array
+import pathlib
+import random
+import signal
+import socket
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from live_targets import FIRST, SECOND, Target, become, kept, session_of, sessions, snapshot, socket_of  # noqa: E402
+
+REQUEST = struct.Struct("<8sIIII")
+MAGIC, VERSION = b"torshrq1", 1
+STATUS, SNAPSHOT, PAUSE, RESUME = 1, 2, 3, 4
+
+
+@case
+def a_process_without_a_session_is_status_2():
+    for command in ("snapshot", "stop", "start"):
+        result = run([TORSH, command, os.getpid()])
+        expect_equal(result.returncode, 2, f"status of torsh {command}")
+        assert b"is being recorded" in result.stderr, result.stderr
+        for wrong in ([], ["0"], ["-1"], ["x"], ["1", "2"]):
+            expect_equal(run([TORSH, command, *wrong]).returncode, 2, f"status of torsh {command} {wrong}")
+    expect_equal(run([TORSH, "top", "--once", os.getpid()]).returncode, 2, "status of torsh top")
+
+
+@case
+def a_snapshot_that_cannot_be_written_says_so():
+    with Target() as target:
+        target.tell("a")
+        # The last one is the recording itself, which must not be harmed.
+        for path in ("/nonexistent/x", "/dev/null", scratch("folder"), recordings(target.output)[0]):
+            result = run([TORSH, "snapshot", target.pid, "-o", path])
+            expect_equal(result.returncode, 2, f"status for {path}")
+            assert b"can't write" in result.stderr, result.stderr
+        assert os.path.exists("/dev/null")
+        target.end()
+    expect_equal(kept(target.output), {"keep_first": (10, 10 * FIRST)}, "leaks at the end")
+
+
+def ask(path, message, fds=()):
+    """What the writer at a socket answers: bytes, b"" when it closes the connection."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(path)
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            connection.sendmsg([message], control)
+            return connection.recv(1024)
+        except (ConnectionResetError, BrokenPipeError):
+            return b""
+
+
+@case
+def what_is_no_request_is_refused():
+    with Target() as target:
+        target.tell("a")
+        session = session_of(target.pid)
+        path, writer = socket_of(session["writer_pid"]), session["writer_pid"]
+        good = REQUEST.pack(MAGIC, VERSION, STATUS, 0, 0)
+        assert len(ask(path, good)) == 32
+        choose = random.Random(4)
+        bad = [good[:n] for n in range(len(good))] + [good + b"\0", good * 100, MAGIC, b"torshch1" + bytes(8),
+               REQUEST.pack(MAGIC, VERSION + 1, STATUS, 0, 0), REQUEST.pack(MAGIC, VERSION, 0, 0, 0),
+               REQUEST.pack(MAGIC, VERSION, 6, 0, 0), REQUEST.pack(MAGIC, VERSION, STATUS, 0xffffffff, 0),
+               REQUEST.pack(MAGIC, VERSION, STATUS, 0, 1)]
+        bad += [choose.randbytes(choose.randrange(64)) for _ in range(200)]
+        for message in bad:
+            expect_equal(ask(path, message), b"", f"answer to {message[:64]!r}")
+        n_open = len(os.listdir(f"/proc/{writer}/fd"))
+        with open("/dev/null") as null:
+            for _ in range(50):
+                expect_equal(ask(path, good, [null.fileno()] * 3), b"", "answer to a request with descriptors")
+        assert len(os.listdir(f"/proc/{writer}/fd")) <= n_open, "descriptors of strangers stay open"
+        # Who says nothing holds nobody up.
+        idle = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(200)]
+        for connection in idle:
+            connection.connect(path)
+        expect_equal(kept(snapshot(target.pid)), {"keep_first": (10, 10 * FIRST)}, "live blocks")
+        assert len(os.listdir(f"/proc/{writer}/fd")) < n_open + 100, "callers are too many"
+        for connection in idle:
+            connection.close()
+        target.end()
+    expect_equal(kept(target.output), {"keep_first": (10, 10 * FIRST)}, "leaks at the end")
+
+
+@case
+def who_asks_and_goes_away_is_forgotten():
+    with Target() as target:
+        target.tell("am")
+        path = socket_of(session_of(target.pid)["writer_pid"])
+        for verb in (STATUS, SNAPSHOT) * 20:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect(path)
+                connection.send(REQUEST.pack(MAGIC, VERSION, verb, 0, 0))
+        target.tell("M")
+        expect_equal(kept(snapshot(target.pid)), {"keep_first": (10, 10 * FIRST)}, "live blocks")
+        target.end()
+
+
+@case
+def many_may_ask_at_once():
+    with Target() as target:
+        target.tell("aab")
+        folder = scratch("snapshots")
+        asking = [subprocess.Popen([str(TORSH), "snapshot", str(target.pid), "-o", str(folder / f"{i}.torsh")],
+                                   env=clean_environment(), stdout=subprocess.DEVNULL) for i in range(8)]
+        torsh("stop", target.pid)
+        torsh("start", target.pid)
+        for process in asking:
+            expect_equal(process.wait(TIMEOUT_S), 0, "status of torsh snapshot")
+        for path in folder.iterdir():
+            expect_equal(kept(path), {"keep_first": (20, 20 * FIRST), "keep_second": (10, 10 * SECOND)}, "live blocks")
+        target.end()
+
+
+@case
+def a_writer_that_does_not_answer_is_named():
+    with Target() as target:
+        target.tell("a")
+        writer = session_of(target.pid)["writer_pid"]
+        os.kill(writer, signal.SIGSTOP)
+        try:
+            result = run([TORSH, "list"])
+        finally:
+            os.kill(writer, signal.SIGCONT)
+        expect_equal(result.returncode, 0, "status")
+        assert b"didn't answer in time" in result.stderr, result.stderr
+        target.end()
+
+
+@case
+def a_writer_that_dies_is_missed():
+    with Target() as target:
+        target.tell("a")
+        writer = session_of(target.pid)["writer_pid"]
+        os.kill(writer, signal.SIGSTOP)
+        with started([TORSH, "snapshot", target.pid, "-o", scratch("snapshots") / "x"], clean_environment(),
+                     stderr=subprocess.PIPE) as asking:
+            wait_until(lambda: "socket:" in " ".join(descriptors(asking.pid)), "it to be connected")
+            os.kill(writer, signal.SIGKILL)
+            _, words = asking.communicate(timeout=TIMEOUT_S)
+        expect_equal(asking.returncode, 2, "status")
+        assert words.startswith(b"torsh: "), words
+        target.end()
+
+
+def descriptors(pid):
+    try:
+        return [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return []
+
+
+def status_as(user, function):
+    """What the function returns in a process of that user's."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become(user)()
+            os._exit(function())
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def can_connect(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        try:
+            connection.connect(path)
+        except PermissionError:
+            return 0
+    return 1
+
+
+@case
+def another_user_sees_nothing():
+    need_root()
+    with Target() as target:
+        target.tell("a")
+        session = session_of(target.pid)
+        stranger = {"preexec_fn": become("nobody")}
+        expect_equal([s for s in sessions(**stranger) if s["writer_pid"] == session["writer_pid"]], [], "sessions of nobody")
+        for command in ("snapshot", "stop", "start", "top"):
+            for pid in (target.pid, session["writer_pid"]):
+                result = run([TORSH, command, pid, *(["--once"] if command == "top" else [])], **stranger)
+                expect_equal(result.returncode, 2, f"status of torsh {command} for another user ({result.stderr!r})")
+        path = socket_of(session["writer_pid"])
+        expect_equal(status_as("nobody", lambda: can_connect(path)), 0, "connections of nobody")
+        expect_equal(can_connect(path), 1, "connections of its own user")
+        expect_equal(session_of(target.pid)["paused"], False, "paused")
+        target.end()
+
+
+@case
+def not_even_root_is_answered_by_others_writers():
+    need_root()
+    output = scratch()
+    output.chmod(0o777)
+    with Target(output=output, user="nobody") as target:
+        target.tell("a")
+        writer = wait_until(lambda: next((s["writer_pid"] for s in sessions(preexec_fn=become("nobody"))
+                                          if target.pid in [p["pid"] for p in s["processes"]]), None), "its own user to see it")
+        assert not session_of(target.pid)
+        expect_equal(run([TORSH, "stop", target.pid]).returncode, 2, "status of torsh stop")
+        path = socket_of(writer)
+        for verb in (STATUS, SNAPSHOT, PAUSE, RESUME):
+            expect_equal(ask(path, REQUEST.pack(MAGIC, VERSION, verb, 0, 0)), b"", f"answer to {verb}")
+        target.end()
+    expect_equal(leaks(output)["recording"]["pauses"], [], "pauses")
+
+
+@case
+def the_live_commands_are_clean_under_valgrind():
+    need_command("valgrind")
+    with Target() as target:
+        target.tell("ab")
+        for command in (["list"], ["list", "--json"], ["snapshot", target.pid, "-o", scratch("v") / "x"], ["stop", target.pid],
+                        ["start", target.pid], ["top", "--once", "--interval", "1"]):
+            result = run(["valgrind", "-q", "--error-exitcode=99", "--leak-check=no", TORSH, *command])
+            expect_equal(result.returncode, 0, f"status of {command} under valgrind ({result.stderr.decode()[-800:]})")
+        target.end()
+
+
+main()

@@ -34,28 +34,58 @@ static int parse_unit(const char *text)
 	return *text ? -1 : power;
 }
 
+/* A number of zero or more; *end is behind it, and at text where there is none. */
+static long double parse_number(const char *text, char **end)
+{
+	const char *digits = text;
+
+	while (isspace((unsigned char)*digits))
+		digits++;
+	*end = (char *)text;
+	if ((!isdigit((unsigned char)*digits) && *digits != '.') || strncasecmp(digits, "0x", 2) == 0)
+		return 0;
+	return strtold(digits, end);
+}
+
+static int take_number(long double value, uint64_t *number)
+{
+	if (!(value < 9223372036854775808.0L))
+		return -EINVAL;
+	*number = (uint64_t)value;
+	return 0;
+}
+
 int torsh_size_parse(const char *text, uint64_t *bytes)
 {
 	char *end;
-	long double value;
-	int power;
+	long double value = parse_number(text, &end);
+	int power = parse_unit(end);
 
-	while (isspace((unsigned char)*text))
-		text++;
-	if (!isdigit((unsigned char)*text) && *text != '.')
-		return -EINVAL;
-	if (strncasecmp(text, "0x", 2) == 0)
-		return -EINVAL;
-	value = strtold(text, &end);
-	power = parse_unit(end);
 	if (end == text || power < 0)
 		return -EINVAL;
 	for (int i = 0; i < power; i++)
 		value *= 1024;
-	if (!(value < 9223372036854775808.0L))
+	return take_number(value, bytes);
+}
+
+int torsh_duration_parse(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		long double ns;
+	} times[] = {{"", 1}, {"ns", 1}, {"us", 1e3L}, {"ms", 1e6L}, {"s", 1e9L}, {"min", 60e9L}};
+	char *end;
+	long double value = parse_number(text, &end);
+
+	if (end == text)
 		return -EINVAL;
-	*bytes = (uint64_t)value;
-	return 0;
+	while (isspace((unsigned char)*end))
+		end++;
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		if (strcasecmp(end, times[i].name) == 0)
+			return take_number(value * times[i].ns, ns);
+	}
+	return -EINVAL;
 }
 
 const char *torsh_size_human(uint64_t bytes, char *out)

@@ -14,6 +14,9 @@
  */
 int torsh_size_parse(const char *text, uint64_t *bytes);
 
+/* "250", "250 ns", "1.5us", "20 ms", "3s", "2min": without a unit nanoseconds. Returns as torsh_size_parse. */
+int torsh_duration_parse(const char *text, uint64_t *ns);
+
 /* "512 B", "12.5 KiB", "1.00 GiB": three digits that matter. Returns out, which holds SIZE_TEXT_BYTES. */
 const char *torsh_size_human(uint64_t bytes, char *out);
 

@@ -43,6 +43,25 @@ static void what_is_no_size_is_refused(void **state)
 	}
 }
 
+static void times_are_parsed(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} times[] = {{"0", 0},		 {"250", 250},	     {"250 ns", 250},	     {"1.5us", 1500},
+		     {"20MS", 20000000}, {".5s", 500000000}, {"2 min", 120000000000}};
+	static const char *const wrong[] = {"", "s", "-1s", "1h", "1 s s", "0x1s", "nan", "1e30s"};
+	uint64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		assert_int_equal(torsh_duration_parse(times[i].text, &ns), 0);
+		assert_int_equal(ns, times[i].ns);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(torsh_duration_parse(wrong[i], &ns), -EINVAL);
+}
+
 static void numbers_are_readable(void **state)
 {
 	char out[SIZE_TEXT_BYTES];
@@ -69,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_may_have_a_unit),
 		cmocka_unit_test(what_is_no_size_is_refused),
+		cmocka_unit_test(times_are_parsed),
 		cmocka_unit_test(numbers_are_readable),
 	};
 

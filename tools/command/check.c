@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/command/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
@@ -16,14 +17,20 @@ static const char doc[] =
 	"Compare a recording with budgets. Exit status 1 when one of them is broken.\v"
 	"Leaks are those that `torsh leaks` reports, summed over all processes; the peak is that of "
 	"all processes together (as `torsh peak` shows it), the resident set that of the process with "
-	"the highest. What isn't known counts as broken.";
+	"the highest. Budgets of devices are for memory got from CUDA, as `torsh leaks` and `torsh peak --device` have it, and for "
+	"what devices did: of the device with the highest, of leaks and refusals the sum; with --device of that one alone. "
+	"What isn't known counts as broken.";
 
-/* BUDGET(name, option, argument, what is compared) */
-#define BUDGETS                                                             \
-	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                    \
-	BUDGET(peak, "max-peak", "SIZE", "bytes of heap at the peak")       \
-	BUDGET(rss, "max-rss", "SIZE", "bytes of the highest resident set") \
-	BUDGET(dropped, "max-dropped", "N", "events dropped")
+/* BUDGET(name, option, argument, what is compared); the argument is also the unit */
+#define BUDGETS                                                                               \
+	BUDGET(leak, "max-leak", "SIZE", "bytes leaked")                                      \
+	BUDGET(peak, "max-peak", "SIZE", "bytes of heap at the peak")                         \
+	BUDGET(rss, "max-rss", "SIZE", "bytes of the highest resident set")                   \
+	BUDGET(dropped, "max-dropped", "N", "events dropped")                                 \
+	BUDGET(device_peak, "max-device-peak", "SIZE", "bytes of a device at the peak")       \
+	BUDGET(device_leak, "max-device-leak", "SIZE", "bytes of devices leaked")             \
+	BUDGET(device_refused, "max-device-refused", "N", "allocations that devices refused") \
+	BUDGET(device_time, "max-device-time", "TIME", "time of a device's kernels, copies and memsets")
 
 enum budget_name {
 #define BUDGET(name, option, argument, text) BUDGET_##name,
@@ -33,42 +40,77 @@ enum budget_name {
 };
 
 struct budget {
-	const char *name, *option, *text;
-	bool is_set, is_known, is_count;
+	const char *name, *option, *text, *unit;
+	bool is_set, is_known;
 	uint64_t limit, value;
+	struct device_figure figure; /* of devices: where the value is from */
+};
+
+struct budgets {
+	struct budget items[N_BUDGETS];
+	const char *device; /* NULL: all */
 };
 
 #define KEY_BUDGET 0x2000
+#define KEY_DEVICE (KEY_BUDGET + N_BUDGETS)
 
 static const struct argp_option own_options[] = {
 #define BUDGET(name, option, argument, text) {option, KEY_BUDGET + BUDGET_##name, argument, 0, "most " text, 0},
 	BUDGETS
 #undef BUDGET
+	{"device", KEY_DEVICE, "NAME", 0,
+	 "budgets of devices are for this one: cuda:0, managed, pinned, registered or imported", 0},
 	{0},
 };
 
+static bool is_set(const struct budgets *budgets, enum budget_name first, enum budget_name last)
+{
+	for (int i = first; i <= (int)last; i++) {
+		if (budgets->items[i].is_set)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t parse_limit(struct argp_state *state, const struct budget *budget, const char *argument)
+{
+	if (strcmp(budget->unit, "N") == 0)
+		return torsh_options_number(state, budget->option, argument);
+	if (strcmp(budget->unit, "TIME") == 0)
+		return torsh_options_duration(state, budget->option, argument);
+	return torsh_options_size(state, budget->option, argument);
+}
+
+static void check_budgets(struct argp_state *state, const struct budgets *budgets)
+{
+	if (!is_set(budgets, 0, N_BUDGETS - 1))
+		argp_error(state, "no budget is given: nothing to check");
+	if (budgets->device && !is_set(budgets, BUDGET_device_peak, BUDGET_device_time))
+		argp_error(state, "--device is for budgets of devices, and none is given");
+	if (budgets->device && budgets->items[BUDGET_device_time].is_set && strncmp(budgets->device, "cuda:", 5) != 0)
+		argp_error(state, "--max-device-time is of a device like cuda:0, not \"%s\"", budgets->device);
+}
+
 static error_t parse_budget(int key, char *argument, struct argp_state *state)
 {
-	struct budget *budgets = state->input;
+	struct budgets *budgets = state->input;
 	struct budget *budget;
 
-	if (key == ARGP_KEY_END) {
-		for (size_t i = 0; i < N_BUDGETS; i++) {
-			if (budgets[i].is_set)
-				return ARGP_ERR_UNKNOWN;
-		}
-		argp_error(state, "no budget is given: nothing to check");
+	if (key == ARGP_KEY_END)
+		check_budgets(state, budgets);
+	if (key == KEY_DEVICE) {
+		budgets->device = argument;
+		return 0;
 	}
 	if (key < KEY_BUDGET || key >= KEY_BUDGET + N_BUDGETS)
 		return ARGP_ERR_UNKNOWN;
-	budget = &budgets[key - KEY_BUDGET];
+	budget = &budgets->items[key - KEY_BUDGET];
 	budget->is_set = true;
-	budget->limit = budget->is_count ? torsh_options_number(state, budget->option, argument)
-					 : torsh_options_size(state, budget->option, argument);
+	budget->limit = parse_limit(state, budget, argument);
 	return 0;
 }
 
-static void measure(struct budget *budgets, const struct reading *reading, struct read_options *options)
+static void measure_host(struct budget *budgets, const struct reading *reading, struct read_options *options)
 {
 	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
 	struct leaks leaks = {0};
@@ -77,7 +119,7 @@ static void measure(struct budget *budgets, const struct reading *reading, struc
 	budgets[BUDGET_leak].value = leaks.bytes;
 	budgets[BUDGET_peak].value = peak.bytes;
 	torsh_leaks_free(&leaks);
-	for (size_t i = 0; i < N_BUDGETS; i++)
+	for (int i = BUDGET_leak; i <= BUDGET_dropped; i++)
 		budgets[i].is_known = true;
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		const struct profile_process *process = reading->processes[i];
@@ -92,39 +134,70 @@ static void measure(struct budget *budgets, const struct reading *reading, struc
 	}
 }
 
+static void take_figure(struct budget *budget, const struct device_figure *figure)
+{
+	budget->figure = *figure;
+	budget->is_known = figure->is_known;
+	budget->value = figure->value;
+}
+
+/* The timeline is read only where it is asked for. */
+static void measure_devices(struct budgets *budgets, const struct reading *reading, struct read_options *options)
+{
+	struct device_figures figures = {0};
+
+	if (is_set(budgets, BUDGET_device_peak, BUDGET_device_refused))
+		torsh_check_devices_memory(&figures, reading, options, budgets->device);
+	if (budgets->items[BUDGET_device_time].is_set)
+		torsh_check_devices_time(&figures, reading, budgets->device);
+	take_figure(&budgets->items[BUDGET_device_peak], &figures.peak);
+	take_figure(&budgets->items[BUDGET_device_leak], &figures.leak);
+	take_figure(&budgets->items[BUDGET_device_refused], &figures.refused);
+	take_figure(&budgets->items[BUDGET_device_time], &figures.time_ns);
+}
+
 static bool is_kept(const struct budget *budget)
 {
 	return budget->is_known && budget->value <= budget->limit;
 }
 
+static const char *text_of(const struct budget *budget, uint64_t value, char *out)
+{
+	if (strcmp(budget->unit, "N") == 0)
+		return torsh_size_grouped(value, out);
+	return strcmp(budget->unit, "TIME") == 0 ? torsh_size_duration(value, out) : torsh_size_exact(value, out);
+}
+
 static void print_text(const struct budget *budget)
 {
 	char value[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
+	const char *device = budget->figure.device, *reason = budget->figure.reason;
 
-	if (budget->is_count) {
-		torsh_size_grouped(budget->value, value);
-		torsh_size_grouped(budget->limit, limit);
-	} else {
-		torsh_size_exact(budget->value, value);
-		torsh_size_exact(budget->limit, limit);
-	}
-	printf("%-6s %-8s %s: %s, budget %s\n", is_kept(budget) ? "ok" : "BROKEN", budget->name, budget->text,
-	       budget->is_known ? value : "not known", limit);
+	printf("%-6s %-8s %s: %s%s%s, budget %s", is_kept(budget) ? "ok" : "BROKEN", budget->name, budget->text,
+	       budget->is_known ? text_of(budget, budget->value, value) : "not known", *device ? " of " : "", device,
+	       text_of(budget, budget->limit, limit));
+	if (*reason)
+		printf(" (%s)", reason);
+	putchar('\n');
 }
 
 static cJSON *make_check(const struct budget *budget)
 {
+	const char *device = budget->figure.device, *reason = budget->figure.reason;
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "name", torsh_json_text(budget->name));
 	torsh_json_set(object, "limit", torsh_json_u64(budget->limit));
 	torsh_json_set(object, "value", budget->is_known ? torsh_json_u64(budget->value) : torsh_json_text(NULL));
 	torsh_json_set(object, "passed", torsh_json_bool(is_kept(budget)));
+	torsh_json_set(object, "device", torsh_json_text(*device ? device : NULL));
+	torsh_json_set(object, "reason", torsh_json_text(*reason ? reason : NULL));
 	return object;
 }
 
-static bool print_checks(const struct budget *budgets, const struct reading *reading, bool is_json)
+static bool print_checks(const struct budgets *of, const struct reading *reading, bool is_json)
 {
+	const struct budget *budgets = of->items;
 	cJSON *checks = torsh_json_list();
 	bool are_kept = true;
 	struct json json;
@@ -153,24 +226,28 @@ static bool print_checks(const struct budget *budgets, const struct reading *rea
 int torsh_command_check(int argc, char **argv)
 {
 	struct read_options options = {0};
-	struct budget budgets[N_BUDGETS] = {
-#define BUDGET(name, option, argument, text) {#name, option, text, .is_count = *argument == 'N'},
-		BUDGETS
+	struct budgets budgets = {
+		.items =
+			{
+#define BUDGET(name, option, argument, text) {#name, option, text, argument},
+				BUDGETS
 #undef BUDGET
+			},
 	};
 	struct reading reading;
 	bool are_kept;
 
-	torsh_options_parse(argc, argv, doc, own_options, parse_budget, budgets, &options);
+	torsh_options_parse(argc, argv, doc, own_options, parse_budget, &budgets, &options);
 	torsh_reading_open(&reading, &options);
-	measure(budgets, &reading, &options);
+	measure_host(budgets.items, &reading, &options);
+	measure_devices(&budgets, &reading, &options);
 	if (!reading.profile->is_complete)
 		torsh_warn("the recording isn't complete: budgets are compared with what is there");
 	if (reading.profile->n_pauses)
 		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
 	if (reading.n_unfollowed)
 		torsh_warn("budgets are compared with what was recorded, not of programs that were not followed");
-	are_kept = print_checks(budgets, &reading, options.is_json);
+	are_kept = print_checks(&budgets, &reading, options.is_json);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;
 }

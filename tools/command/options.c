@@ -74,6 +74,15 @@ uint64_t torsh_options_size(struct argp_state *state, const char *option, const 
 	return bytes;
 }
 
+uint64_t torsh_options_duration(struct argp_state *state, const char *option, const char *text)
+{
+	uint64_t ns = 0;
+
+	if (torsh_duration_parse(text, &ns) < 0)
+		argp_error(state, "--%s takes a time like 1.5s, 20ms or 300us, not \"%s\"", option, text);
+	return ns;
+}
+
 uint64_t torsh_options_number(struct argp_state *state, const char *option, const char *text)
 {
 	char *end;

@@ -303,16 +303,28 @@ static bool list_names(const struct memory_of_devices *memory, char *out, size_t
 	return n;
 }
 
-void torsh_device_refuse(const struct memory_of_devices *memory, const char *name)
+void torsh_device_missing(const struct memory_of_devices *memory, const char *name, char *out, size_t n_out)
 {
 	char names[NAMES_SHOWN * (DEVICE_SCOPE_NAME_BYTES + 2)];
 	const char *reason = NULL;
 
-	if (list_names(memory, names, sizeof(names)))
-		torsh_die("%s has no memory of a device \"%s\"; it has that of %s", memory->profile->path, name, names);
+	if (name && list_names(memory, names, sizeof(names))) {
+		snprintf(out, n_out, "%s has no memory of a device \"%s\"; it has that of %s", memory->profile->path,
+			 name, names);
+		return;
+	}
 	for (size_t i = 0; i < memory->n && !reason; i++) {
 		if (memory->items[i].has_mode)
 			reason = torsh_timeline_label(memory->items[i].process, memory->items[i].mode.reason);
 	}
-	torsh_die("%s has no memory of devices%s%s", memory->profile->path, reason ? ": " : "", reason ? reason : "");
+	snprintf(out, n_out, "%s has no memory of devices%s%s", memory->profile->path, reason ? ": " : "",
+		 reason ? reason : "");
+}
+
+void torsh_device_refuse(const struct memory_of_devices *memory, const char *name)
+{
+	char sentence[4096 + NAMES_SHOWN * (DEVICE_SCOPE_NAME_BYTES + 2)];
+
+	torsh_device_missing(memory, name, sentence, sizeof(sentence));
+	torsh_die("%s", sentence);
 }

@@ -32,7 +32,10 @@ cJSON *torsh_device_joint_json(const struct device_process *process);
 /* The same as lines for people; place may be DEVICE_NO_PLACE: of the joint peak alone. */
 void torsh_device_text(FILE *out, const struct device_process *process, size_t place, enum device_when when);
 
-/* Ends with a sentence that says which devices there are. */
+/* A sentence that says which devices there are, if any, and not that of this name; NULL: there is none at all. */
+void torsh_device_missing(const struct memory_of_devices *memory, const char *name, char *out, size_t n_out);
+
+/* Ends with that sentence. */
 _Noreturn void torsh_device_refuse(const struct memory_of_devices *memory, const char *name);
 
 #endif

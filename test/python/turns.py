@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Processes that hold memory in turns, for test/e2e/joint_peak.py: turns.py fork|spawn JSON. Each turn is [process,
-bytes more or less], or ["end", process]. Prints the pids.
+Processes that hold memory in turns, for test/e2e/joint_peak.py and device_shared.py: turns.py fork|spawn JSON. Each turn is
+[process, bytes more or less], or ["end", process]. Prints the pids. With TURNS_ON, a list in JSON, it is memory of the simulated
+CUDA device that has this number in the machine, for each process, and the first one of the process.
 """
 
 import ctypes
@@ -19,6 +20,23 @@ def hold(n):
     return libc.malloc(n)
 
 
+give_back = libc.free
+
+
+def use_device():
+    """From here on memory is that of a device."""
+    global hold, give_back
+    runtime = ctypes.CDLL("libcudart.so.13")
+
+    def hold(n):
+        address = ctypes.c_void_p()
+        assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(n)) == 0
+        return address.value
+
+    def give_back(address):
+        assert runtime.cudaFree(ctypes.c_void_p(address)) == 0
+
+
 class Holder:
     def __init__(self):
         self.blocks = []  # (bytes, address)
@@ -30,7 +48,7 @@ class Holder:
         # Parts of what is held go one by one until it is less by n: a block of the rest takes the last one's place.
         while n < 0:
             size, address = self.blocks.pop()
-            libc.free(address)
+            give_back(address)
             n += size
         if n > 0:
             self.blocks.append((n, hold(n)))
@@ -46,8 +64,13 @@ def work(commands, answers):
         answers.flush()
 
 
+def environment(who):
+    devices = json.loads(os.environ.get("TURNS_ON", "[]"))
+    return {**os.environ, "SIMCUDA_FIRST_DEVICE": str(devices[who])} if devices else os.environ
+
+
 class Worker:
-    def __init__(self, how):
+    def __init__(self, how, who):
         ours, theirs = os.pipe(), os.pipe()
         if how == "fork":
             self.pid = os.fork()
@@ -58,7 +81,7 @@ class Worker:
         else:
             actions = [(os.POSIX_SPAWN_DUP2, theirs[0], 0), (os.POSIX_SPAWN_DUP2, ours[1], 1)]
             arguments = [sys.executable, __file__, "work"]
-            self.pid = os.posix_spawn(sys.executable, arguments, os.environ, file_actions=actions)
+            self.pid = os.posix_spawn(sys.executable, arguments, environment(who), file_actions=actions)
         os.close(theirs[0])
         os.close(ours[1])
         self.answers, self.commands = os.fdopen(ours[0]), os.fdopen(theirs[1], "w")
@@ -84,7 +107,7 @@ def main(how, turns):
             own.change(change)
         else:
             if who not in workers:
-                workers[who] = Worker(how)
+                workers[who] = Worker(how, who)
             workers[who].change(change)
     print(json.dumps([os.getpid()] + [workers[who].pid for who in sorted(workers)]))
     for who, worker in workers.items():
@@ -92,6 +115,8 @@ def main(how, turns):
             worker.end()
 
 
+if "TURNS_ON" in os.environ:
+    use_device()
 if sys.argv[1] == "work":
     work(sys.stdin, sys.stdout)
 else:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/device_shared.h"
 #include "tools/profile/leaks.h"
 #include "tools/report/device.h"
 
@@ -97,6 +98,24 @@ static void add_place(struct device_figures *figures, const struct device_proces
 		raise(&figures->peak, process->places[place].peak_bytes, torsh_device_scope_name(scope, name));
 }
 
+/* What processes had of a device together, at their common peak. */
+static void add_shared(struct device_figure *peak, const struct memory_of_devices *memory, const char *device)
+{
+	struct shared_devices shared;
+	char name[DEVICE_SCOPE_NAME_BYTES];
+
+	torsh_shared_devices_find(&shared, memory);
+	for (size_t i = 0; i < shared.n; i++) {
+		const struct device_part *first = shared.items[i].parts;
+
+		if (torsh_shared_device_is_called(&shared.items[i], device))
+			raise(peak, shared.items[i].peak_bytes,
+			      device ? device
+				     : torsh_device_scope_name(&first->process->blocks.scopes[first->place], name));
+	}
+	torsh_shared_devices_free(&shared);
+}
+
 static uint64_t leaked_bytes(const struct memory_of_devices *memory, const struct reading *reading,
 			     struct read_options *options, const char *device)
 {
@@ -141,6 +160,8 @@ void torsh_check_devices_memory(struct device_figures *figures, const struct rea
 				figures->leak.value += leaked_bytes(memory, reading, options, name);
 		}
 	}
+	if (figures->peak.is_known)
+		add_shared(&figures->peak, memory, device);
 	torsh_device_reading_close(&devices);
 }
 

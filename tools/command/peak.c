@@ -10,6 +10,7 @@
 #include "tools/profile/peak.h"
 #include "tools/report/device.h"
 #include "tools/report/device_refusals.h"
+#include "tools/report/device_shared.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
@@ -24,7 +25,8 @@ static const char doc[] =
 	"processes, were never higher. With --pid it is the highest moment of that process alone; of the processes of one "
 	"--rank the one with the highest peak is shown. With --device: who held memory that was got from CUDA when most of it "
 	"was held, of a device (cuda:0), managed, pinned, registered or imported, what the driver said then, and which "
-	"allocations it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown.";
+	"allocations it refused; all: when the heap and all devices together were largest. Of several processes the one with the highest peak is shown, "
+	"and when all that used the same device had most of it together.";
 
 enum { KEY_DEVICE = 0x2000 };
 
@@ -51,13 +53,15 @@ struct device_view {
 	struct device_reading reading;
 	const struct device_process *process; /* whose peak is shown */
 	size_t place; /* of it; DEVICE_NO_PLACE with is_all */
+	struct shared_devices shared;
 };
 
 struct view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	const struct profile_process *mapper; /* whose address space is shown: the process of the peak, else who mapped most */
+	const struct profile_process
+		*mapper; /* whose address space is shown: the process of the peak, else who mapped most */
 	struct holders heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };
@@ -182,6 +186,12 @@ static void print_rss(struct json *json, const struct profile_process *process)
 	torsh_json_member(json, "rss_peak_source", torsh_json_text(is_known ? process->rss_peak_source : NULL));
 }
 
+/* Of which of the shared devices there is to be told; NULL: of all. */
+static const char *shared_name(const struct device_view *device)
+{
+	return device->is_all ? NULL : device->name;
+}
+
 /* Beside what the heap's report has. */
 static void print_device(struct json *json, const struct view *view)
 {
@@ -192,6 +202,7 @@ static void print_device(struct json *json, const struct view *view)
 		return;
 	torsh_json_member(json, "device", torsh_json_text(device->name));
 	torsh_json_member(json, "joint", torsh_device_joint_json(process));
+	torsh_json_member(json, "shared", torsh_shared_devices_json(&device->shared, shared_name(device)));
 	if (device->is_all)
 		return;
 	torsh_json_member(json, "seen_by", torsh_device_seen_json(process));
@@ -246,6 +257,7 @@ static void print_device_heading(const struct view *view)
 		torsh_text_heading(stdout, "peak of the heap and all devices: %s",
 				   torsh_size_exact(view->peak.bytes, bytes));
 		torsh_device_text(stdout, device->process, DEVICE_NO_PLACE, DEVICE_AT_PEAK);
+		torsh_shared_devices_text(stdout, &device->shared, shared_name(device));
 		puts("what follows held memory of devices at that moment; who held the heap when it was largest: without --device");
 		return;
 	}
@@ -253,6 +265,7 @@ static void print_device_heading(const struct view *view)
 			   torsh_size_exact(view->peak.bytes, bytes), torsh_text_blocks(view->peak.blocks, blocks),
 			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
 	torsh_device_text(stdout, device->process, device->place, DEVICE_AT_PEAK);
+	torsh_shared_devices_text(stdout, &device->shared, shared_name(device));
 	torsh_device_refusals_text(stdout, device->process, device->place, view->reading->symbols);
 }
 
@@ -334,6 +347,7 @@ static void choose_device(struct view *view)
 
 	device->is_all = strcmp(device->name, "all") == 0;
 	torsh_device_reading_open(&device->reading, view->reading);
+	torsh_shared_devices_find(&device->shared, memory);
 	for (size_t i = 0; i < memory->n; i++) {
 		struct peak peak = peak_of(view, i);
 
@@ -346,6 +360,12 @@ static void choose_device(struct view *view)
 		torsh_device_refuse(memory, device->name);
 	device->place = device->is_all ? DEVICE_NO_PLACE : torsh_device_place(device->process, device->name);
 	view->peak = highest;
+}
+
+static void close_device(struct device_view *device)
+{
+	torsh_shared_devices_free(&device->shared);
+	torsh_device_reading_close(&device->reading);
 }
 
 static void collect_device(struct view *view)
@@ -389,7 +409,7 @@ int torsh_command_peak(int argc, char **argv)
 	torsh_holders_free(&view.heap);
 	torsh_holders_free(&view.mapped);
 	if (view.device.name)
-		torsh_device_reading_close(&view.device.reading);
+		close_device(&view.device);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -107,6 +107,24 @@ static void see_peaks(struct device_process *process, uint64_t at_ns)
 	}
 }
 
+static void keep_level(struct device_place *place, uint64_t at_ns, uint64_t bytes)
+{
+	uint64_t last = place->n_levels ? place->levels[place->n_levels - 1].bytes : 0;
+
+	if (bytes == last)
+		return;
+	place->levels = torsh_need_room(place->levels, place->n_levels, &place->levels_room, sizeof(*place->levels));
+	place->levels[place->n_levels++] = (struct device_level){.at_ns = at_ns, .bytes = bytes};
+}
+
+static void see_levels(struct device_process *process, uint64_t at_ns)
+{
+	for (size_t i = 0; i < process->n_places; i++) {
+		if (process->blocks.scopes[i].kind == SCOPE_CUDA)
+			keep_level(&process->places[i], at_ns, process->blocks.scopes[i].bytes);
+	}
+}
+
 bool torsh_device_is_joint(const struct device_scope *scope)
 {
 	return scope->kind == SCOPE_CUDA || scope->kind == SCOPE_MANAGED || scope->kind == SCOPE_PINNED;
@@ -185,6 +203,8 @@ static void see_change(struct device_process *process, const struct event *event
 		return;
 	follow_scopes(process);
 	see_peaks(process, origin->at_ns);
+	if (process->has_others)
+		see_levels(process, origin->at_ns);
 }
 
 /* A launch of a graph is several changes at one time; the heap does not change between them. */
@@ -250,6 +270,9 @@ static void end_process(struct device_process *process)
 	for (size_t i = 0; i < process->n_places; i++) {
 		const struct device_framework *framework = framework_of(process, &process->blocks.scopes[i]);
 
+		/* What a process had goes with it. */
+		if (process->places[i].n_levels && process->process->has_end_ns)
+			keep_level(&process->places[i], process->process->end_ns, 0);
 		process->places[i].has_framework = framework != NULL;
 		if (framework)
 			process->places[i].at_end = *framework;
@@ -266,6 +289,7 @@ void torsh_device_memory_collect(struct memory_of_devices *memory, const struct 
 	memory->items = torsh_need_items(NULL, 0, n_processes, sizeof(*memory->items));
 	for (size_t i = 0; i < n_processes; i++) {
 		memory->items[i].process = processes[i];
+		memory->items[i].has_others = n_processes > 1;
 		torsh_device_blocks_create(&memory->items[i].blocks);
 		torsh_device_graphs_create(&memory->items[i].graphs);
 	}
@@ -274,11 +298,17 @@ void torsh_device_memory_collect(struct memory_of_devices *memory, const struct 
 		end_process(&memory->items[i]);
 }
 
+static void free_place(struct device_place *place)
+{
+	torsh_device_refusals_free(&place->refusals);
+	free(place->levels);
+}
+
 void torsh_device_memory_free(struct memory_of_devices *memory)
 {
 	for (size_t i = 0; i < memory->n; i++) {
 		for (size_t k = 0; k < memory->items[i].n_places; k++)
-			torsh_device_refusals_free(&memory->items[i].places[k].refusals);
+			free_place(&memory->items[i].places[k]);
 		torsh_device_blocks_destroy(&memory->items[i].blocks);
 		torsh_device_graphs_destroy(&memory->items[i].graphs);
 		free(memory->items[i].places);

@@ -28,6 +28,11 @@ struct device_moment {
 	uint64_t change; /* after so many changes of device_blocks */
 };
 
+/* What a process had of a device from a moment on. */
+struct device_level {
+	uint64_t at_ns, bytes;
+};
+
 struct device_place {
 	struct device_moment peak;
 	uint64_t peak_bytes, peak_n, peak_tensor_bytes;
@@ -37,6 +42,8 @@ struct device_place {
 	struct device_room last_room;
 	struct device_refusals refusals;
 	uint64_t joint_bytes; /* at the joint peak */
+	struct device_level *levels; /* of a device, where other processes may share it: all there were */
+	size_t n_levels, levels_room;
 };
 
 /* Where the heap and the memory of all devices together were largest; memory that was only registered is not added. */
@@ -56,6 +63,7 @@ struct device_process {
 	size_t n_frameworks, frameworks_room;
 	struct device_joint joint;
 	uint64_t heap_bytes; /* at the last mark */
+	bool has_others; /* it is one of several */
 	bool has_mode;
 	struct event_device_mode mode; /* how devices were seen */
 };

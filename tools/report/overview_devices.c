@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/report/device_mode.h"
+#include "tools/report/device_shared.h"
 #include "tools/report/text.h"
 #include "tools/size.h"
 
@@ -39,12 +40,14 @@ void torsh_overview_devices_collect(struct overview_devices *devices, const stru
 	devices->groups = torsh_kernel_groups_make(&devices->kernels, &devices->n_groups);
 	qsort(devices->groups, devices->n_groups, sizeof(*devices->groups), compare_groups);
 	torsh_device_memory_collect(&devices->memory, profile, processes, n_processes, survey);
+	torsh_shared_devices_find(&devices->shared, &devices->memory);
 }
 
 void torsh_overview_devices_free(struct overview_devices *devices)
 {
 	if (!devices->are_there)
 		return;
+	torsh_shared_devices_free(&devices->shared);
 	torsh_device_memory_free(&devices->memory);
 	free(devices->groups);
 	torsh_kernels_free(&devices->kernels);
@@ -109,6 +112,7 @@ void torsh_overview_devices_text(const struct overview_devices *devices, struct 
 		for (size_t k = 0; k < devices->memory.items[i].n_places; k++)
 			print_place(&devices->memory.items[i], k);
 	}
+	torsh_shared_devices_text(stdout, &devices->shared, NULL);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
@@ -147,5 +151,6 @@ cJSON *torsh_overview_devices_json(const struct overview_devices *devices)
 	torsh_json_set(object, "attributed_ns", torsh_json_u64(devices->kernels.attributed_ns));
 	torsh_json_set(object, "processes", processes);
 	torsh_json_set(object, "memory", memory);
+	torsh_json_set(object, "shared", torsh_shared_devices_json(&devices->shared, NULL));
 	return object;
 }

@@ -3,7 +3,7 @@
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
 #define TORSH_REPORT_OVERVIEW_DEVICES_H
 
-#include "tools/profile/device_memory.h"
+#include "tools/profile/device_shared.h"
 #include "tools/profile/kernel_groups.h"
 #include "tools/report/json.h"
 #include "tools/symbols/symbols.h"
@@ -15,6 +15,7 @@ struct overview_devices {
 	struct kernel_group *groups; /* by time, the longest first */
 	size_t n_groups;
 	struct memory_of_devices memory;
+	struct shared_devices shared;
 };
 
 /* The profile and the survey stay the caller's, and outlive it. Dies where the recording can't be read. */
@@ -26,7 +27,7 @@ void torsh_overview_devices_free(struct overview_devices *devices);
 /* The section for people; nothing where there are none. */
 void torsh_overview_devices_text(const struct overview_devices *devices, struct symbols *symbols);
 
-/* {"total_ns", "attributed_ns", "processes", "memory"}; null where there are none. */
+/* {"total_ns", "attributed_ns", "processes", "memory", "shared"}; null where there are none. */
 cJSON *torsh_overview_devices_json(const struct overview_devices *devices);
 
 #endif

@@ -52,7 +52,7 @@ static void record_device(int ordinal)
 	};
 
 	memcpy(record.uuid.bytes, "simulated device", sizeof(record.uuid.bytes));
-	record.uuid.bytes[sizeof(record.uuid.bytes) - 1] = (char)ordinal;
+	record.uuid.bytes[sizeof(record.uuid.bytes) - 1] = (char)(sim_config()->first_device + ordinal);
 	append(CUPTI_ACTIVITY_KIND_DEVICE, &record);
 }
 

@@ -97,7 +97,7 @@ static CUresult uuid_of(CUdevice ordinal, CUuuid *uuid)
 	if (result)
 		return result;
 	memcpy(uuid->bytes, "simulated device", sizeof(uuid->bytes));
-	uuid->bytes[sizeof(uuid->bytes) - 1] = (char)ordinal;
+	uuid->bytes[sizeof(uuid->bytes) - 1] = (char)(sim_config()->first_device + ordinal);
 	return CUDA_SUCCESS;
 }
 

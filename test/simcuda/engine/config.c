@@ -46,6 +46,7 @@ static const struct variable {
 } variables[] = {
 	{"DRIVER", TYPE_DRIVER, &config.driver},
 	{"DEVICES", TYPE_INT, &config.n_devices},
+	{"FIRST_DEVICE", TYPE_INT, &config.first_device},
 	{"MEMORY", TYPE_SIZE, &config.device_bytes},
 	{"OTHERS", TYPE_SIZE, &config.other_bytes},
 	{"NAME", TYPE_TEXT, &config.device_name},

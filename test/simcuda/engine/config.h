@@ -22,6 +22,7 @@ enum sim_driver {
 struct sim_config {
 	enum sim_driver driver;
 	int n_devices;
+	int first_device; /* which of the machine's the first one is, as by CUDA_VISIBLE_DEVICES: by its UUID */
 	size_t device_bytes, other_bytes; /* of each device; of these in use from the beginning */
 	const char *device_name;
 	int arch; /* 90 is compute capability 9.0 */

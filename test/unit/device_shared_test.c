@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The common peak of processes on one device is that of a plain replay of all changes in the order of time; which devices are one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/random.h"
+#include "tools/profile/device_shared.h"
+
+#define N_PROCESSES 4u
+#define N_LEVELS 50u
+#define N_ROUNDS 300u
+
+/* Processes that have one device each. */
+static struct {
+	struct profile_process processes[N_PROCESSES];
+	struct profile_function names[N_PROCESSES];
+	struct survey_process surveyed[N_PROCESSES];
+	struct event_device told[N_PROCESSES];
+	struct device_process items[N_PROCESSES];
+	struct device_place places[N_PROCESSES];
+	struct device_scope scopes[N_PROCESSES];
+	struct device_level levels[N_PROCESSES][N_LEVELS];
+	struct survey survey;
+	struct memory_of_devices memory;
+} all;
+
+/* numbers: what each calls its device; uuids: NULL is not told. */
+static void place(const uint32_t *numbers, char *const *uuids)
+{
+	for (size_t i = 0; i < N_PROCESSES; i++) {
+		all.names[i].name = uuids[i];
+		all.processes[i] = (struct profile_process){.functions = &all.names[i], .n_functions = 1};
+		all.told[i] = (struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
+		all.surveyed[i] = (struct survey_process){.process = &all.processes[i],
+							  .devices = {.items = &all.told[i], .n = 1}};
+		all.scopes[i] = (struct device_scope){.kind = SCOPE_CUDA, .device = numbers[i]};
+		all.places[i] = (struct device_place){.levels = all.levels[i], .n_levels = N_LEVELS};
+		all.items[i] = (struct device_process){.process = &all.processes[i],
+						       .blocks = {.scopes = &all.scopes[i], .n_scopes = 1},
+						       .places = &all.places[i],
+						       .n_places = 1};
+	}
+	all.survey = (struct survey){.items = all.surveyed, .n = N_PROCESSES};
+	all.memory = (struct memory_of_devices){.survey = &all.survey, .items = all.items, .n = N_PROCESSES};
+}
+
+/* Times of all processes are different ones. */
+static void draw_levels(uint64_t *random)
+{
+	for (size_t i = 0; i < N_PROCESSES; i++) {
+		uint64_t at_ns = i;
+
+		for (size_t k = 0; k < N_LEVELS; k++) {
+			at_ns += N_PROCESSES * (1 + random_below(random, 20));
+			all.levels[i][k] = (struct device_level){.at_ns = at_ns, .bytes = random_below(random, 1000)};
+		}
+	}
+}
+
+static uint64_t bytes_at(size_t process, uint64_t at_ns)
+{
+	uint64_t bytes = 0;
+
+	for (size_t k = 0; k < N_LEVELS && all.levels[process][k].at_ns <= at_ns; k++)
+		bytes = all.levels[process][k].bytes;
+	return bytes;
+}
+
+static void the_common_peak_is_that_of_a_replay(void **state)
+{
+	char uuid[] = "GPU-0";
+	uint64_t random = 1;
+
+	(void)state;
+	for (size_t round = 0; round < N_ROUNDS; round++) {
+		uint64_t best = 0, best_ns = 0;
+		struct shared_devices shared;
+
+		place((uint32_t[]){0, 1, 0, 7}, (char *[]){uuid, uuid, uuid, uuid});
+		draw_levels(&random);
+		for (uint64_t at_ns = 0; at_ns < N_PROCESSES * 20 * (N_LEVELS + 1); at_ns++) {
+			uint64_t sum = 0;
+
+			for (size_t i = 0; i < N_PROCESSES; i++)
+				sum += bytes_at(i, at_ns);
+			if (sum > best) {
+				best = sum;
+				best_ns = at_ns;
+			}
+		}
+		torsh_shared_devices_find(&shared, &all.memory);
+		assert_int_equal(shared.n, 1);
+		assert_int_equal(shared.items[0].peak_bytes, best);
+		assert_int_equal(shared.items[0].peak_ns, best_ns);
+		for (size_t i = 0; i < N_PROCESSES; i++)
+			assert_int_equal(shared.items[0].parts[i].bytes, bytes_at(i, best_ns));
+		torsh_shared_devices_free(&shared);
+	}
+}
+
+static void what_is_given_back_at_one_time_goes_first(void **state)
+{
+	char uuid[] = "GPU-0";
+	struct shared_devices shared;
+
+	(void)state;
+	place((uint32_t[]){0, 0, 0, 0}, (char *[]){uuid, uuid, uuid, uuid});
+	for (size_t i = 0; i < N_PROCESSES; i++)
+		all.places[i].n_levels = 0;
+	/* The first one's allocation and the second one's free have the same time. */
+	all.levels[0][0] = (struct device_level){.at_ns = 20, .bytes = 100};
+	all.levels[1][0] = (struct device_level){.at_ns = 10, .bytes = 70};
+	all.levels[1][1] = (struct device_level){.at_ns = 20, .bytes = 0};
+	all.places[0].n_levels = 1;
+	all.places[1].n_levels = 2;
+	torsh_shared_devices_find(&shared, &all.memory);
+	assert_int_equal(shared.n, 1);
+	assert_int_equal(shared.items[0].n_parts, 2);
+	assert_int_equal(shared.items[0].peak_bytes, 100);
+	torsh_shared_devices_free(&shared);
+}
+
+static void devices_are_the_same_by_their_uuids(void **state)
+{
+	char one[] = "GPU-1", two[] = "GPU-2";
+	uint64_t random = 2;
+	struct shared_devices shared;
+
+	(void)state;
+	draw_levels(&random);
+	/* Different numbers of one device, the same number of two, and one that nobody shares. */
+	place((uint32_t[]){0, 0, 3, 0}, (char *[]){one, two, one, (char[]){"GPU-3"}});
+	torsh_shared_devices_find(&shared, &all.memory);
+	assert_int_equal(shared.n, 1);
+	assert_string_equal(shared.items[0].uuid, one);
+	assert_ptr_equal(shared.items[0].parts[1].process, &all.items[2]);
+	assert_true(torsh_shared_device_is_called(&shared.items[0], "cuda:3"));
+	assert_false(torsh_shared_device_is_called(&shared.items[0], "cuda:1"));
+	torsh_shared_devices_free(&shared);
+}
+
+static void where_one_has_no_uuid_it_is_the_number(void **state)
+{
+	char one[] = "GPU-1";
+	uint64_t random = 3;
+	struct shared_devices shared;
+
+	(void)state;
+	draw_levels(&random);
+	place((uint32_t[]){0, 0, 1, DEVICE_NOT_KNOWN}, (char *[]){one, NULL, NULL, NULL});
+	torsh_shared_devices_find(&shared, &all.memory);
+	assert_int_equal(shared.n, 1);
+	assert_null(shared.items[0].uuid);
+	assert_int_equal(shared.items[0].n_parts, 2);
+	torsh_shared_devices_free(&shared);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_common_peak_is_that_of_a_replay),
+		cmocka_unit_test(what_is_given_back_at_one_time_goes_first),
+		cmocka_unit_test(devices_are_the_same_by_their_uuids),
+		cmocka_unit_test(where_one_has_no_uuid_it_is_the_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Devices that several processes used at once, in torsh peak and torsh report. */
+#ifndef TORSH_REPORT_DEVICE_SHARED_H
+#define TORSH_REPORT_DEVICE_SHARED_H
+
+#include <stdio.h>
+
+#include "tools/profile/device_shared.h"
+#include "tools/report/json.h"
+
+/*
+ * [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device", "bytes", "peak_bytes"}]}]; name: only of
+ * those that a process calls so; NULL: of all.
+ */
+cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char *name);
+
+/* The same as lines for people; nothing where there are none. */
+void torsh_shared_devices_text(FILE *out, const struct shared_devices *shared, const char *name);
+
+#endif

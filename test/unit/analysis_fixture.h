@@ -31,6 +31,10 @@ struct scenario {
 	double n_early; /* kernels of a step that are asked for an interval earlier */
 	double outside_ns; /* of a kernel in no operator, a step */
 	double communication_ns; /* of one of NCCL's, between the others, a step */
+	double n_ranks; /* 1: a process without a rank; 2: of two; -2: both have the same rank */
+	double late_ns; /* of communication in the second, a step */
+	double shapes,
+		warm_shapes; /* that its products have, one after the other; more of them, all in the first step */
 	double pause_ns; /* between the second step and the third */
 	double tail_ns; /* behind the last step */
 	double copy_is_async, copy_is_pageable, copy_call_ns; /* one a step */
@@ -51,6 +55,8 @@ static const struct scenario healthy = {
 	.kernel_ns = 225000,
 	.grid = 400, /* two waves of two blocks on each multiprocessor */
 	.block = 1024,
+	.n_ranks = 1,
+	.shapes = 1,
 	.n_long_calls = 0,
 	.copy_is_async = 1,
 	.copy_call_ns = 20000,
@@ -71,8 +77,11 @@ static const struct scenario healthy = {
 	.run_ns = 5e9,
 };
 
+#define RANKS_MAX 2
+
 struct story {
-	struct fixture fixture;
+	struct fixture fixtures[RANKS_MAX], *fixture; /* that is told now */
+	uint32_t rank;
 	const struct scenario *told;
 	struct {
 		uint64_t at;
@@ -81,6 +90,7 @@ struct story {
 	} events[EVENTS_MAX];
 	size_t n;
 	uint32_t correlation, record;
+	uint32_t n_shapes; /* so far */
 };
 
 static inline void story_event(struct story *story, uint64_t at, const struct event *event)
@@ -94,21 +104,32 @@ static inline void story_event(struct story *story, uint64_t at, const struct ev
 
 static inline uint32_t story_label(struct story *story, const char *text)
 {
-	return fixture_label(&story->fixture, text);
+	return fixture_label(story->fixture, text);
 }
 
-static inline void story_operator(struct story *story, uint64_t begin, uint64_t end, const char *name)
+/* shape: 0 is that of all but products. */
+static inline void story_operator_on(struct story *story, uint64_t begin, uint64_t end, const char *name,
+				     uint32_t shape)
 {
+	char inputs[64];
 	struct event event = {.id = EVENT_OP_BEGIN};
 	uint32_t record = ++story->record;
 
 	event.op_begin.name = story_label(story, name);
-	event.op_begin.inputs = story_label(story, "float32[64,64];float32[64,64]");
+	/* What comes behind the factors changes nothing of how much there is to compute. */
+	snprintf(inputs, sizeof(inputs),
+		 shape ? "float32[64,64];float32[64,64];float32[%u]" : "float32[64,64];float32[64,64]", shape);
+	event.op_begin.inputs = story_label(story, inputs);
 	event.op_begin.record = record;
 	event.op_begin.sequence = OP_NO_SEQUENCE;
 	story_event(story, begin, &event);
 	event = (struct event){.id = EVENT_OP_END, .op_end = {.record = record}};
 	story_event(story, end, &event);
+}
+
+static inline void story_operator(struct story *story, uint64_t begin, uint64_t end, const char *name)
+{
+	story_operator_on(story, begin, end, name, 0);
 }
 
 /* A call that gives a device work; told when it returned. */
@@ -200,7 +221,8 @@ static inline void story_slot(struct story *story, uint64_t at, uint64_t i)
 		begin -= SLOT_NS - 100;
 	/* Operators that repeat themselves would tell steps, too. */
 	if (!told->without_steps)
-		story_operator(story, slot + 1000, slot + 9000, "aten::mm");
+		story_operator_on(story, slot + 1000, slot + 9000, "aten::mm", story->n_shapes);
+	story->n_shapes += story->n_shapes + 1 < (uint32_t)told->shapes;
 	correlation = story_launch(story, begin, call_ns, slot + 2500, "cudaLaunchKernel");
 	story_kernel(story, slot + 3000, (uint64_t)told->kernel_ns, correlation, story_kernel_name(told), STREAM);
 	story_counted(story, slot + 3002, correlation);
@@ -247,6 +269,13 @@ static inline void story_host(struct story *story, uint64_t at, uint64_t step)
 		story_call(story, at + 210000, 500, "cudaMalloc");
 	if (step == (told->load_late ? STEPS - 2 : 0))
 		story_call(story, at + 220000, 60000, "cuModuleLoadData");
+	/* That launch something which nothing came of. */
+	for (uint32_t i = 0; step == 0 && i < (uint32_t)told->warm_shapes; i++) {
+		uint64_t begin = at + 400000 + i * 2000;
+
+		story_operator_on(story, begin, begin + 1000, "aten::mm", 1000 + i);
+		story_launch(story, begin + 100, 100, begin + 300, "cudaLaunchKernel");
+	}
 	if (told->data_ns)
 		story_operator(story, at + 300000, at + 300000 + (uint64_t)told->data_ns,
 			       "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
@@ -268,7 +297,7 @@ static inline void story_step(struct story *story, uint64_t at, uint64_t step)
 	if (!told->without_steps)
 		story_operator(story, at + STEP_NS - 1000, at + STEP_NS, "aten::detach");
 	if (told->communication_ns)
-		story_kernel(story, free_ns, (uint64_t)told->communication_ns,
+		story_kernel(story, free_ns, (uint64_t)(story->rank ? told->late_ns : told->communication_ns),
 			     story_launch(story, at + 12000, CALL_NS, at + 13100, "cudaLaunchKernel"),
 			     "ncclDevKernel_AllReduce", STREAM + 1);
 	if (told->outside_ns)
@@ -375,20 +404,24 @@ static inline int compare_story(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Writes the recording; the process is at work from the first step on. */
-static inline void story_write(const char *path, struct story *story, const struct scenario *told)
+/* A process, which is at work from the first step on. */
+static inline void story_process(struct story *story)
 {
+	static char *const names[] = {"0", "1"};
+	const struct scenario *told = story->told;
 	uint64_t at = STEP_NS;
 
-	memset(story, 0, sizeof(*story));
-	story->told = told;
-	fixture_start(&story->fixture, 1, 100);
-	fixture_thread(&story->fixture, 100, "main");
-	story->fixture.process.end_ns = (uint64_t)told->run_ns;
+	story->fixture = &story->fixtures[story->rank];
+	story->n = story->n_shapes = 0;
+	fixture_start(story->fixture, story->rank + 1, 100 + story->rank);
+	fixture_thread(story->fixture, 100, "main");
+	story->fixture->process.end_ns = (uint64_t)told->run_ns;
+	if (told->n_ranks != 1)
+		story->fixture->process.rank = names[told->n_ranks > 0 ? story->rank : 0];
 	if (told->dropped) {
-		story->fixture.process.has_dropped = story->fixture.process.has_produced = 1;
-		story->fixture.process.dropped = (uint64_t)told->dropped;
-		story->fixture.process.produced = 1000;
+		story->fixture->process.has_dropped = story->fixture->process.has_produced = 1;
+		story->fixture->process.dropped = (uint64_t)told->dropped;
+		story->fixture->process.produced = 1000;
 	}
 	if (!told->without_device)
 		story_device(story);
@@ -402,8 +435,28 @@ static inline void story_write(const char *path, struct story *story, const stru
 		story_end(story, at);
 	qsort(story->events, story->n, sizeof(*story->events), compare_story);
 	for (size_t i = 0; i < story->n; i++)
-		fixture_event(&story->fixture, story->events[i].at, 0, &story->events[i].event);
-	fixture_write(path, &story->fixture, 1, 1000);
+		fixture_event(story->fixture, story->events[i].at, 0, &story->events[i].event);
+}
+
+static inline size_t story_processes(const struct scenario *told)
+{
+	return told->n_ranks == 1 ? 1 : RANKS_MAX;
+}
+
+/* Writes the recording. */
+static inline void story_write(const char *path, struct story *story, const struct scenario *told)
+{
+	memset(story, 0, sizeof(*story));
+	story->told = told;
+	for (; story->rank < story_processes(told); story->rank++)
+		story_process(story);
+	fixture_write(path, story->fixtures, story_processes(told), 1000);
+}
+
+static inline void story_forget(struct story *story)
+{
+	for (size_t i = 0; i < story_processes(story->told); i++)
+		fixture_free(&story->fixtures[i]);
 }
 
 #endif

@@ -41,7 +41,7 @@ static void forget(void)
 	torsh_analysis_free(&analysis);
 	torsh_survey_free(&survey);
 	torsh_profile_destroy(profile);
-	fixture_free(&story.fixture);
+	story_forget(&story);
 }
 
 static const struct finding *find(enum rule rule)
@@ -134,6 +134,12 @@ static const struct rule_case cases[] = {
 	 FIELD(communication_ns),
 	 100000,
 	 100001},
+	{RULE_LATE_RANK,
+	 LIMIT_LATE_RANK_WAITED,
+	 {{FIELD(kernel_ns), 140000}, {FIELD(n_ranks), 2}, {FIELD(late_ns), 9000}},
+	 FIELD(communication_ns),
+	 109000,
+	 109001},
 	{RULE_PAGEABLE_ASYNC_COPY, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, {{0}}, FIELD(copy_is_pageable), 0, 1},
 	{RULE_SYNCHRONOUS_COPY, LIMIT_SYNCHRONOUS_COPY_COPIES, {{0}}, FIELD(copy_is_async), 1, 0},
 	{RULE_SYNCHRONOUS_MEMSET, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, {{0}}, FIELD(memset_is_async), 1, 0},
@@ -148,6 +154,9 @@ static const struct rule_case cases[] = {
 	{RULE_ALLOCATION_CHURN, LIMIT_ALLOCATION_CHURN_CALLS, {{0}}, FIELD(first_allocating_step), 2, 1},
 	{RULE_MODULE_LOADS, LIMIT_MODULE_LOADS_CALLS, {{0}}, FIELD(load_late), 0, 1},
 	{RULE_DATA_LOADING, LIMIT_DATA_LOADING_TIME, {{0}}, FIELD(data_ns), 100000, 100001},
+	/* Of two steady steps each is one half; four of a step are there before. */
+	{RULE_NEW_SHAPES, LIMIT_NEW_SHAPES_SHAPES, {{0}}, FIELD(shapes), 8, 9},
+	{RULE_NEW_SHAPES, LIMIT_NEW_SHAPES_STEPS, {{FIELD(warm_shapes), 9}}, FIELD(shapes), 4, 5},
 	{RULE_MEMORY_WASTE, LIMIT_MEMORY_WASTE_UNUSED, {{0}}, FIELD(allocated), 7e9, 7e9 - 1},
 	{RULE_LARGE_ALLOCATION,
 	 LIMIT_LARGE_ALLOCATION_SIZE,
@@ -258,7 +267,7 @@ static void nothing_is_found_in_a_healthy_training(void **state)
 	(void)state;
 	judge(&healthy);
 	for (int rule = 0; rule < N_RULES; rule++) {
-		if (analysis.rules[rule].state != RULE_CLEAR)
+		if (rule != RULE_LATE_RANK && analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("%s is %s (%s)", torsh_rules[rule].name,
 				 torsh_rule_state_names[analysis.rules[rule].state], analysis.rules[rule].reason);
 	}
@@ -274,7 +283,7 @@ static void what_comes_behind_the_last_step_is_not_in_it(void **state)
 	told.tail_ns = 100.0 * STEP_NS;
 	judge(&told);
 	for (int rule = 0; rule < N_RULES; rule++)
-		assert_int_equal(analysis.rules[rule].state, RULE_CLEAR);
+		assert_int_equal(analysis.rules[rule].state, rule == RULE_LATE_RANK ? RULE_NOT_JUDGED : RULE_CLEAR);
 	forget();
 	told.copy_is_async = 0;
 	judge(&told);
@@ -307,6 +316,60 @@ static void what_is_not_recorded_is_not_judged(void **state)
 	judge(&told);
 	for (int rule = 0; rule <= RULE_MODULE_LOADS; rule++)
 		assert_string_equal(analysis.rules[rule].reason, "no device was used");
+	forget();
+}
+
+/* Of one process alone, of ranks that ran different collectives, and of one that is there twice. */
+static void ranks_that_can_not_be_compared_are_not_judged(void **state)
+{
+	static const struct {
+		double n_ranks, communication_ns, late_ns;
+		const char *reason;
+	} expected[] = {{1, 100, 50, "no launcher gave the process a rank"},
+			{2, 0, 0, "no collectives were seen on its devices"},
+			{-2, 100, 50, "several processes have the same rank"}};
+	struct scenario told = healthy;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		told.n_ranks = expected[i].n_ranks;
+		told.communication_ns = expected[i].communication_ns;
+		told.late_ns = expected[i].late_ns;
+		judge(&told);
+		assert_int_equal(analysis.rules[RULE_LATE_RANK].state, RULE_NOT_JUDGED);
+		assert_string_equal(analysis.rules[RULE_LATE_RANK].reason, expected[i].reason);
+		forget();
+	}
+}
+
+static double evidence_of(const struct finding *finding, const char *name)
+{
+	for (size_t i = 0; i < finding->n_evidence; i++) {
+		if (strcmp(finding->evidence[i].name, name) == 0)
+			return finding->evidence[i].value;
+	}
+	fail_msg("there is no %s", name);
+	return NAN;
+}
+
+static void the_rank_that_waits_is_told_for_whom(void **state)
+{
+	struct scenario told = healthy;
+	const struct finding *finding;
+
+	(void)state;
+	told.kernel_ns = 50000;
+	told.n_ranks = 2;
+	told.communication_ns = 10000;
+	told.late_ns = 160000; /* the other one waits */
+	judge(&told);
+	finding = find(RULE_LATE_RANK);
+	assert_int_equal(analysis.rules[RULE_LATE_RANK].n_findings, 1);
+	assert_string_equal(finding->process->rank, "1");
+	assert_float_equal(evidence_of(finding, "late_rank"), 0, 0);
+	assert_float_equal(evidence_of(finding, "waited_ns"), STEPS * 150000.0, 0);
+	assert_float_equal(evidence_of(finding, "collectives"), STEPS, 0);
+	assert_float_equal(finding->share_pct, 15, 1e-9);
 	forget();
 }
 
@@ -401,7 +464,7 @@ static void reports_show_findings(void **state)
 	cJSON_Delete(report);
 	assert_int_equal(RUN(export, path, "--format", "profile"), 0);
 	assert_schema("profile");
-	fixture_free(&story.fixture);
+	story_forget(&story);
 }
 
 static int make_path(void **state)
@@ -428,6 +491,8 @@ int main(void)
 		cmocka_unit_test(a_limit_is_passed_on_its_side_only),
 		cmocka_unit_test(what_comes_behind_the_last_step_is_not_in_it),
 		cmocka_unit_test(what_is_not_recorded_is_not_judged),
+		cmocka_unit_test(ranks_that_can_not_be_compared_are_not_judged),
+		cmocka_unit_test(the_rank_that_waits_is_told_for_whom),
 		cmocka_unit_test(findings_say_how_much_of_the_steps_they_are),
 		cmocka_unit_test(findings_say_where),
 		cmocka_unit_test(windows_leave_out_what_is_asked_for_outside),

@@ -154,3 +154,47 @@ void torsh_judge_data_loading(struct verdict *verdict)
 	torsh_finding_say(finding, "data_ns", "ns", (double)of->data_ns);
 	torsh_finding_say(finding, "steps", "steps", (double)of->of->steps.n);
 }
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+static void judge_shapes(struct verdict *verdict, const struct observed_operator *op)
+{
+	const struct time_scope *scope = &verdict->of->scope;
+	double n_steps = (double)(scope->n_whole - scope->first_steady);
+	double steps_pct = torsh_percent((double)op->n_shapes_steps, n_steps);
+	struct finding *finding;
+
+	if (!torsh_limit_passed(LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys) ||
+	    !torsh_limit_passed(LIMIT_NEW_SHAPES_STEPS, steps_pct))
+		return;
+	finding = torsh_verdict_fire(verdict, torsh_percent((double)op->new_shapes_ns, (double)scope->steady_ns));
+	finding->operator_name = op->name;
+	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_SHAPES, op->shapes.n_keys);
+	torsh_finding_limit(finding, LIMIT_NEW_SHAPES_STEPS, steps_pct);
+	torsh_finding_say(finding, "calls", "calls", (double)op->n);
+	torsh_finding_say(finding, "new_shapes_ns", "ns", (double)op->new_shapes_ns);
+}
+
+static const char *why_no_shapes(const struct observed_process *of)
+{
+	if (!of->scope.is_of_steps)
+		return "no steps are known";
+	if (of->scope.first_steady == of->scope.n_whole)
+		return "there are no steps after the first";
+	for (size_t i = 0; i < of->n_operators; i++) {
+		if (of->operators[i].shapes.n_keys)
+			return NULL;
+	}
+	return "no inputs of operators that launched something were recorded";
+}
+
+void torsh_judge_new_shapes(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const char *reason = torsh_no_device_work(of);
+
+	if (!torsh_verdict_can(verdict, reason ? reason : why_no_shapes(of)))
+		return;
+	for (size_t i = 0; i < of->n_operators; i++)
+		judge_shapes(verdict, &of->operators[i]);
+}

@@ -77,7 +77,7 @@ static void see_begin(void *context, struct call *call)
 	torsh_phase_clock_begin(&of->clock, call);
 }
 
-static void add_operator(struct observed_process *of, const struct call *call, bool without_flops)
+static void add_operator(struct observed_process *of, const struct call *call, size_t span, bool without_flops)
 {
 	struct observed_operator *op = torsh_observed_operator(of, torsh_call_name(call));
 	const char *text = call->inputs ? torsh_timeline_label(call->process, call->inputs) : NULL;
@@ -86,6 +86,7 @@ static void add_operator(struct observed_process *of, const struct call *call, b
 
 	torsh_inputs_parse(inputs, text);
 	flops = torsh_flops_of(op->name, inputs);
+	torsh_observe_shapes(of, op, inputs, call, span);
 	free(inputs);
 	op->n++;
 	if (flops.status == FLOPS_COUNTED && !without_flops)
@@ -98,13 +99,14 @@ static void see_end(void *context, struct call *call)
 {
 	const struct observed *observed = context;
 	struct observed_process *of = find_process(observed, call->process);
+	size_t span = call->own ? torsh_scope_at(&of->scope, call->start_ns) : STEP_NONE;
 
 	torsh_attributor_end(observed->attributor, call);
 	torsh_phase_clock_end(&of->clock, call);
 	if (call->kind == CALL_OPERATOR && !call->is_cut)
 		see_work_end(of, call->end_ns);
-	if (call->kind == CALL_OPERATOR && call->own && torsh_scope_at(&of->scope, call->start_ns) != STEP_NONE)
-		add_operator(of, call, observed->wish->profile->without_flops);
+	if (call->kind == CALL_OPERATOR && call->own && span != STEP_NONE)
+		add_operator(of, call, span, observed->wish->profile->without_flops);
 	call->own = NULL;
 }
 
@@ -251,6 +253,7 @@ struct observed *torsh_observe(const struct analysis_wish *wish)
 		for (int kind = 0; kind < N_HOST_KINDS; kind++)
 			torsh_busy_settle(&of->host[kind].busy);
 	}
+	torsh_observe_ranks(observed);
 	torsh_observe_counters(observed);
 	return observed;
 }
@@ -267,7 +270,10 @@ static void free_process(struct observed_process *of)
 	free(of->calls);
 	free(of->devices);
 	free(of->memory);
+	for (size_t i = 0; i < of->n_operators; i++)
+		torsh_key_index_destroy(&of->operators[i].shapes);
 	free(of->operators);
+	free(of->collectives);
 }
 
 void torsh_observed_free(struct observed *observed)

@@ -12,6 +12,7 @@
 #include "tools/profile/attribution.h"
 #include "tools/profile/busy.h"
 #include "tools/profile/counters.h"
+#include "tools/profile/inputs.h"
 #include "tools/profile/kernel_metrics.h"
 #include "tools/profile/phase_clock.h"
 
@@ -92,6 +93,22 @@ struct observed_operator {
 	double throughput_pct_ns; /* percent times ns */
 	uint32_t device;
 	bool has_several_devices;
+	struct key_index shapes; /* of its tensors, all of a call together: hashes */
+	uint64_t n_shapes_steps, new_shapes_ns; /* steady steps in which it met a new one, and its calls on these */
+	size_t last_shapes_step; /* the last of them, and 1 */
+};
+
+/* A collective on a device. */
+struct observed_collective {
+	uint64_t begin_ns, duration_ns;
+	uint64_t name; /* hash */
+};
+
+/* How long a rank was in collectives while others were not there yet, by the same collectives of theirs. */
+struct observed_waiting {
+	const char *reason; /* why that is not known, or NULL */
+	uint64_t n, ns; /* collectives that were compared; longer than on the rank where each was shortest */
+	const struct profile_process *late; /* for which it waited most; NULL: for none */
 };
 
 struct observed_process {
@@ -114,6 +131,9 @@ struct observed_process {
 	struct observed_operator *operators;
 	size_t n_operators, operators_room;
 	uint64_t last_work_ns; /* when the last operator or work of a device ended */
+	struct observed_collective *collectives; /* in the order in which they began */
+	size_t n_collectives, collectives_room;
+	struct observed_waiting waiting;
 	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
 	uint64_t data_ns, data_scope_ns; /* of the steps that are wholly in the scope: in DataLoaders, and their time */
 	/* While it is walked. */
@@ -151,6 +171,16 @@ void torsh_observe_call(struct observed_process *of, const struct timeline_event
 
 /* Go over a device's stretches and say when it was busy, and for what it waited. */
 void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope);
+
+/* It is a collective that all ranks of a group run. */
+void torsh_observe_collective(struct observed_process *of, const struct device_row *row);
+
+/* Compare the collectives of processes that are ranks of one job. */
+void torsh_observe_ranks(struct observed *observed);
+
+/* A call of an operator that launched something, on these inputs, in that span of the scope. */
+void torsh_observe_shapes(struct observed_process *of, struct observed_operator *op, const struct inputs *inputs,
+			  const struct call *call, size_t span);
 
 /* Add what counters said of kernels to the work that is like them, and that to its operators. */
 void torsh_observe_counters(struct observed *observed);

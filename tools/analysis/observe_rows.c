@@ -199,6 +199,8 @@ void torsh_observe_row(struct observed_process *of, struct observed_device *devi
 		device->n_kernels++;
 		device->n_short += row->span.duration_ns < row->launch.duration_ns;
 	}
+	if (is_communication(row))
+		torsh_observe_collective(of, row);
 	add_call_of_row(of, row, by);
 }
 
@@ -266,5 +268,6 @@ struct observed_operator *torsh_observed_operator(struct observed_process *of, c
 	}
 	of->operators = torsh_need_room(of->operators, of->n_operators, &of->operators_room, sizeof(*of->operators));
 	of->operators[of->n_operators].name = name;
+	torsh_key_index_create(&of->operators[of->n_operators].shapes);
 	return &of->operators[of->n_operators++];
 }

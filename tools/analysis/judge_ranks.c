@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Rules about ranks of one job. See tools/analysis/judge.h. */
+#include "tools/analysis/judge.h"
+
+/* In which the devices communicated and computed nothing: what lies beside computing costs no time. */
+static uint64_t exposed_ns(const struct observed_process *of)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < of->n_devices; i++)
+		ns += of->devices[i].busy_ns - of->devices[i].computing_ns;
+	return ns;
+}
+
+void torsh_judge_late_rank(struct verdict *verdict)
+{
+	const struct observed_process *of = verdict->of;
+	const struct observed_waiting *waiting = &of->waiting;
+	const char *reason = torsh_no_device_work(of);
+	uint64_t lost_ns = exposed_ns(of);
+	struct finding *finding;
+	double waited_pct;
+	uint32_t rank;
+
+	if (!torsh_verdict_can(verdict, reason ? reason : waiting->reason))
+		return;
+	if (lost_ns > waiting->ns)
+		lost_ns = waiting->ns;
+	waited_pct = torsh_percent((double)lost_ns, (double)of->scope.ns);
+	if (!torsh_limit_passed(LIMIT_LATE_RANK_WAITED, waited_pct))
+		return;
+	finding = torsh_verdict_fire(verdict, waited_pct);
+	torsh_finding_limit(finding, LIMIT_LATE_RANK_WAITED, waited_pct);
+	torsh_finding_say(finding, "waited_ns", "ns", (double)waiting->ns);
+	torsh_finding_say(finding, "collectives", "collectives", (double)waiting->n);
+	if (waiting->late && torsh_profile_rank(waiting->late->rank, &rank))
+		torsh_finding_say(finding, "late_rank", "rank", rank);
+}

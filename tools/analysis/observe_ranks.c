@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Ranks that wait for each other: of the same collective, the rank that comes last is in it for the shortest time, and all others
+ * as much longer as they waited. Only durations are compared, so that no clocks have to agree. See tools/analysis/observe.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/analysis/observe.h"
+#include "tools/die.h"
+
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = FNV_BASIS;
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * FNV_PRIME;
+	return hash;
+}
+
+void torsh_observe_collective(struct observed_process *of, const struct device_row *row)
+{
+	const char *name = torsh_timeline_label(row->process, row->span.name);
+
+	/* Only two take part in a send: ranks don't run the same ones. */
+	if (!of->process->rank || strstr(name, "SendRecv"))
+		return;
+	of->collectives =
+		torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room, sizeof(*of->collectives));
+	of->collectives[of->n_collectives++] = (struct observed_collective){
+		.begin_ns = row->span.begin_ns, .duration_ns = row->span.duration_ns, .name = hash_text(name)};
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+	const struct observed_collective *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static bool is_same_sequence(const struct observed_process *a, const struct observed_process *b)
+{
+	if (a->n_collectives != b->n_collectives)
+		return false;
+	for (size_t i = 0; i < a->n_collectives; i++) {
+		if (a->collectives[i].name != b->collectives[i].name)
+			return false;
+	}
+	return true;
+}
+
+/* ---- ranks with the same collectives -------------------------------------------------------------------------------- */
+
+struct group {
+	struct observed_process **ranks;
+	size_t n;
+};
+
+/* Those behind `first` that ran the same as it, and it. */
+static void find_group(struct group *group, struct observed *observed, size_t first)
+{
+	group->n = 0;
+	for (size_t i = first; i < observed->n; i++) {
+		struct observed_process *of = &observed->processes[i];
+
+		if (of->n_collectives && !of->waiting.reason && !of->waiting.n &&
+		    is_same_sequence(&observed->processes[first], of))
+			group->ranks[group->n++] = of;
+	}
+}
+
+static const char *why_not_compared(const struct group *group)
+{
+	if (group->n == 1)
+		return "no other rank with the same collectives was recorded";
+	for (size_t i = 0; i < group->n; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(group->ranks[i]->process->rank, group->ranks[k]->process->rank) == 0)
+				return "several processes have the same rank";
+		}
+	}
+	return NULL;
+}
+
+/* The rank that was in a collective for the shortest time: it came last. */
+static size_t last_of(const struct group *group, size_t collective)
+{
+	size_t last = 0;
+
+	for (size_t i = 1; i < group->n; i++) {
+		if (group->ranks[i]->collectives[collective].duration_ns <
+		    group->ranks[last]->collectives[collective].duration_ns)
+			last = i;
+	}
+	return last;
+}
+
+/* waited_ns: of each rank for each other, a row for each that waits. */
+static void compare_group(const struct group *group, uint64_t *waited_ns)
+{
+	for (size_t c = 0; c < group->ranks[0]->n_collectives; c++) {
+		size_t last = last_of(group, c);
+		uint64_t least_ns = group->ranks[last]->collectives[c].duration_ns;
+
+		for (size_t i = 0; i < group->n; i++)
+			waited_ns[i * group->n + last] += group->ranks[i]->collectives[c].duration_ns - least_ns;
+	}
+	for (size_t i = 0; i < group->n; i++) {
+		struct observed_waiting *waiting = &group->ranks[i]->waiting;
+		uint64_t most_ns = 0;
+
+		waiting->n = group->ranks[i]->n_collectives;
+		for (size_t k = 0; k < group->n; k++) {
+			uint64_t ns = waited_ns[i * group->n + k];
+
+			waiting->ns += ns;
+			if (ns > most_ns)
+				waiting->late = group->ranks[k]->process;
+			most_ns = ns > most_ns ? ns : most_ns;
+		}
+	}
+}
+
+static void settle_group(const struct group *group)
+{
+	const char *reason = why_not_compared(group);
+	uint64_t *waited_ns;
+
+	for (size_t i = 0; i < group->n; i++)
+		group->ranks[i]->waiting.reason = reason;
+	if (reason)
+		return;
+	waited_ns = torsh_need_items(NULL, 0, group->n * group->n, sizeof(*waited_ns));
+	compare_group(group, waited_ns);
+	free(waited_ns);
+}
+
+void torsh_observe_ranks(struct observed *observed)
+{
+	struct group group = {.ranks = torsh_need_items(NULL, 0, observed->n, sizeof(*group.ranks))};
+
+	for (size_t i = 0; i < observed->n; i++) {
+		struct observed_process *of = &observed->processes[i];
+
+		if (of->n_collectives)
+			qsort(of->collectives, of->n_collectives, sizeof(*of->collectives), compare_begins);
+		else
+			of->waiting.reason = of->process->rank ? "no collectives were seen on its devices"
+							       : "no launcher gave the process a rank";
+	}
+	for (size_t i = 0; i < observed->n; i++) {
+		if (observed->processes[i].waiting.reason || observed->processes[i].waiting.n)
+			continue;
+		find_group(&group, observed, i);
+		settle_group(&group);
+	}
+	free(group.ranks);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Which shapes operators meet, and when they are new. See tools/analysis/observe.h. */
+#include "tools/analysis/observe.h"
+
+#define SHAPES_MAX 65536u /* of an operator that are told apart: none that comes behind them is new */
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * FNV_PRIME;
+}
+
+/* Of the sizes of all tensors; 0: there are none. */
+static uint64_t hash_shapes(const struct inputs *inputs)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < inputs->n_items; i++) {
+		const struct input *input = &inputs->items[i];
+
+		if (input->kind != INPUT_TENSOR)
+			continue;
+		hash = mix(hash ? hash : FNV_BASIS, input->n_dims);
+		for (uint32_t k = 0; k < input->n_dims; k++)
+			hash = mix(hash, (uint64_t)input->dims[k]);
+	}
+	return hash;
+}
+
+void torsh_observe_shapes(struct observed_process *of, struct observed_operator *op, const struct inputs *inputs,
+			  const struct call *call, size_t span)
+{
+	uint64_t hash = inputs->is_whole ? hash_shapes(inputs) : 0;
+	struct key_slot *slot = hash ? torsh_key_index_find(&op->shapes, hash) : NULL;
+
+	if (!slot || slot->key || op->shapes.n_keys == SHAPES_MAX)
+		return;
+	torsh_key_index_fill(&op->shapes, slot, hash, 1);
+	if (span < of->scope.first_steady || span >= of->scope.n_whole)
+		return;
+	op->new_shapes_ns += call->end_ns - call->start_ns;
+	op->n_shapes_steps += op->last_shapes_step != span + 1;
+	op->last_shapes_step = span + 1;
+}

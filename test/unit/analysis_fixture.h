@@ -32,7 +32,7 @@ struct scenario {
 	double outside_ns; /* of a kernel in no operator, a step */
 	double communication_ns; /* of one of NCCL's, between the others, a step */
 	double n_ranks; /* 1: a process without a rank; 2: of two; -2: both have the same rank */
-	double late_ns; /* of communication in the second, a step */
+	double late_ns, late_is_other; /* of communication in the second, a step; it is another collective */
 	double shapes,
 		warm_shapes; /* that its products have, one after the other; more of them, all in the first step */
 	double pause_ns; /* between the second step and the third */
@@ -299,7 +299,8 @@ static inline void story_step(struct story *story, uint64_t at, uint64_t step)
 	if (told->communication_ns)
 		story_kernel(story, free_ns, (uint64_t)(story->rank ? told->late_ns : told->communication_ns),
 			     story_launch(story, at + 12000, CALL_NS, at + 13100, "cudaLaunchKernel"),
-			     "ncclDevKernel_AllReduce", STREAM + 1);
+			     story->rank && told->late_is_other ? "ncclDevKernel_Broadcast" : "ncclDevKernel_AllReduce",
+			     STREAM + 1);
 	if (told->outside_ns)
 		story_kernel(story, free_ns, (uint64_t)told->outside_ns,
 			     story_launch(story, at + 14000, CALL_NS, at + 15100, "cudaLaunchKernel"), "scale",

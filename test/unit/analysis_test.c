@@ -323,11 +323,12 @@ static void what_is_not_recorded_is_not_judged(void **state)
 static void ranks_that_can_not_be_compared_are_not_judged(void **state)
 {
 	static const struct {
-		double n_ranks, communication_ns, late_ns;
+		double n_ranks, communication_ns, late_ns, late_is_other;
 		const char *reason;
-	} expected[] = {{1, 100, 50, "no launcher gave the process a rank"},
-			{2, 0, 0, "no collectives were seen on its devices"},
-			{-2, 100, 50, "several processes have the same rank"}};
+	} expected[] = {{1, 100, 50, 0, "no launcher gave the process a rank"},
+			{2, 0, 0, 0, "no collectives were seen on its devices"},
+			{2, 100, 50, 1, "no other rank with the same collectives was recorded"},
+			{-2, 100, 50, 0, "several processes have the same rank"}};
 	struct scenario told = healthy;
 
 	(void)state;
@@ -335,6 +336,7 @@ static void ranks_that_can_not_be_compared_are_not_judged(void **state)
 		told.n_ranks = expected[i].n_ranks;
 		told.communication_ns = expected[i].communication_ns;
 		told.late_ns = expected[i].late_ns;
+		told.late_is_other = expected[i].late_is_other;
 		judge(&told);
 		assert_int_equal(analysis.rules[RULE_LATE_RANK].state, RULE_NOT_JUDGED);
 		assert_string_equal(analysis.rules[RULE_LATE_RANK].reason, expected[i].reason);

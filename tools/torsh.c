@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The torsh command: finds the subcommand and hands the rest of the line to it. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,17 @@ static void buffer_output(void)
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 }
 
+/* What was not written has not been said, whatever the command found. */
+static int end_output(int status)
+{
+	bool has_failed = ferror(stdout);
+
+	if (fflush(stdout) == 0 && !has_failed)
+		return status;
+	torsh_warn("can't write the output: %s", has_failed ? "a part of it was refused" : strerror(errno));
+	return TORSH_EXIT_UNREADABLE;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -70,7 +83,7 @@ int main(int argc, char **argv)
 			argv[1] = full;
 			status = commands[i].main(argc - 1, argv + 1);
 			free(full);
-			return status;
+			return end_output(status);
 		}
 	}
 	if (*name)

@@ -104,6 +104,16 @@ def check_says_by_its_status_whether_a_budget_holds():
 
 
 @case
+def output_that_can_not_be_written_is_an_error():
+    output = recorded()
+    for command in (["report"], ["leaks", "--json"], ["check", "--max-leak", "1T"], ["dump"]):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([TORSH, command[0], output, *command[1:]], stdout=full, stderr=subprocess.PIPE, check=False)
+        expect_equal(result.returncode, 2, f"status of {command}")
+        assert b"can't write the" in result.stderr, result.stderr
+
+
+@case
 def the_peak_is_that_of_the_program():
     output = recorded()
     report = peak(output)

@@ -242,8 +242,8 @@ static void print_operators(const struct view *view, const struct kernel_group *
 			continue;
 		torsh_text_cell(stdout, torsh_size_grouped(row->calls, text));
 		torsh_text_cell(stdout, row->timed ? torsh_size_duration(row->total_ns, text) : "-");
-		printf("%*s%-12s  %s", KERNELS_INDENT, "", torsh_attribution_words[row->method].confidence,
-		       row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
+		printf("%*s%-12s  ", KERNELS_INDENT, "", torsh_attribution_words[row->method].confidence);
+		torsh_text_function(stdout, row->reason ? torsh_kernel_reasons[row->reason] : row->operator_name);
 		if (row->reason && row->family && row->what == DEVICE_KERNEL)
 			printf("; its name says %s", row->family);
 		puts(row->method == ATTRIBUTION_BY_CAPTURE ? ", captured in a graph" : "");

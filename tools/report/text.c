@@ -2,12 +2,14 @@
 /* See tools/report/text.h. */
 #include "tools/report/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/report/json.h"
 #include "tools/size.h"
 
 #define FUNCTION_COLUMNS 44
@@ -33,12 +35,17 @@ const char *torsh_text_blocks(uint64_t blocks, char *out)
 	return out;
 }
 
+static bool is_inside_character(char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
 void torsh_text_cell(FILE *out, const char *text)
 {
 	int n_beside = 0;
 
 	for (const char *at = text; *at; at++)
-		n_beside += (*at & 0xc0) == 0x80;
+		n_beside += is_inside_character(*at);
 	fprintf(out, " %*s", 10 + n_beside, text);
 }
 
@@ -71,10 +78,19 @@ static void print_place(FILE *out, const struct frame *frame)
 
 void torsh_text_function(FILE *out, const char *function)
 {
-	if (strlen(function) > FUNCTION_LONGEST)
-		fprintf(out, "%.*s...", FUNCTION_LONGEST - 3, function);
-	else
-		fputs(function, out);
+	char *text = torsh_json_utf8(function);
+	size_t n = strlen(text), n_shown = n;
+
+	if (n > FUNCTION_LONGEST) {
+		n_shown = FUNCTION_LONGEST - 3;
+		while (is_inside_character(text[n_shown]))
+			n_shown--;
+	}
+	/* A name may be any bytes: a terminal would obey some of them. */
+	for (size_t i = 0; i < n_shown; i++)
+		fputc(iscntrl((unsigned char)text[i]) ? '?' : text[i], out);
+	fputs(n_shown < n ? "..." : "", out);
+	free(text);
 }
 
 void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n)
@@ -120,9 +136,9 @@ static void print_python_line(FILE *out, const struct holder *holder)
 
 void torsh_text_scope(FILE *out, const struct holder *holder)
 {
-	const char *operator = torsh_holder_operator(holder), *module = torsh_holder_module(holder);
+	const char *operator= torsh_holder_operator(holder), *module = torsh_holder_module(holder);
 
-	if (operator || module)
+	if (operator|| module)
 		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
 			module ? module : "");
 	print_python_line(out, holder);
@@ -133,7 +149,8 @@ void torsh_text_scope(FILE *out, const struct holder *holder)
 	else if (holder->first_step == holder->last_step)
 		fprintf(out, "     in step %" PRIu32 "\n", holder->last_step - 1);
 	else
-		fprintf(out, "     in steps %" PRIu32 " to %" PRIu32 "\n", holder->first_step - 1, holder->last_step - 1);
+		fprintf(out, "     in steps %" PRIu32 " to %" PRIu32 "\n", holder->first_step - 1,
+			holder->last_step - 1);
 }
 
 void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,

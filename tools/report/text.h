@@ -19,7 +19,7 @@ void torsh_text_cell(FILE *out, const char *text);
 /* "function, file:line" of a frame, as exact as is known, and the line's end. */
 void torsh_text_frame(FILE *out, const struct frame *frame);
 
-/* The name of a function or a kernel; what templates of C++ make of it is cut (JSON has it whole). */
+/* The name of a function or a kernel; what templates of C++ make of it is cut, and what a terminal would obey is '?' (JSON has it whole). */
 void torsh_text_function(FILE *out, const char *function);
 
 /* Frames as lines: function, file:line or module. */

@@ -229,7 +229,7 @@ int torsh_command_check(int argc, char **argv)
 	struct budgets budgets = {
 		.items =
 			{
-#define BUDGET(name, option, argument, text) {#name, option, text, argument},
+#define BUDGET(name, option, argument, text) {#name, option, text, .unit = argument},
 				BUDGETS
 #undef BUDGET
 			},

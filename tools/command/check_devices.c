@@ -21,7 +21,7 @@ static const char *label_or(const struct profile_process *process, uint32_t labe
 }
 
 /* The higher of two counts, and of the same the first. */
-static void raise(struct device_figure *figure, uint64_t value, const char *device)
+static void take_higher(struct device_figure *figure, uint64_t value, const char *device)
 {
 	if (*figure->device && value <= figure->value)
 		return;
@@ -95,7 +95,7 @@ static void add_place(struct device_figures *figures, const struct device_proces
 
 	figures->refused.value += process->places[place].refusals.n;
 	if (device || scope->kind == SCOPE_CUDA)
-		raise(&figures->peak, process->places[place].peak_bytes, torsh_device_scope_name(scope, name));
+		take_higher(&figures->peak, process->places[place].peak_bytes, torsh_device_scope_name(scope, name));
 }
 
 /* What processes had of a device together, at their common peak. */
@@ -109,9 +109,10 @@ static void add_shared(struct device_figure *peak, const struct memory_of_device
 		const struct device_part *first = shared.items[i].parts;
 
 		if (torsh_shared_device_is_called(&shared.items[i], device))
-			raise(peak, shared.items[i].peak_bytes,
-			      device ? device
-				     : torsh_device_scope_name(&first->process->blocks.scopes[first->place], name));
+			take_higher(
+				peak, shared.items[i].peak_bytes,
+				device ? device
+				       : torsh_device_scope_name(&first->process->blocks.scopes[first->place], name));
 	}
 	torsh_shared_devices_free(&shared);
 }
@@ -253,7 +254,7 @@ void torsh_check_devices_time(struct device_figures *figures, const struct readi
 		char name[DEVICE_SCOPE_NAME_BYTES];
 
 		if (is_asked(&scope, device))
-			raise(figure, timing.items[i].ns, torsh_device_scope_name(&scope, name));
+			take_higher(figure, timing.items[i].ns, torsh_device_scope_name(&scope, name));
 	}
 	if (!*figure->reason && (device ? !*figure->device : !timing.is_seen && !timing.n))
 		SAY(figure, "%s has no work of %s", reading->profile->path, device ? device : "devices");

@@ -265,14 +265,28 @@ static void walk(const struct memory_of_devices *memory, struct profile_process 
 		torsh_die("can't read the timeline of %s: %s", memory->profile->path, strerror(-rc));
 }
 
+/*
+ * What a process had goes with it. When it ended itself it asked the driver a last time just before; end_ns is when the writer
+ * heard of it, and another process may have got the memory by then.
+ */
+static void end_levels(const struct device_process *process, struct device_place *place)
+{
+	bool has_asked = place->last_room.is_known && place->last_room.said.is_asked == ROOM_AT_END;
+	uint64_t end_ns = has_asked ? place->last_room.at_ns : process->process->end_ns;
+
+	if (!place->n_levels || !(has_asked || process->process->has_end_ns))
+		return;
+	if (end_ns < place->levels[place->n_levels - 1].at_ns)
+		end_ns = place->levels[place->n_levels - 1].at_ns;
+	keep_level(place, end_ns, 0);
+}
+
 static void end_process(struct device_process *process)
 {
 	for (size_t i = 0; i < process->n_places; i++) {
 		const struct device_framework *framework = framework_of(process, &process->blocks.scopes[i]);
 
-		/* What a process had goes with it. */
-		if (process->places[i].n_levels && process->process->has_end_ns)
-			keep_level(&process->places[i], process->process->end_ns, 0);
+		end_levels(process, &process->places[i]);
 		process->places[i].has_framework = framework != NULL;
 		if (framework)
 			process->places[i].at_end = *framework;

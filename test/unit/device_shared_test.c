@@ -9,8 +9,12 @@
 
 #include <cmocka.h>
 
+#include <unistd.h>
+
+#include "recording_fixture.h"
 #include "test/unit/random.h"
 #include "tools/profile/device_shared.h"
+#include "tools/profile/read.h"
 
 #define N_PROCESSES 4u
 #define N_LEVELS 50u
@@ -161,6 +165,54 @@ static void where_one_has_no_uuid_it_is_the_number(void **state)
 	torsh_shared_devices_free(&shared);
 }
 
+static void put_alloc(struct fixture *fixture, uint64_t at_ns, uint64_t bytes)
+{
+	const struct event event = {.id = EVENT_DEVICE_ALLOC,
+				    .device_alloc = {.kind = BLOCK_DEVICE, .address = 0x1000, .bytes = bytes}};
+
+	fixture_event(fixture, at_ns, 0, &event);
+}
+
+/* The writer hears late of the first one's end; the second has the memory by then. */
+static void a_process_has_nothing_after_it_asked_a_last_time(void **state)
+{
+	static struct fixture fixtures[2];
+	const struct event asked = {.id = EVENT_DEVICE_ROOM,
+				    .device_room = {.total_bytes = 100, .is_asked = ROOM_AT_END}};
+	char path[] = "/tmp/torsh-device-shared-XXXXXX", error[256];
+	struct shared_devices shared;
+	struct memory_of_devices memory;
+	struct profile *profile;
+	struct survey survey;
+
+	(void)state;
+	close(mkstemp(path));
+	for (uint32_t i = 0; i < 2; i++) {
+		fixture_start(&fixtures[i], i + 1, 100 + i);
+		fixture_thread(&fixtures[i], 100 + i, "main");
+		fixtures[i].process.end_ns = 9000;
+	}
+	put_alloc(&fixtures[0], 1000, 7);
+	fixture_event(&fixtures[0], 2000, 0, &asked);
+	put_alloc(&fixtures[1], 3000, 5);
+	fixture_write(path, fixtures, 2, 1000);
+	profile = torsh_profile_read(path, 0, error, sizeof(error));
+	assert_non_null(profile);
+	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	torsh_device_memory_collect(&memory, profile, profile->processes, profile->n_processes, &survey);
+	torsh_shared_devices_find(&shared, &memory);
+	assert_int_equal(shared.n, 1);
+	assert_int_equal(shared.items[0].peak_bytes, 7);
+	assert_int_equal(shared.items[0].peak_ns, 1000);
+	torsh_shared_devices_free(&shared);
+	torsh_device_memory_free(&memory);
+	torsh_survey_free(&survey);
+	torsh_profile_destroy(profile);
+	fixture_free(&fixtures[0]);
+	fixture_free(&fixtures[1]);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +220,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_back_at_one_time_goes_first),
 		cmocka_unit_test(devices_are_the_same_by_their_uuids),
 		cmocka_unit_test(where_one_has_no_uuid_it_is_the_number),
+		cmocka_unit_test(a_process_has_nothing_after_it_asked_a_last_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,13 +247,13 @@ def record_ranks(work, *times_ns):
 
 @case
 def a_rank_that_waits_for_another_is_told_for_which():
-    output, truth = record_ranks("launch(); all_reduce(); wait()", 200 * MS, 2 * MS)
+    output, truth = record_ranks("launch(); all_reduce(other); synchronize()", 200 * MS, 2 * MS)
     finding = only(expect_fired(output, "late_rank"))
     expect_equal((value(finding, "waited_ns"), value(finding, "collectives"), value(finding, "late_rank")),
                  (STEPS * 198 * MS, STEPS, 1), "how long it waited, and for whom")
     (name,) = {kernel["name"] for kernel in of_kind(truth, "kernel")} - {"_Z4workPf"}
     expect_equal([duration_ns(kernel) for kernel in kernels_of(truth, name)], [200 * MS] * STEPS, "its collectives")
-    output, _ = record_ranks("launch(); all_reduce(); wait()", 20 * MS, 20 * MS)
+    output, _ = record_ranks("launch(); all_reduce(other); synchronize()", 20 * MS, 20 * MS)
     expect_clear(output, "late_rank")
 
 

@@ -21,6 +21,7 @@ CUDA12_INCLUDE ?= $(and $(CUDA_INCLUDE),$(call cuda12_include,cuda_cupti,cupti.h
 CUBLAS12_INCLUDE ?= $(if $(CUDA12_INCLUDE),$(call cuda12_include,cublas,cublas_v2.h))
 CUDNN12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cudnn,cudnn.h))
 CUFFT12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cufft,cufft.h))
+NVRTC12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cuda_nvrtc,nvrtc.h))
 CUSOLVER12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cusolver,cusolverDn.h) $(call cuda12_include,cusparse,cusparse.h))
 
 SIMCUDA := $(BUILD)/simcuda
@@ -34,13 +35,15 @@ simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(call simcuda_sources,$(1)))
 SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -MMD -MP
 SIMCUDA_INCLUDES := $(CUDA_INCLUDE) $(NCCL_INCLUDE)
 SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE) $(CUDNN_INCLUDE)
-SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) $(CUFFT12_INCLUDE) $(CUSOLVER12_INCLUDE)
+SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) $(CUFFT12_INCLUDE) $(CUSOLVER12_INCLUDE) \
+	$(NVRTC12_INCLUDE)
 SIMCUDA_TOOLKITS := $(if $(CUDA_INCLUDE),13) $(if $(CUDA12_INCLUDE),12)
 
 SIMCUDA_ENGINE := $(call simcuda_objects,engine)
 SIMCUDA_MATH_12 := $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12) $(if $(CUDNN12_INCLUDE),libcudnn.so.8) \
-	$(if $(CUFFT12_INCLUDE),libcufft.so.11) $(if $(CUSOLVER12_INCLUDE),libcusolver.so.11)
-SIMCUDA_MATH_13 := libcublas.so.13 libcublasLt.so.13 libcufft.so.12 libcusolver.so.12 libcusparse.so.12 \
+	$(if $(CUFFT12_INCLUDE),libcufft.so.11) $(if $(CUSOLVER12_INCLUDE),libcusolver.so.11) \
+	$(if $(NVRTC12_INCLUDE),libnvrtc.so.12)
+SIMCUDA_MATH_13 := libcublas.so.13 libcublasLt.so.13 libcufft.so.12 libcusolver.so.12 libcusparse.so.12 libnvrtc.so.13 \
 	$(if $(CUDNN_INCLUDE),libcudnn.so.9)
 SIMCUDA_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2 libcudart.so.13 libcupti.so.13 $(SIMCUDA_MATH_13) \
 	$(if $(CUDA12_INCLUDE),libcudart.so.12 libcupti.so.12) $(SIMCUDA_MATH_12)

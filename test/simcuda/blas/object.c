@@ -5,13 +5,9 @@
 
 #include <stdlib.h>
 
-struct object {
-	CUstream stream;
-};
-
 void *blas_object_create(void)
 {
-	return calloc(1, sizeof(struct object));
+	return calloc(1, sizeof(struct blas_object));
 }
 
 void blas_object_destroy(void *object)
@@ -21,20 +17,20 @@ void blas_object_destroy(void *object)
 
 void blas_object_set_stream(void *object, CUstream stream)
 {
-	((struct object *)object)->stream = stream;
+	((struct blas_object *)object)->stream = stream;
 }
 
 CUstream blas_object_stream(const void *object)
 {
-	return ((const struct object *)object)->stream;
+	return ((const struct blas_object *)object)->stream;
 }
 
 CUresult blas_object_launch(void *object, const char *name)
 {
-	return blas_launch(name, 0, ((struct object *)object)->stream);
+	return blas_launch(name, 0, ((struct blas_object *)object)->stream);
 }
 
 CUresult blas_object_zero(void *object, void *ints, size_t n)
 {
-	return ints && n ? cuMemsetD32Async((CUdeviceptr)ints, 0, n, ((struct object *)object)->stream) : CUDA_SUCCESS;
+	return ints && n ? cuMemsetD32Async((CUdeviceptr)ints, 0, n, ((struct blas_object *)object)->stream) : CUDA_SUCCESS;
 }

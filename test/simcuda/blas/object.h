@@ -9,6 +9,11 @@
 #include <cuda.h>
 #include <stddef.h>
 
+/* What every handle begins with. */
+struct blas_object {
+	CUstream stream;
+};
+
 /* NULL without memory; the caller destroys it. */
 void *blas_object_create(void);
 void blas_object_destroy(void *object);

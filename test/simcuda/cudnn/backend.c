@@ -10,8 +10,8 @@
 #include "test/simcuda/cudnn/descriptor.h"
 #include "test/simcuda/engine/call.h"
 
-/* Engines of every graph, so that a benchmark has something to choose from; and what each wants to work in. */
-enum { N_ENGINES = 2, WORKSPACE_BYTES = 1 << 20 };
+/* Engines of every graph, so that a benchmark has something to choose from; and the memory that each wants. */
+enum { N_ENGINES = 2, WORKSPACE_BYTES = 1 << 20, SHARED_BYTES = 1 << 14 };
 
 static struct sim_api unknown_attribute = {.name = "cudnnBackendGetAttribute of an unknown attribute",
 					   .unsupported = CUDNN_STATUS_NOT_SUPPORTED};
@@ -125,12 +125,16 @@ static cudnnStatus_t get_results(const struct descriptor *heuristics, int64_t ro
 	return status;
 }
 
-static cudnnStatus_t get_number(int64_t number, int64_t room, int64_t *n_out, void *values)
+/* One number, of the type that the program asks for: CUDNN_TYPE_INT64, or _INT32. */
+static cudnnStatus_t get_number(int64_t number, cudnnBackendAttributeType_t type, int64_t room, int64_t *n_out,
+				void *values)
 {
 	if (n_out)
 		*n_out = 1;
-	if (values && room > 0)
+	if (values && room > 0 && type == CUDNN_TYPE_INT64)
 		*(int64_t *)values = number;
+	else if (values && room > 0)
+		*(int32_t *)values = (int32_t)number;
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -152,9 +156,16 @@ cudnnStatus_t do_cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descrip
 	case CUDNN_ATTR_ENGINEHEUR_RESULTS:
 		return get_results(it, requestedElementCount, elementCount, arrayOfElements);
 	case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-		return get_number(N_ENGINES, requestedElementCount, elementCount, arrayOfElements);
+		return get_number(N_ENGINES, attributeType, requestedElementCount, elementCount, arrayOfElements);
 	case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-		return get_number(WORKSPACE_BYTES, requestedElementCount, elementCount, arrayOfElements);
+#if CUDNN_VERSION >= 90200
+	case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
+#endif
+		return get_number(WORKSPACE_BYTES, attributeType, requestedElementCount, elementCount, arrayOfElements);
+#if CUDNN_VERSION >= 90200
+	case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
+		return get_number(SHARED_BYTES, attributeType, requestedElementCount, elementCount, arrayOfElements);
+#endif
 	case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
 	case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
 	case CUDNN_ATTR_ENGINE_KNOB_INFO:

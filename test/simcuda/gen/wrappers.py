@@ -45,6 +45,7 @@ LIBRARIES = {
                         "libcusolver.so"),
     "cusparse": Library("cusparseStatus_t", "CUSPARSE_STATUS_NOT_SUPPORTED", ["cusparse.h"], "CUSPARSEAPI",
                         "libcusparse.so"),
+    "nvrtc": Library("nvrtcResult", "NVRTC_ERROR_INTERNAL_ERROR", ["nvrtc.h"], "", "libnvrtc.so"),
     "nccl": Library("ncclResult_t", "ncclInvalidUsage", ["nccl.h"], "", "libnccl.so.2"),
 }
 
@@ -52,7 +53,7 @@ LIBRARIES = {
 WITHOUT_STATUS = {"cublasGetStatusName", "cublasGetStatusString", "cublasLtGetVersion", "cublasLtGetCudartVersion",
                   "cublasLtGetStatusName", "cublasLtGetStatusString", "cudnnGetVersion", "cudnnGetCudartVersion",
                   "cudnnGetMaxDeviceVersion", "cudnnGetErrorString", "cudnnGetLastErrorString", "cusparseGetErrorName",
-                  "cusparseGetErrorString", "ncclGetErrorString", "ncclGetLastError",
+                  "cusparseGetErrorString", "nvrtcGetErrorString", "ncclGetErrorString", "ncclGetLastError",
                   "cudaGetErrorName", "cudaGetErrorString", "cudaCreateChannelDesc"}
 # Launches, whose callbacks have the kernel's name from their entry on: what finds it.
 LAUNCHES = {**dict.fromkeys(("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"), "sim_function_name(f)"),

@@ -74,14 +74,37 @@ print("done")
 """
 
 
-def trained(script, said):
-    """The recording of a script, whose output is the same without the agent, and what the simulation says that it did."""
-    python, output, path = cuda_python(), scratch(), scratch("truth") / "truth"
+# Two ranks, each a process, as torchrun starts them.
+PARALLEL = f"""
+import os, torch
+import torch.distributed as dist
+from torch import nn
+rank = int(os.environ["RANK"])
+dist.init_process_group("nccl", init_method=os.environ["MEETING"], rank=rank, world_size=2)
+torch.cuda.set_device(0)
+model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 4)).cuda())
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range({STEPS}):
+    optimizer.zero_grad()
+    model(torch.randn(2, 3, 8, 8, device="cuda")).sum().backward()
+    optimizer.step()
+torch.cuda.synchronize()
+dist.destroy_process_group()
+print("trained")
+"""
+BOTH_RANKS = 'RANK=0 "$@" & RANK=1 "$@"; status=$?; wait $! && exit $status'
+
+
+def trained(script, said, wrapper=(), **settings):
+    """The recording of a script, and what the simulation says that its processes did."""
+    python, output, folder = cuda_python(), scratch(), scratch("truth")
     agent = {name: value for name, value in agent_environment(output).items()
              if name.startswith(("TORSH_PROFILER", "LD_PRELOAD"))}
-    result = simulate([python, "-W", "ignore", "-c", script], path, env=agent)
+    agent["MEETING"] = f"file://{folder}/meeting"
+    command = [*wrapper, python, "-W", "ignore", "-c", script]
+    result = simulate(command, folder / "truth-%p", env=agent, **settings)
     expect_equal((result.returncode, result.stdout.decode().split()), (0, said), result.stderr.decode()[-3000:])
-    truth = read_truth(path)
+    truth = [line for path in sorted(folder.glob("truth-*")) for line in read_truth(path)]
     expect_equal(of_kind(truth, "violation"), [], "violations")
     return output, truth
 
@@ -148,12 +171,24 @@ def recurrent_nets_keep_their_weights_and_have_kernels_on_their_operators():
 @case
 @needs("torch")
 def algebra_transforms_and_sparse_products_run_and_what_does_not_says_so():
-    output, truth = trained(ALGEBRA, ["True", "done"])
+    # PyTorch asks the device, by a kernel, whether a decomposition failed.
+    output, truth = trained(ALGEBRA, ["True", "done"], zero_counts=1)
     assert "cusparseSpGEMM_createDescr" in {line["name"] for line in of_kind(truth, "unsupported")}, "counted"
     found = kernels_on_operators(output, truth)
     for part, operator in (("fft_forward", "aten::_fft_r2c"), ("fft_inverse", "aten::_fft_c2r"), ("geqrf", "aten::linalg_qr"),
                            ("gesvd", "aten::_linalg_svd"), ("potrf", "aten::linalg_cholesky_ex"), ("csrmm", "aten::addmm")):
         assert operator in on_operators(found, part), (part, on_operators(found, part))
+
+
+@case
+@needs("torch")
+def two_ranks_train_in_parallel_and_each_has_its_kernels():
+    output, truth = trained(PARALLEL, ["trained"] * 2, ["sh", "-c", BOTH_RANKS, "sh"])
+    report = read_report("kernels", output, "--limit", "0")
+    calls = collections.Counter(line["name"] for line in of_kind(truth, "kernel"))
+    expect_equal({kernel["symbol"]: kernel["calls"] for kernel in report["kernels"]}, dict(calls), "kernels of both")
+    expect_equal(calls["ncclDevKernel_AllReduce_Sum_f32_RING_LL"], 2 * STEPS, "gradients are exchanged once a step")
+    expect_equal([process["mode"] for process in report["processes"] if process["mode"] != "HOST_ONLY"], ["CUPTI"] * 2, "modes")
 
 
 if __name__ == "__main__":

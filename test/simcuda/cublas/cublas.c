@@ -93,7 +93,7 @@ static cublasStatus_t launch(cublasHandle_t handle, const char *name, double flo
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	return blas_launch(name, flops, handle_of(handle)->object.stream) ? CUBLAS_STATUS_EXECUTION_FAILED
-								   : CUBLAS_STATUS_SUCCESS;
+									  : CUBLAS_STATUS_SUCCESS;
 }
 
 #define GEMM(letter, type)                                                                                             \

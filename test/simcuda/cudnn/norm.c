@@ -32,14 +32,11 @@ cudnnStatus_t do_cudnnBatchNormalizationForwardTrainingEx(
 	return launch(handle, "25bn_fw_tr_1C11_kernel_NCHW", "31batchnorm_fwtr_nhwc_semiPersist", xDesc);
 }
 
-cudnnStatus_t do_cudnnBatchNormalizationForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t mode,
-							 const void *alpha, const void *beta,
-							 const cudnnTensorDescriptor_t xDesc, const void *x,
-							 const cudnnTensorDescriptor_t yDesc, void *y,
-							 const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc,
-							 const void *bnScale, const void *bnBias,
-							 const void *estimatedMean, const void *estimatedVariance,
-							 double epsilon)
+cudnnStatus_t do_cudnnBatchNormalizationForwardInference(
+	cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+	const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnTensorDescriptor_t yDesc, void *y,
+	const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale, const void *bnBias,
+	const void *estimatedMean, const void *estimatedVariance, double epsilon)
 {
 	return launch(handle, "26bn_fw_inf_1C11_kernel_NCHW", "26bn_fw_inf_1C11_kernel_NHWC", xDesc);
 }

@@ -103,7 +103,7 @@ cufftResult do_cufftXtExec(cufftHandle plan, void *input, void *output, int dire
 	if (!object)
 		return CUFFT_INVALID_PLAN;
 	return blas_object_launch(object, direction == CUFFT_FORWARD ? "vector_fft_forward_kernel"
-								      : "vector_fft_inverse_kernel")
+								     : "vector_fft_inverse_kernel")
 		       ? CUFFT_EXEC_FAILED
 		       : CUFFT_SUCCESS;
 }

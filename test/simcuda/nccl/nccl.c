@@ -115,16 +115,6 @@ ncclResult_t do_ncclCommUserRank(const ncclComm_t comm, int *rank)
 	return ncclSuccess;
 }
 
-ncclResult_t do_ncclGroupStart(void)
-{
-	return ncclSuccess;
-}
-
-ncclResult_t do_ncclGroupEnd(void)
-{
-	return ncclSuccess;
-}
-
 static size_t type_bytes(ncclDataType_t type)
 {
 	switch (type) {
@@ -164,21 +154,95 @@ static ncclResult_t collect(ncclComm_t comm, const char *kernel, cudaStream_t st
 	return bring(comm, kernel, NULL, NULL, 0, ncclInt8, 0, stream);
 }
 
-ncclResult_t do_ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
-			      ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+/* ---- Broadcasts, and groups of them ------------------------------------------------------------------------------ */
+
+enum { MAX_IN_GROUP = 256 };
+
+struct broadcast {
+	ncclComm_t comm;
+	void *to;
+	const void *from;
+	size_t count;
+	ncclDataType_t type;
+	int root;
+	cudaStream_t stream;
+};
+
+/* Those of the group that this thread has begun, which run when it ends. */
+static _Thread_local struct broadcast in_group[MAX_IN_GROUP];
+static _Thread_local int n_in_group, group_depth;
+
+/*
+ * What comes of a broadcast: the root's bytes. Another rank's are those that this one sends in the same group, where each
+ * rank tells all others of itself.
+ */
+static const void *source_of(const struct broadcast *broadcast)
 {
-	return collect(comm, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream);
+	int rank = communicator_of(broadcast->comm)->rank;
+
+	for (int i = 0; i < n_in_group && broadcast->root != rank; i++) {
+		const struct broadcast *own = &in_group[i];
+
+		if (own->comm == broadcast->comm && own->root == rank && own->count == broadcast->count &&
+		    own->type == broadcast->type)
+			return own->from;
+	}
+	return broadcast->from;
+}
+
+static ncclResult_t perform(const struct broadcast *broadcast)
+{
+	return bring(broadcast->comm, "ncclDevKernel_Broadcast_RING_LL", broadcast->to, source_of(broadcast),
+		     broadcast->count, broadcast->type, 1, broadcast->stream);
+}
+
+ncclResult_t do_ncclGroupStart(void)
+{
+	group_depth++;
+	return ncclSuccess;
+}
+
+ncclResult_t do_ncclGroupEnd(void)
+{
+	ncclResult_t result = ncclSuccess;
+
+	if (!group_depth)
+		return ncclInvalidUsage;
+	if (--group_depth)
+		return ncclSuccess;
+	for (int i = 0; i < n_in_group && !result; i++)
+		result = perform(&in_group[i]);
+	n_in_group = 0;
+	return result;
 }
 
 ncclResult_t do_ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
 			      ncclComm_t comm, cudaStream_t stream)
 {
-	return bring(comm, "ncclDevKernel_Broadcast_RING_LL", recvbuff, sendbuff, count, datatype, 1, stream);
+	struct broadcast broadcast = {comm, recvbuff, sendbuff, count, datatype, root, stream};
+
+	if (!comm)
+		return ncclInvalidArgument;
+	if (!group_depth)
+		return perform(&broadcast);
+	if (n_in_group == MAX_IN_GROUP)
+		return ncclInternalError;
+	in_group[n_in_group++] = broadcast;
+	return ncclSuccess;
 }
 
-ncclResult_t do_ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t do_ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+			  cudaStream_t stream)
 {
 	return do_ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+
+/* ---- Other collectives ------------------------------------------------------------------------------------------- */
+
+ncclResult_t do_ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+			      ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+{
+	return collect(comm, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream);
 }
 
 ncclResult_t do_ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,

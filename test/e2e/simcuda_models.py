@@ -159,9 +159,10 @@ def a_convolutional_net_trains_in_both_layouts_and_with_scaled_gradients():
 @case
 @needs("torch")
 def recurrent_nets_keep_their_weights_and_have_kernels_on_their_operators():
-    output, truth = trained(RECURRENT, ["trained"])
+    cuda_python()
     if used["version"] == "12":
         raise Skip("the simulated cuDNN 8 has no recurrent networks")
+    output, truth = trained(RECURRENT, ["trained"])
     found = kernels_on_operators(output, truth)
     # Of three nets with two layers each, the last one in both directions.
     expect_equal(on_operators(found, "RNN_blockPersist_fp"), {"aten::_cudnn_rnn": 8}, "forward")

@@ -43,8 +43,10 @@ SIMCUDA_ENGINE := $(call simcuda_objects,engine)
 SIMCUDA_MATH_12 := $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12) $(if $(CUDNN12_INCLUDE),libcudnn.so.8) \
 	$(if $(CUFFT12_INCLUDE),libcufft.so.11) $(if $(CUSOLVER12_INCLUDE),libcusolver.so.11) \
 	$(if $(NVRTC12_INCLUDE),libnvrtc.so.12)
-SIMCUDA_MATH_13 := libcublas.so.13 libcublasLt.so.13 libcufft.so.12 libcusolver.so.12 libcusparse.so.12 libnvrtc.so.13 \
-	$(if $(CUDNN_INCLUDE),libcudnn.so.9)
+cuda13_has = $(if $(wildcard $(CUDA_INCLUDE)$(1)),$(2))
+SIMCUDA_MATH_13 := libcublas.so.13 libcublasLt.so.13 $(call cuda13_has,cufftXt.h,libcufft.so.12) \
+	$(call cuda13_has,cusolverDn.h,libcusolver.so.12) $(call cuda13_has,cusparse.h,libcusparse.so.12) \
+	$(call cuda13_has,nvrtc.h,libnvrtc.so.13) $(if $(CUDNN_INCLUDE),libcudnn.so.9)
 SIMCUDA_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2 libcudart.so.13 libcupti.so.13 $(SIMCUDA_MATH_13) \
 	$(if $(CUDA12_INCLUDE),libcudart.so.12 libcupti.so.12) $(SIMCUDA_MATH_12)
 SIMCUDA_GENERATORS := $(wildcard test/simcuda/gen/*)
@@ -77,11 +79,12 @@ $(SIMCUDA)/%.map:
 	@mkdir -p $(@D)
 	@echo '$* { global: *; };' >$@
 
-# As the vendor's do, each finds its own functions, whatever stands before them.
+# As the vendor's do, each finds its own functions, whatever stands before them. They stay when a program closes them: the
+# log has the calls of each at the end.
 simcuda_versioned = $(filter-out libcuda.% libnvidia-ml.% libnccl.%,$(1))
 define simcuda_link
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
 		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef

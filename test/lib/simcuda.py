@@ -12,7 +12,10 @@ QUIET_END = {"PYTHONPATH": str(ROOT / "test/python/quiet_end")}
 LIBRARIES = BUILD / "simcuda/lib"
 # In the order in which they need each other; {} is CUDA's version.
 PRELOADED = ("libsimcuda.so", "libcuda.so.1", "libcudart.so.{}", "libcupti.so.{}", "libnvidia-ml.so.1", "libcublasLt.so.{}",
-             "libcublas.so.{}", "libnccl.so.2")
+             "libcublas.so.{}", "libnccl.so.2", "libcusparse.so.12", "libnvrtc.so.{}")
+# Those whose versions are their own.
+PRELOADED_OF = {"13": ("libcudnn.so.9", "libcufft.so.12", "libcusolver.so.12"),
+                "12": ("libcudnn.so.8", "libcufft.so.11", "libcusolver.so.11")}
 VERSIONS = ("13", "12")
 # A script: FOLDER N. So many windows of torch.profiler, each with five times a sum, a copy to the host and one back.
 PROFILED = """
@@ -80,7 +83,9 @@ def use_cuda_12(library="libcudart"):
 
 def preload_names():
     """Their names, of the version of CUDA that is used."""
-    return tuple(name.format(used["version"]) for name in PRELOADED)
+    version = used["version"]
+    names = [name.format(version) for name in PRELOADED] + list(PRELOADED_OF[version])
+    return tuple(name for name in names if (LIBRARIES / name).exists())
 
 
 def preloaded():

@@ -8,6 +8,9 @@ CUDA_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-pac
 NCCL_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
 	build/venv/lib/python3*/site-packages/nvidia/nccl/include/nccl.h \
 	$(CUDA_INCLUDE)nccl.h /usr/include/nccl.h)))
+CUDNN_INCLUDE ?= $(firstword $(dir $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cudnn/include/cudnn.h \
+	build/venv/lib/python3*/site-packages/nvidia/cudnn/include/cudnn.h \
+	$(CUDA_INCLUDE)cudnn.h /usr/include/cudnn.h)))
 
 # Those of CUDA 12, one folder for each of its packages: of a PyTorch of that time (make test TORCH=2.3.1), or by themselves,
 # without cuBLAS's (test/python/environment cuda12).
@@ -16,6 +19,10 @@ cuda12_include = $(firstword $(dir $(wildcard build/venv-*/lib/python3*/site-pac
 CUDA12_INCLUDE ?= $(and $(CUDA_INCLUDE),$(call cuda12_include,cuda_cupti,cupti.h),$(call cuda12_include,cuda_runtime,cuda.h) \
 	$(call cuda12_include,cuda_cupti,cupti.h))
 CUBLAS12_INCLUDE ?= $(if $(CUDA12_INCLUDE),$(call cuda12_include,cublas,cublas_v2.h))
+CUDNN12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cudnn,cudnn.h))
+CUFFT12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cufft,cufft.h))
+NVRTC12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cuda_nvrtc,nvrtc.h))
+CUSOLVER12_INCLUDE ?= $(if $(CUBLAS12_INCLUDE),$(call cuda12_include,cusolver,cusolverDn.h) $(call cuda12_include,cusparse,cusparse.h))
 
 SIMCUDA := $(BUILD)/simcuda
 SIMCUDA_GEN := $(BUILD)/gen/simcuda
@@ -27,13 +34,21 @@ simcuda_objects = $(patsubst %.c,$(SIMCUDA)/%.o,$(call simcuda_sources,$(1)))
 # stands for the driver's; the rest is made for each toolkit, with its headers.
 SIMCUDA_FLAGS = -std=gnu11 $(COMMON) $(SANITIZE_FLAGS) -fPIC -fvisibility=hidden -Wno-deprecated-declarations -Wno-unused-parameter -MMD -MP
 SIMCUDA_INCLUDES := $(CUDA_INCLUDE) $(NCCL_INCLUDE)
-SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE)
-SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE)
+SIMCUDA_INCLUDES_13 := $(CUDA_INCLUDE) $(CUDNN_INCLUDE)
+SIMCUDA_INCLUDES_12 := $(CUDA12_INCLUDE) $(CUBLAS12_INCLUDE) $(CUDNN12_INCLUDE) $(CUFFT12_INCLUDE) $(CUSOLVER12_INCLUDE) \
+	$(NVRTC12_INCLUDE)
 SIMCUDA_TOOLKITS := $(if $(CUDA_INCLUDE),13) $(if $(CUDA12_INCLUDE),12)
 
 SIMCUDA_ENGINE := $(call simcuda_objects,engine)
-SIMCUDA_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 \
-	$(if $(CUDA12_INCLUDE),libcudart.so.12 libcupti.so.12) $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12)
+SIMCUDA_MATH_12 := $(if $(CUBLAS12_INCLUDE),libcublas.so.12 libcublasLt.so.12) $(if $(CUDNN12_INCLUDE),libcudnn.so.8) \
+	$(if $(CUFFT12_INCLUDE),libcufft.so.11) $(if $(CUSOLVER12_INCLUDE),libcusolver.so.11) \
+	$(if $(NVRTC12_INCLUDE),libnvrtc.so.12)
+cuda13_has = $(if $(wildcard $(CUDA_INCLUDE)$(1)),$(2))
+SIMCUDA_MATH_13 := libcublas.so.13 libcublasLt.so.13 $(call cuda13_has,cufftXt.h,libcufft.so.12) \
+	$(call cuda13_has,cusolverDn.h,libcusolver.so.12) $(call cuda13_has,cusparse.h,libcusparse.so.12) \
+	$(call cuda13_has,nvrtc.h,libnvrtc.so.13) $(if $(CUDNN_INCLUDE),libcudnn.so.9)
+SIMCUDA_LIBRARIES := libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2 libcudart.so.13 libcupti.so.13 $(SIMCUDA_MATH_13) \
+	$(if $(CUDA12_INCLUDE),libcudart.so.12 libcupti.so.12) $(SIMCUDA_MATH_12)
 SIMCUDA_GENERATORS := $(wildcard test/simcuda/gen/*)
 
 $(SIMCUDA)/test/simcuda/engine/%.o: test/simcuda/engine/%.c $(BUILD)/flags
@@ -64,11 +79,12 @@ $(SIMCUDA)/%.map:
 	@mkdir -p $(@D)
 	@echo '$* { global: *; };' >$@
 
-# As the vendor's do, each finds its own functions, whatever stands before them.
-simcuda_versioned = $(filter libcudart.% libcupti.% libcublas%,$(1))
+# As the vendor's do, each finds its own functions, whatever stands before them. They stay when a program closes them: the
+# log has the calls of each at the end.
+simcuda_versioned = $(filter-out libcuda.% libnvidia-ml.% libnccl.%,$(1))
 define simcuda_link
 	@mkdir -p $(@D)
-	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
+	$(call say,link,$@)$(CC) -shared $(SANITIZE_FLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,-z,defs -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' \
 		$(if $(call simcuda_versioned,$(@F)),-Wl$(comma)--version-script=$(SIMCUDA)/$(@F).map) \
 		$(filter %.so %.so.1,$^) -ldl -pthread
 endef
@@ -81,11 +97,14 @@ $(SIMCUDA_LIB)/libnccl.so.2: $(call simcuda_objects,nccl blas) $(SIMCUDA)/gen/nc
 		$(SIMCUDA_LIB)/libsimcuda.so
 	$(simcuda_link)
 
+# libcublasLt.so.13 is made from cublaslt.
+simcuda_part = $(subst cublasLt,cublaslt,$(patsubst lib%,%,$(firstword $(subst .so, ,$(1)))))
+
 # The libraries of a toolkit: $(1) is its version.
 simcuda_toolkit_objects = $(patsubst %.c,$(SIMCUDA)/$(1)/%.o,$(call simcuda_sources,$(2)))
 define simcuda_toolkit
 SIMCUDA_HEADERS_$(1) := $$(patsubst %,$$(SIMCUDA_GEN)/$(1)/%.h,runtime_api cupti_api driver_calls \
-	$$(if $$(filter libcublas.so.$(1),$$(SIMCUDA_LIBRARIES)),cublas_api cublaslt_api))
+	$$(foreach library,$$(SIMCUDA_MATH_$(1)),$$(call simcuda_part,$$(library))_api))
 
 $$(SIMCUDA_GEN)/$(1)/%_api.c $$(SIMCUDA_GEN)/$(1)/%_api.h: $$(SIMCUDA_GENERATORS)
 	@mkdir -p $$(@D)
@@ -113,16 +132,19 @@ $$(SIMCUDA_LIB)/libcudart.so.$(1): $$(call simcuda_toolkit_objects,$(1),runtime)
 $$(SIMCUDA_LIB)/libcupti.so.$(1): $$(call simcuda_toolkit_objects,$(1),cupti) $$(SIMCUDA)/$(1)/gen/cupti_api.o \
 		$$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcupti.so.$(1).map
 	$$(simcuda_link)
-$$(SIMCUDA_LIB)/libcublas.so.$(1): $$(call simcuda_toolkit_objects,$(1),cublas) $$(SIMCUDA)/$(1)/gen/cublas_api.o \
-		$$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcublas.so.$(1).map
-	$$(simcuda_link)
-$$(SIMCUDA_LIB)/libcublasLt.so.$(1): $$(call simcuda_toolkit_objects,$(1),cublaslt) $$(SIMCUDA)/$(1)/gen/cublaslt_api.o \
-		$$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 $$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/libcublasLt.so.$(1).map
-	$$(simcuda_link)
-
-.SECONDARY: $$(foreach part,runtime cupti cublas cublaslt,$$(SIMCUDA_GEN)/$(1)/$$(part)_api.c $$(SIMCUDA_GEN)/$(1)/$$(part)_api.h)
+.SECONDARY: $$(foreach part,runtime cupti $$(foreach library,$$(SIMCUDA_MATH_$(1)),$$(call simcuda_part,$$(library))), \
+	$$(SIMCUDA_GEN)/$(1)/$$(part)_api.c $$(SIMCUDA_GEN)/$(1)/$$(part)_api.h)
 endef
 $(foreach toolkit,$(SIMCUDA_TOOLKITS),$(eval $(call simcuda_toolkit,$(toolkit))))
+
+# Those that compute: $(1) is the toolkit, $(2) the library. What each does lies in the folder of its name.
+define simcuda_math
+$$(SIMCUDA_LIB)/$(2): $$(call simcuda_toolkit_objects,$(1),$$(call simcuda_part,$(2))) \
+		$$(SIMCUDA)/$(1)/gen/$$(call simcuda_part,$(2))_api.o $$(call simcuda_objects,blas) $$(SIMCUDA_LIB)/libcuda.so.1 \
+		$$(SIMCUDA_LIB)/libsimcuda.so $$(SIMCUDA)/$(2).map
+	$$(simcuda_link)
+endef
+$(foreach toolkit,$(SIMCUDA_TOOLKITS),$(foreach library,$(SIMCUDA_MATH_$(toolkit)),$(eval $(call simcuda_math,$(toolkit),$(library)))))
 
 # Loaded by the linker itself: never sanitised.
 $(SIMCUDA_LIB)/libsimcuda_audit.so: test/simcuda/audit/audit.c $(BUILD)/flags

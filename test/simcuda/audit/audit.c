@@ -8,12 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const names[] = {
-	"libcuda.so.1",	  "libnvidia-ml.so.1", "libnccl.so.2",	    "libcudart.so.13",
-	"libcupti.so.13", "libcublas.so.13",   "libcublasLt.so.13", "libcudart.so.12",
-	"libcupti.so.12", "libcublas.so.12",   "libcublasLt.so.12",
-};
+#include <unistd.h>
 
 static char folder[4096];
 
@@ -37,8 +32,8 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	/* Only the name as it was asked for; what the search makes of it comes here too. */
 	if (flag != LA_SER_ORIG)
 		return (char *)name;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(base, names[i]) && asprintf(&path, "%s/%s", folder, base) > 0)
-			return path;
+	if (asprintf(&path, "%s/%s", folder, base) > 0 && !access(path, F_OK))
+		return path;
+	free(path);
 	return (char *)name;
 }

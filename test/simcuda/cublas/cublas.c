@@ -2,6 +2,7 @@
 /* The simulated cuBLAS: handles, and products and a few vector operations that launch a kernel and compute nothing. */
 #include "cublas_api.h"
 #include "test/simcuda/blas/blas.h"
+#include "test/simcuda/blas/object.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct handle {
-	CUstream stream;
+	struct blas_object object;
 	cublasMath_t math;
 	cublasPointerMode_t pointers;
 	cublasAtomicsMode_t atomics;
@@ -48,13 +49,13 @@ cublasStatus_t do_cublasGetVersion_v2(cublasHandle_t handle, int *version)
 
 cublasStatus_t do_cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 {
-	handle_of(handle)->stream = streamId;
+	handle_of(handle)->object.stream = streamId;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t do_cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *streamId)
 {
-	*streamId = handle_of(handle)->stream;
+	*streamId = handle_of(handle)->object.stream;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -91,8 +92,8 @@ static cublasStatus_t launch(cublasHandle_t handle, const char *name, double flo
 {
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	return blas_launch(name, flops, handle_of(handle)->stream) ? CUBLAS_STATUS_EXECUTION_FAILED
-								   : CUBLAS_STATUS_SUCCESS;
+	return blas_launch(name, flops, handle_of(handle)->object.stream) ? CUBLAS_STATUS_EXECUTION_FAILED
+									  : CUBLAS_STATUS_SUCCESS;
 }
 
 #define GEMM(letter, type)                                                                                             \

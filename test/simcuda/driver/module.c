@@ -343,6 +343,7 @@ CUresult drv_kernel_work(struct sim_work *work, CUfunction handle, const CUlaunc
 		.block = {c->blockDimX, c->blockDimY, c->blockDimZ},
 		.dynamic_shared_bytes = c->sharedMemBytes,
 		.registers = REGISTERS,
+		.gather = sim_kernel_gather(),
 	};
 	read_attributes(&work->kernel, c);
 	return CUDA_SUCCESS;

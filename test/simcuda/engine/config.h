@@ -39,7 +39,7 @@ struct sim_config {
 	uint64_t copy_ns; /* added to each copy and memset */
 	uint64_t link_bytes_per_us; /* host to device, and back */
 	uint64_t local_bytes_per_us; /* within a device */
-	uint64_t flops_per_ns; /* of cuBLAS */
+	uint64_t flops_per_ns; /* of cuBLAS and cuDNN */
 	int n_concurrent; /* kernels that run at a time on a device */
 	int loop_rounds; /* of a conditional node's WHILE, whose handle is not 0 at the launch */
 	int queue_depth; /* operations of a stream that wait before a call blocks */

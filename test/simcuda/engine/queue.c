@@ -194,6 +194,8 @@ void sim_op_submit(struct sim_op *op, uint64_t t_ns)
 static int perform(struct sim_op *op)
 {
 	switch (op->work.kind) {
+	case SIM_KERNEL:
+		return sim_gather_perform(&op->work.kernel.gather);
 	case SIM_COPY:
 		return sim_copy_perform(&op->work.copy);
 	case SIM_MEMSET:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* How long work takes, and what copies and memsets do to memory. Kernels do nothing. */
+/* How long work takes, and what copies and memsets do to memory. Kernels do nothing, but for collectives'. */
 #include "test/simcuda/engine/work.h"
 
 #include <fnmatch.h>
@@ -82,6 +82,18 @@ static _Thread_local uint64_t extra_ns;
 void sim_kernel_extra_ns(uint64_t ns)
 {
 	extra_ns = ns;
+}
+
+static _Thread_local struct sim_gather gather_of_kernels;
+
+void sim_kernel_gathers(const struct sim_gather *gather)
+{
+	gather_of_kernels = gather ? *gather : (struct sim_gather){0};
+}
+
+struct sim_gather sim_kernel_gather(void)
+{
+	return gather_of_kernels;
 }
 
 uint64_t sim_kernel_duration(const char *name)
@@ -231,6 +243,14 @@ int sim_copy_perform(const struct sim_copy_work *copy)
 				copy->width))
 			return SIM_ILLEGAL_ADDRESS;
 	}
+	return SIM_SUCCESS;
+}
+
+int sim_gather_perform(const struct sim_gather *gather)
+{
+	for (unsigned i = 0; i < gather->times; i++)
+		if (!move_bytes(gather->to + i * gather->bytes, gather->from, NULL, gather->bytes))
+			return SIM_ILLEGAL_ADDRESS;
 	return SIM_SUCCESS;
 }
 

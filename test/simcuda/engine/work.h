@@ -29,6 +29,13 @@ enum sim_work_kind {
 	SIM_WRITE_VALUE,
 };
 
+/* What a collective's kernel does to memory: the bytes go to so many places side by side. */
+struct sim_gather {
+	uint64_t to, from;
+	size_t bytes;
+	unsigned times;
+};
+
 struct sim_kernel_work {
 	const char *name; /* mangled; lives as long as the process */
 	uint32_t grid[3], block[3], cluster[3];
@@ -36,6 +43,7 @@ struct sim_kernel_work {
 	uint16_t registers;
 	bool is_cooperative;
 	int priority;
+	struct sim_gather gather; /* of nothing, for most */
 };
 
 /* Rows of width bytes; a copy without rows has one. */
@@ -111,6 +119,10 @@ uint64_t sim_kernel_duration(const char *name);
 /* The kernels that this thread launches from now on take so much longer, where no pattern names them. */
 void sim_kernel_extra_ns(uint64_t ns);
 
+/* The kernels that this thread launches from now on do that to memory; NULL: nothing, as at first. */
+void sim_kernel_gathers(const struct sim_gather *gather);
+struct sim_gather sim_kernel_gather(void);
+
 /*
  * Make a copy or a memset of plain bytes: finds out what the addresses are, and how long it takes. Returns 0 or an
  * error (1: an address that is nobody's, or not long enough).
@@ -122,5 +134,6 @@ int sim_memset_make(struct sim_work *work, const struct sim_memset_work *memset)
 /* Move the bytes; with the lock. Returns 0, or 700 where memory is gone by now. */
 int sim_copy_perform(const struct sim_copy_work *copy);
 int sim_memset_perform(const struct sim_memset_work *memset);
+int sim_gather_perform(const struct sim_gather *gather);
 
 #endif

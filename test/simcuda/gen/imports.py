@@ -12,7 +12,8 @@ import sys
 
 # Symbols that carry no version say by their name whose they are.
 UNVERSIONED = [(r"nccl[A-Z]", "libnccl.so.2"), (r"cu[A-Z](?!parse|File|Solver|FFT)", "libcuda.so.1")]
-VERSIONED = ("libcudart.so", "libcupti.so", "libcublas.so", "libcublasLt.so")
+VERSIONED = ("libcudart.so", "libcupti.so", "libcublas.so", "libcublasLt.so", "libcudnn.so", "libcufft.so", "libcusolver.so",
+             "libcusparse.so", "libnvrtc.so")
 
 
 def imports_of(library):

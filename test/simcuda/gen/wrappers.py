@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 
+from behaviour import Behaviours
 from driver_forms import driver_forms
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -25,6 +26,7 @@ class Library:
     def __init__(self, status, unsupported, headers, declares="", imports=""):
         self.status, self.unsupported, self.headers = status, unsupported, headers
         self.declares, self.imports = declares, imports
+        self.status_prefix = unsupported.removesuffix("NOT_SUPPORTED")
 
 
 LIBRARIES = {
@@ -36,12 +38,22 @@ LIBRARIES = {
     "cublas": Library("cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", ["cublas_v2.h"], "CUBLASWINAPI", "libcublas.so"),
     "cublaslt": Library("cublasStatus_t", "CUBLAS_STATUS_NOT_SUPPORTED", ["cublasLt.h"], "CUBLASWINAPI",
                         "libcublasLt.so"),
+    "cudnn": Library("cudnnStatus_t", "CUDNN_STATUS_NOT_SUPPORTED", ["cudnn.h", "cudnn_backend.h"], "CUDNNWINAPI",
+                     "libcudnn.so"),
+    "cufft": Library("cufftResult", "CUFFT_NOT_SUPPORTED", ["cufft.h", "cufftXt.h"], "CUFFTAPI", "libcufft.so"),
+    "cusolver": Library("cusolverStatus_t", "CUSOLVER_STATUS_NOT_SUPPORTED", ["cusolverDn.h"], "CUSOLVERAPI",
+                        "libcusolver.so"),
+    "cusparse": Library("cusparseStatus_t", "CUSPARSE_STATUS_NOT_SUPPORTED", ["cusparse.h"], "CUSPARSEAPI",
+                        "libcusparse.so"),
+    "nvrtc": Library("nvrtcResult", "NVRTC_ERROR_INTERNAL_ERROR", ["nvrtc.h"], "", "libnvrtc.so"),
     "nccl": Library("ncclResult_t", "ncclInvalidUsage", ["nccl.h"], "", "libnccl.so.2"),
 }
 
 # Written by hand where they are defined: they return no status.
 WITHOUT_STATUS = {"cublasGetStatusName", "cublasGetStatusString", "cublasLtGetVersion", "cublasLtGetCudartVersion",
-                  "cublasLtGetStatusName", "cublasLtGetStatusString", "ncclGetErrorString", "ncclGetLastError",
+                  "cublasLtGetStatusName", "cublasLtGetStatusString", "cudnnGetVersion", "cudnnGetCudartVersion",
+                  "cudnnGetMaxDeviceVersion", "cudnnGetErrorString", "cudnnGetLastErrorString", "cusparseGetErrorName",
+                  "cusparseGetErrorString", "nvrtcGetErrorString", "ncclGetErrorString", "ncclGetLastError",
                   "cudaGetErrorName", "cudaGetErrorString", "cudaCreateChannelDesc"}
 # Launches, whose callbacks have the kernel's name from their entry on: what finds it.
 LAUNCHES = {**dict.fromkeys(("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"), "sim_function_name(f)"),
@@ -198,20 +210,26 @@ def read_prototypes(library, texts):
     attribute = library.declares + r"\s+" if library.declares else ""
     found = {}
     for name, parameters in re.findall(rf"{library.status}\s+{attribute}(\w+)\s*\(([^;{{]*?)\)\s*;", texts):
-        # Half precision by value is C++.
-        if name not in WITHOUT_STATUS and not name.startswith("pnccl") and not re.search("__half|__nv_bf", parameters):
+        # Half precision by value is C++; what is experimental isn't declared.
+        if name not in WITHOUT_STATUS and not name.startswith("pnccl") and not re.search("__half|__nv_bf|SpMVOp", parameters):
             found[name] = split_parameters(parameters)
     return found
 
 
-def write_plain(library, prototypes):
+def write_plain(library, prototypes, behaviours):
     header, source = [], []
     for name, parameters in sorted(prototypes.items()):
         if parameters is None:
             continue
         values = ", ".join(field for _, field in parameters)
-        header += [f"#define HAS_{name} 1",
-                   f"__attribute__((weak)) {library.status} do_{name}({argument_list(parameters)});"]
+        body = behaviours.body_of(name, parameters)
+        if body is None:
+            header += [f"#define HAS_{name} 1",
+                       f"__attribute__((weak)) {library.status} do_{name}({argument_list(parameters)});"]
+            body = [f"if (do_{name})", f"\treturn do_{name}({values});",
+                    f"return ({library.status})sim_call_unsupported(&api_{name});"]
+        else:
+            body.append(f"return ({library.status})0;")
         source += [
             f"#undef {name}",
             f"static struct sim_api api_{name} = {{ .name = \"{name}\", .unsupported = {library.unsupported} }};",
@@ -220,9 +238,7 @@ def write_plain(library, prototypes):
             "\tint sim_code;",
             f"\tif (sim_fault_is_due(&api_{name}, &sim_code))",
             f"\t\treturn ({library.status})sim_code;",
-            f"\tif (do_{name})",
-            f"\t\treturn do_{name}({values});",
-            f"\treturn ({library.status})sim_call_unsupported(&api_{name});",
+            *(f"\t{line}" for line in body),
             "}",
         ]
     return header, source
@@ -277,6 +293,11 @@ PARTS = {
 COUNTERS = ["cupti_target.h", "cupti_profiler_target.h", "cupti_profiler_host.h", "cupti_range_profiler.h", "cupti_pmsampling.h"]
 
 
+# cuDNN's parts, of which each of its versions has some.
+CUDNN_PARTS = [f"cudnn_{part}.h" for part in ("graph", "backend", "ops", "ops_infer", "ops_train", "cnn", "cnn_infer",
+                                              "cnn_train", "adv", "adv_infer", "adv_train")]
+
+
 def add_counters(library, folders):
     texts = [(folder / name).read_text(errors="replace") for name in COUNTERS for folder in folders if (folder / name).exists()]
     if len(texts) == len(COUNTERS) and not any("#include <string>" in text for text in texts):
@@ -290,8 +311,11 @@ def main():
     folders = [pathlib.Path(folder) for folder in folders]
     if kind == "cupti":
         add_counters(library, folders)
+    if kind == "cudnn":
+        PARTS[kind] = [part for part in CUDNN_PARTS if any((folder / part).exists() for folder in folders)]
     texts = without_comments(headers_below(folders, PARTS.get(kind, library.headers)))
     is_traced = kind in ("driver", "runtime")
+    behaviours = Behaviours(library, HERE.parent / kind / "functions.txt")
     if is_traced:
         known = read_functions(kind, texts)
         header, source = write_traced(library, kind, known)
@@ -301,7 +325,7 @@ def main():
                        "extern const struct sim_form sim_forms[];", "extern const unsigned sim_n_forms;"]
     else:
         known = {name: p for name, p in read_prototypes(library, texts).items() if p is not None}
-        header, source = write_plain(library, known)
+        header, source = write_plain(library, known, behaviours)
         if kind == "cupti":
             source += callback_names(folders) + result_names(folders)
     missing = [name for name in imported_names(library, folders) if name not in known and name not in WITHOUT_STATUS
@@ -315,6 +339,7 @@ def main():
     pathlib.Path(out + ".h").write_text("\n".join(text) + "\n")
     text = [*begin, f"#include \"{pathlib.Path(out).name}.h\"", f"#include \"{INCLUDE}\"",
             "#include \"test/simcuda/engine/function.h\"",
+            *(["#include \"test/simcuda/blas/object.h\""] if behaviours.lines else []),
             *(["#include \"test/simcuda/runtime/error.h\"", "const char *rt_function_name(const void *function);"]
               if kind == "runtime" else []), "#define EXPORT __attribute__((visibility(\"default\")))", *source, *write_stubs(library, missing)]
     pathlib.Path(out + ".c").write_text("\n".join(text) + "\n")

@@ -157,6 +157,10 @@ static void describe(struct channel *channel)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	if (problem)
 		torsh_channel_note(channel, problem);
+	if (!(torsh_config.activities & ACTIVITY_HEAP)) {
+		torsh_count(COUNTER_heap_left_out);
+		torsh_channel_note(channel, "the heap is not recorded: it was not asked for");
+	}
 	torsh_count_many(COUNTER_boot_blocks, torsh_boot_served(&boot_bytes));
 	torsh_count_many(COUNTER_boot_bytes, boot_bytes);
 }

@@ -104,6 +104,21 @@ def check_says_by_its_status_whether_a_budget_holds():
 
 
 @case
+def a_heap_that_was_not_recorded_has_no_leaks_that_are_known():
+    for env in ({"TORSH_PROFILER_PROFILE_MEMORY": "0"}, {"TORSH_PROFILER_ACTIVITIES": "torch"}):
+        result, output = record([PROGRAMS / "entries"], env={**env, "TORSH_PROFILER_SUMMARY": "1"})
+        assert b"not freed" not in result.stderr and b"events, 0 dropped" in result.stderr, result.stderr
+        for command in ("leaks", "peak", "report"):
+            text = torsh(command, output)
+            assert "othing is known about the heap" in text and "the heap is not recorded" in text, text
+            assert "No leaks" not in text, text
+        for budget, known in (("--max-leak", False), ("--max-peak", False), ("--max-rss", True)):
+            checked = run([TORSH, "check", output, budget, "1T", "--json"])
+            (check,) = json.loads(checked.stdout)["checks"]
+            expect_equal((checked.returncode, check["value"] is not None), (0, True) if known else (1, False), budget)
+
+
+@case
 def output_that_can_not_be_written_is_an_error():
     output = recorded()
     for command in (["report"], ["leaks", "--json"], ["check", "--max-leak", "1T"], ["dump"]):

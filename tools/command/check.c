@@ -127,7 +127,7 @@ static void measure_host(struct budget *budgets, const struct reading *reading, 
 		budgets[BUDGET_dropped].value += process->dropped;
 		if (process->rss_peak_bytes > budgets[BUDGET_rss].value)
 			budgets[BUDGET_rss].value = process->rss_peak_bytes;
-		if (!process->heap.is_there)
+		if (!torsh_profile_has_heap(process))
 			budgets[BUDGET_peak].is_known = budgets[BUDGET_leak].is_known = false;
 		if (!process->has_rss_peak)
 			budgets[BUDGET_rss].is_known = false;

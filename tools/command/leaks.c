@@ -286,6 +286,8 @@ static void print_text(const struct view *view)
 	if (leaks->at_exec)
 		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
 				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
+	else if (!leaks->device && !torsh_profile_has_heaps(reading->processes, reading->n_processes))
+		torsh_text_heading(stdout, "Nothing is known about the heap.");
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
 				   leaks->device ? leaks->device : "");

@@ -136,7 +136,7 @@ static struct peak peak_of(const struct view *view, size_t i)
 
 	if (!view->device.name)
 		return (struct peak){
-			.is_known = process->heap.is_there,
+			.is_known = torsh_profile_has_heap(process),
 			.bytes = process->heap.peak_bytes,
 			.blocks = process->heap.peak_blocks,
 			.at_ns = process->heap.peak_ns,

@@ -114,6 +114,16 @@ static int apply_session(struct profile *profile, const Torsh__Session *row)
 	return 0;
 }
 
+/* 0 where the version that recorded it knew none of that name. */
+static uint64_t counter_of(const struct profile_process *process, const char *name)
+{
+	for (size_t i = 0; i < process->n_counters; i++) {
+		if (strcmp(process->counters[i].name, name) == 0)
+			return process->counters[i].value;
+	}
+	return 0;
+}
+
 static void apply_counters(struct profile_process *process, Torsh__Counter **counters, size_t n)
 {
 	for (size_t i = 0; i < process->n_counters; i++)
@@ -124,6 +134,7 @@ static void apply_counters(struct profile_process *process, Torsh__Counter **cou
 		process->counters[i].value = counters[i]->value;
 	}
 	process->n_counters = n;
+	process->has_heap_left_out = counter_of(process, "heap_left_out") != 0;
 }
 
 static void take_process(struct profile_process *process, const Torsh__Process *row)

@@ -28,7 +28,7 @@ struct peak torsh_peak_choose(const struct profile *profile, struct profile_proc
 		};
 	peak.process = highest_of(processes, n);
 	heap = &peak.process->heap;
-	peak.is_known = heap->is_there;
+	peak.is_known = torsh_profile_has_heap(peak.process);
 	peak.bytes = heap->peak_bytes;
 	peak.blocks = heap->peak_blocks;
 	peak.at_ns = heap->peak_ns;

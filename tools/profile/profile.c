@@ -171,6 +171,20 @@ bool torsh_profile_rank(const char *rank, uint32_t *number)
 	return !errno && !*end && value <= UINT32_MAX;
 }
 
+bool torsh_profile_has_heap(const struct profile_process *process)
+{
+	return process->heap.is_there && !process->has_heap_left_out;
+}
+
+bool torsh_profile_has_heaps(struct profile_process *const *processes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (torsh_profile_has_heap(processes[i]))
+			return true;
+	}
+	return false;
+}
+
 const char *torsh_profile_program_name(const struct profile_process *process)
 {
 	const char *slash = process->program ? strrchr(process->program, '/') : NULL;

@@ -166,6 +166,7 @@ struct profile_process {
 	size_t n_notes;
 	struct profile_counter *counters;
 	size_t n_counters;
+	bool has_heap_left_out; /* that was asked for */
 	uint64_t produced, delivered, dropped, uncommitted;
 	bool has_rss_peak;
 	uint64_t rss_peak_bytes;
@@ -256,6 +257,10 @@ void torsh_profile_end_name(const struct profile_process *process, char *out, si
 
 /* The number that a process's rank is. Returns false where there is none. */
 bool torsh_profile_rank(const char *rank, uint32_t *number);
+
+/* Was its heap recorded? And that of any of n processes? */
+bool torsh_profile_has_heap(const struct profile_process *process);
+bool torsh_profile_has_heaps(struct profile_process *const *processes, size_t n);
 
 /* The last component of the program's path. */
 const char *torsh_profile_program_name(const struct profile_process *process);

@@ -52,8 +52,10 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->blocks)
 		torsh_text_heading(stdout, "Leaks: %s in %s not freed", torsh_size_exact(leaks->bytes, bytes),
 				   torsh_text_blocks(leaks->blocks, blocks));
-	else
+	else if (torsh_profile_has_heaps(overview->processes, overview->n_processes))
 		torsh_text_heading(stdout, "No leaks");
+	else
+		torsh_text_heading(stdout, "Leaks: nothing is known about the heap");
 	if (leaks->bookkeeping_blocks)
 		printf("left out: %s in %s of the libraries' own bookkeeping\n",
 		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),
@@ -75,9 +77,13 @@ static void print_peak(const struct overview *overview)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
 
 	putchar('\n');
-	torsh_text_heading(stdout, "Peak%s: %s in %s, %s after the start", process ? "" : " of all processes together",
-			   torsh_size_exact(peak->bytes, bytes), torsh_text_blocks(peak->blocks, blocks),
-			   torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0, at));
+	if (peak->is_known)
+		torsh_text_heading(stdout, "Peak%s: %s in %s, %s after the start",
+				   process ? "" : " of all processes together", torsh_size_exact(peak->bytes, bytes),
+				   torsh_text_blocks(peak->blocks, blocks),
+				   torsh_size_duration(peak->at_ns > start_ns ? peak->at_ns - start_ns : 0, at));
+	else
+		torsh_text_heading(stdout, "Peak: nothing is known about the heap");
 	if (process && overview->n_processes > 1)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
 		       process->pid);

@@ -109,7 +109,7 @@ static void print_process(const struct tree *tree, size_t i)
 	fprintf(tree->out, ", %s", end);
 	if (process->not_followed)
 		fprintf(tree->out, ", not followed: %s", process->not_followed);
-	if (process->heap.is_there)
+	if (torsh_profile_has_heap(process))
 		fprintf(tree->out, ", peak %s", torsh_size_human(process->heap.peak_bytes, text));
 	if (leaks && leaks->blocks)
 		fprintf(tree->out, ", leaked %s", torsh_size_human(leaks->bytes, text));

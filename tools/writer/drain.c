@@ -249,12 +249,14 @@ static void take_incoming(struct drain *drain)
 	free(incoming);
 }
 
+static uint64_t count_of(const struct target *target, enum channel_counter counter)
+{
+	return atomic_load_explicit(&target->view.header->counters[counter], memory_order_relaxed);
+}
+
 static int has_children(const struct target *target)
 {
-	const struct channel_header *header = target->view.header;
-
-	return target->tally.n_forks || target->tally.is_executing ||
-	       atomic_load_explicit(&header->counters[COUNTER_followed_children], memory_order_relaxed);
+	return target->tally.n_forks || target->tally.is_executing || count_of(target, COUNTER_followed_children);
 }
 
 /* Children that were forked and said nothing yet may be about to. */
@@ -289,6 +291,7 @@ static void add_summary(struct drain *drain, const struct target *target)
 			torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) - target->tally.clock.start_ns,
 		.live_bytes = heap->axis.bytes,
 		.live_blocks = heap->axis.n,
+		.has_heap = !count_of(target, COUNTER_heap_left_out),
 		.ended_with_exit = target->tally.has_exited && target->tally.exit_stamp == target->tally.last_stamp,
 	};
 	snprintf(summary->program, sizeof(summary->program), "%s", slash ? slash + 1 : program);

@@ -31,6 +31,7 @@ struct drain_summary {
 	uint64_t n_events, n_dropped;
 	uint64_t peak_bytes, peak_ns; /* since the process's start */
 	uint64_t live_bytes, live_blocks;
+	int has_heap; /* it was recorded: otherwise the four before are 0 */
 	int ended_with_exit; /* after its exit it did nothing that was recorded */
 };
 

@@ -37,11 +37,13 @@ static void print_process(FILE *out, const struct drain_summary *process)
 {
 	char events[32], dropped[32], blocks[32], peak[48], live[48];
 
-	fprintf(out, "torsh: %s (pid %u): %s events, %s dropped; peak %s at %.1f s; %s in %s %s not freed\n",
-		process->program[0] ? process->program : "?", process->pid, grouped(process->n_events, events),
-		grouped(process->n_dropped, dropped), sized(process->peak_bytes, peak), (double)process->peak_ns / 1e9,
-		sized(process->live_bytes, live), grouped(process->live_blocks, blocks),
-		process->live_blocks == 1 ? "block" : "blocks");
+	fprintf(out, "torsh: %s (pid %u): %s events, %s dropped", process->program[0] ? process->program : "?",
+		process->pid, grouped(process->n_events, events), grouped(process->n_dropped, dropped));
+	if (process->has_heap)
+		fprintf(out, "; peak %s at %.1f s; %s in %s %s not freed", sized(process->peak_bytes, peak),
+			(double)process->peak_ns / 1e9, sized(process->live_bytes, live),
+			grouped(process->live_blocks, blocks), process->live_blocks == 1 ? "block" : "blocks");
+	fputc('\n', out);
 }
 
 static int by_events(const void *a, const void *b)

@@ -5,21 +5,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "tools/analysis/observe.h"
 #include "tools/die.h"
-
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = FNV_BASIS;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * FNV_PRIME;
-	return hash;
-}
 
 void torsh_observe_collective(struct observed_process *of, const struct device_row *row)
 {
@@ -30,8 +19,9 @@ void torsh_observe_collective(struct observed_process *of, const struct device_r
 		return;
 	of->collectives =
 		torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room, sizeof(*of->collectives));
-	of->collectives[of->n_collectives++] = (struct observed_collective){
-		.begin_ns = row->span.begin_ns, .duration_ns = row->span.duration_ns, .name = hash_text(name)};
+	of->collectives[of->n_collectives++] = (struct observed_collective){.begin_ns = row->span.begin_ns,
+									    .duration_ns = row->span.duration_ns,
+									    .name = XXH64(name, strlen(name), 0)};
 }
 
 static int compare_begins(const void *a, const void *b)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Which shapes operators meet, and when they are new. See tools/analysis/observe.h. */
+#include <xxhash.h>
+
 #include "tools/analysis/observe.h"
 
 #define SHAPES_MAX 65536u /* of an operator that are told apart: none that comes behind them is new */
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	return (hash ^ value) * FNV_PRIME;
-}
-
-/* Of the sizes of all tensors; 0: there are none. */
+/* Of the sizes of all tensors, each with the ones before it as its seed; 0: there are none. */
 static uint64_t hash_shapes(const struct inputs *inputs)
 {
 	uint64_t hash = 0;
@@ -19,11 +14,8 @@ static uint64_t hash_shapes(const struct inputs *inputs)
 	for (uint32_t i = 0; i < inputs->n_items; i++) {
 		const struct input *input = &inputs->items[i];
 
-		if (input->kind != INPUT_TENSOR)
-			continue;
-		hash = mix(hash ? hash : FNV_BASIS, input->n_dims);
-		for (uint32_t k = 0; k < input->n_dims; k++)
-			hash = mix(hash, (uint64_t)input->dims[k]);
+		if (input->kind == INPUT_TENSOR)
+			hash = XXH64(input->dims, input->n_dims * sizeof(*input->dims), hash);
 	}
 	return hash;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "tools/die.h"
 
@@ -131,11 +132,8 @@ static void see_metric(struct counter_process *process, const struct event_count
 static uint64_t key_of_shape(uint32_t name, const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes)
 {
 	const uint32_t words[] = {name, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes};
-	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a, by words */
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		hash = (hash ^ words[i]) * UINT64_C(1099511628211);
-	return hash | 1;
+	return XXH64(words, sizeof(words), 0) | 1;
 }
 
 #define KEY_OF(launch)                                                                                          \

@@ -5,21 +5,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "tools/die.h"
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash ^ hash >> 32;
-}
-
 static char **find_slot(struct intern *intern, const char *text)
 {
-	size_t i = hash_text(text) & (intern->n_slots - 1);
+	size_t i = XXH64(text, strlen(text), 0) & (intern->n_slots - 1);
 
 	while (intern->slots[i] && strcmp(intern->slots[i], text) != 0)
 		i = (i + 1) & (intern->n_slots - 1);

@@ -20,6 +20,22 @@ PROGRAMS_SOURCE = ROOT / "test/simcuda/programs"
 KERNEL_NS = 100_000
 LAUNCHES, REPLAYS = 10, 5
 
+# A thread as autograd has them, which works on when the program is at its end, and then waits for work for ever.
+BUSY_AT_THE_END = """
+import ctypes, threading, time
+def work():
+    ctypes.CDLL(None).prctl(15, b"pt_autograd_0", 0, 0, 0)  # PR_SET_NAME
+    named.set()
+    time.sleep(0.5)
+    print("released", flush=True)
+    for_ever = threading.Lock()
+    for_ever.acquire()
+    for_ever.acquire()
+named = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+named.wait()
+"""
+
 
 def compiled(name):
     """A CUDA program of test/simcuda/programs, which make has nvcc compile with the shared runtime."""
@@ -126,6 +142,15 @@ def a_forked_child_has_no_device_unless_it_is_the_first_to_ask():
                   "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
         result = simulate([sys.executable, "-c", script])
         expect_equal(result.stdout.decode().strip(), expected, f"cudaGetDeviceCount in the child after {first}")
+
+
+@case
+def a_python_ends_when_autograds_threads_are_idle():
+    folder = scratch()
+    (folder / "sitecustomize.py").write_text('print("its own sitecustomize", flush=True)\n')
+    result = simulate([sys.executable, "-c", BUSY_AT_THE_END], env={"PYTHONPATH": str(folder)})
+    expect_equal((result.returncode, result.stdout.decode().splitlines()), (0, ["its own sitecustomize", "released"]),
+                 result.stderr.decode())
 
 
 @case

@@ -112,7 +112,7 @@ def simulate(command, truth=None, timeout=120, env=None, **settings):
     if truth:
         truth.unlink(missing_ok=True)
         variables["SIMCUDA_LOG"] = str(truth)
-    environment = {**clean_environment(), "BUILD": str(BUILD), **QUIET_END, **variables, **(env or {})}
+    environment = {**clean_environment(), "BUILD": str(BUILD), **variables, **(env or {})}
     return run([RUN, *command], environment, timeout=timeout)
 
 

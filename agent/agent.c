@@ -157,6 +157,8 @@ static void describe(struct channel *channel)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	if (problem)
 		torsh_channel_note(channel, problem);
+	if (!torsh_config.profile_memory)
+		torsh_count(COUNTER_memory_left_out);
 	if (!(torsh_config.activities & ACTIVITY_HEAP)) {
 		torsh_count(COUNTER_heap_left_out);
 		torsh_channel_note(channel, "the heap is not recorded: it was not asked for");

@@ -80,6 +80,9 @@ def a_device_that_did_nothing_is_at_zero():
     output, _ = record_simulated([WORKING, 1, 5], devices=2)
     expect_equal(check(output, "--max-device-peak", "0", "--device", "cuda:1")["value"], 0, "bytes")
     expect_equal(check(output, "--max-device-time", "0", "--device", "cuda:1")["value"], 0, "time")
+    # The same without the heap, which says nothing of devices.
+    output, _ = record_simulated([WORKING, 1, 5], devices=2, env={"TORSH_PROFILER_ACTIVITIES": "cuda"})
+    expect_equal(check(output, "--max-device-leak", "0", "--device", "cuda:1")["value"], 0, "bytes")
 
 
 @case

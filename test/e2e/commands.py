@@ -116,6 +116,7 @@ def a_heap_that_was_not_recorded_has_no_leaks_that_are_known():
             checked = run([TORSH, "check", output, budget, "1T", "--json"])
             (check,) = json.loads(checked.stdout)["checks"]
             expect_equal((checked.returncode, check["value"] is not None), (0, True) if known else (1, False), budget)
+            assert known or "was not recorded" in check["reason"], check
 
 
 @case

@@ -20,6 +20,8 @@ static inline void expect_same_event(const struct event *a, const struct event *
 #undef EVENT
 #undef FIELD
 #undef END
+	default:
+		fail();
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* torsh check: a recording against budgets, for continuous integration. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,15 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
+static void forget_heap(struct budget *budgets, const struct profile_process *process)
+{
+	for (int i = BUDGET_leak; i <= BUDGET_peak; i++) {
+		budgets[i].is_known = false;
+		snprintf(budgets[i].figure.reason, sizeof(budgets[i].figure.reason),
+			 "the heap of pid %" PRIu32 " was not recorded", process->pid);
+	}
+}
+
 static void measure_host(struct budget *budgets, const struct reading *reading, struct read_options *options)
 {
 	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
@@ -128,7 +138,7 @@ static void measure_host(struct budget *budgets, const struct reading *reading, 
 		if (process->rss_peak_bytes > budgets[BUDGET_rss].value)
 			budgets[BUDGET_rss].value = process->rss_peak_bytes;
 		if (!torsh_profile_has_heap(process))
-			budgets[BUDGET_peak].is_known = budgets[BUDGET_leak].is_known = false;
+			forget_heap(budgets, process);
 		if (!process->has_rss_peak)
 			budgets[BUDGET_rss].is_known = false;
 	}

@@ -39,15 +39,12 @@ static bool is_asked(const struct device_scope *scope, const char *device)
 	return device ? strcmp(torsh_device_scope_name(scope, name), device) == 0 : torsh_device_is_joint(scope);
 }
 
-/*
- * Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made no launch either; one of
- * which memory is recorded has got some of the heap.
- */
+/* Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made no launch either. */
 static bool is_blind(const struct device_process *process, const struct survey_process *of)
 {
 	if (!process->has_mode || process->n_places)
 		return false;
-	return process->mode.mode == DEVICE_HOST_ONLY ? of->work.n_launches != 0 : !process->process->heap.allocs;
+	return process->mode.mode == DEVICE_HOST_ONLY ? of->work.n_launches != 0 : process->process->has_memory_left_out;
 }
 
 static bool has_device(const struct device_reading *devices, const char *device)

@@ -134,6 +134,7 @@ static void apply_counters(struct profile_process *process, Torsh__Counter **cou
 		process->counters[i].value = counters[i]->value;
 	}
 	process->n_counters = n;
+	process->has_memory_left_out = counter_of(process, "memory_left_out") != 0;
 	process->has_heap_left_out = counter_of(process, "heap_left_out") != 0;
 }
 

@@ -166,7 +166,7 @@ struct profile_process {
 	size_t n_notes;
 	struct profile_counter *counters;
 	size_t n_counters;
-	bool has_heap_left_out; /* that was asked for */
+	bool has_memory_left_out, has_heap_left_out; /* that was asked for; memory is all, that of devices too */
 	uint64_t produced, delivered, dropped, uncommitted;
 	bool has_rss_peak;
 	uint64_t rss_peak_bytes;

@@ -44,7 +44,8 @@ static bool is_blind(const struct device_process *process, const struct survey_p
 {
 	if (!process->has_mode || process->n_places)
 		return false;
-	return process->mode.mode == DEVICE_HOST_ONLY ? of->work.n_launches != 0 : process->process->has_memory_left_out;
+	return process->mode.mode == DEVICE_HOST_ONLY ? of->work.n_launches != 0
+						      : process->process->has_memory_left_out;
 }
 
 static bool has_device(const struct device_reading *devices, const char *device)

@@ -8,17 +8,6 @@
 
 #include "tools/die.h"
 
-static void add_ranges(struct unit_functions *unit, Dwarf_Die *die)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		unit->ranges = torsh_need_room(unit->ranges, unit->n, &unit->room, sizeof(*unit->ranges));
-		unit->ranges[unit->n++] = (struct function_range){.start = start, .end = end, .die = *die};
-	}
-}
-
 static void add_functions(struct unit_functions *unit, Dwarf_Die *parent)
 {
 	Dwarf_Die child;
@@ -29,17 +18,10 @@ static void add_functions(struct unit_functions *unit, Dwarf_Die *parent)
 		int tag = dwarf_tag(&child);
 
 		if (tag == DW_TAG_subprogram)
-			add_ranges(unit, &child);
+			torsh_die_ranges_add(&unit->ranges, &child, 0);
 		else if (tag == DW_TAG_namespace || tag == DW_TAG_module)
 			add_functions(unit, &child);
 	} while (dwarf_siblingof(&child, &child) == 0);
-}
-
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct function_range *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
 }
 
 static const struct unit_functions *functions_of(struct functions *functions, Dwarf_Die *die)
@@ -54,24 +36,8 @@ static const struct unit_functions *functions_of(struct functions *functions, Dw
 	unit = &functions->units[functions->n++];
 	*unit = (struct unit_functions){.unit = die->cu};
 	add_functions(unit, die);
-	if (unit->n)
-		qsort(unit->ranges, unit->n, sizeof(*unit->ranges), compare_ranges);
+	torsh_die_ranges_sort(&unit->ranges);
 	return unit;
-}
-
-static const Dwarf_Die *find_function(const struct unit_functions *unit, Dwarf_Addr pc)
-{
-	size_t low = 0, high = unit->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->ranges[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && pc < unit->ranges[low - 1].end ? &unit->ranges[low - 1].die : NULL;
 }
 
 /* The child of a scope that the address lies in. */
@@ -101,7 +67,7 @@ static void turn_around(Dwarf_Die *scopes, size_t n)
 
 const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *unit, Dwarf_Addr pc, size_t *n)
 {
-	const Dwarf_Die *function = find_function(functions_of(functions, unit), pc);
+	const Dwarf_Die *function = torsh_die_ranges_find(&functions_of(functions, unit)->ranges, pc);
 	Dwarf_Die scope;
 
 	*n = 0;
@@ -120,7 +86,7 @@ const Dwarf_Die *torsh_functions_scopes(struct functions *functions, Dwarf_Die *
 void torsh_functions_free(struct functions *functions)
 {
 	for (size_t i = 0; i < functions->n; i++)
-		free(functions->units[i].ranges);
+		torsh_die_ranges_free(&functions->units[i].ranges);
 	free(functions->units);
 	free(functions->scopes);
 	*functions = (struct functions){0};

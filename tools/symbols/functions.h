@@ -9,15 +9,11 @@
 #include <elfutils/libdw.h>
 #include <stddef.h>
 
-struct function_range {
-	Dwarf_Addr start, end;
-	Dwarf_Die die; /* DW_TAG_subprogram */
-};
+#include "tools/symbols/die_ranges.h"
 
 struct unit_functions {
 	const Dwarf_CU *unit;
-	struct function_range *ranges; /* by start */
-	size_t n, room;
+	struct die_ranges ranges; /* of each DW_TAG_subprogram */
 };
 
 struct functions {

@@ -51,7 +51,7 @@ void torsh_object_open(struct object *object, const char *path, const uint8_t *b
 void torsh_object_close(struct object *object)
 {
 	free(object->symbols);
-	free(object->units);
+	torsh_die_ranges_free(&object->units);
 	torsh_functions_free(&object->functions);
 	if (object->dwfl)
 		dwfl_end(object->dwfl);
@@ -127,68 +127,31 @@ const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t 
 	return NULL;
 }
 
-static int compare_units(const void *a, const void *b)
-{
-	const struct object_unit *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
-/* Some compilers write no .debug_aranges: the units say themselves what they cover. */
+/*
+ * .debug_aranges isn't asked: some compilers write none, and libdw takes the last range there that begins before the
+ * address, whether or not it reaches it. The units say themselves what they cover.
+ */
 static void read_units(struct object *object)
 {
 	Dwarf_Die *die = NULL;
 	Dwarf_Addr bias;
 
 	object->has_units = true;
-	while ((die = dwfl_module_nextcu(object->module, die, &bias))) {
-		Dwarf_Addr base, start, end;
-		ptrdiff_t offset = 0;
-
-		while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-			object->units = torsh_need_room(object->units, object->n_units, &object->units_room,
-							sizeof(*object->units));
-			object->units[object->n_units++] =
-				(struct object_unit){.start = start + bias, .end = end + bias, .die = *die};
-		}
-	}
-	if (object->n_units)
-		qsort(object->units, object->n_units, sizeof(*object->units), compare_units);
-}
-
-static const struct object_unit *find_unit(struct object *object, uint64_t address)
-{
-	size_t low = 0, high;
-
-	if (!object->has_units)
-		read_units(object);
-	high = object->n_units;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (object->units[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < object->units[low - 1].end ? &object->units[low - 1] : NULL;
+	while ((die = dwfl_module_nextcu(object->module, die, &bias)))
+		torsh_die_ranges_add(&object->units, die, bias);
+	torsh_die_ranges_sort(&object->units);
 }
 
 bool torsh_object_unit(struct object *object, uint64_t address, Dwarf_Die *unit, Dwarf_Addr *dwarf_bias)
 {
-	const struct object_unit *found;
-	Dwarf_Die *die;
+	const Dwarf_Die *found;
 
 	if (object->state != OBJECT_USABLE || !dwfl_module_getdwarf(object->module, dwarf_bias))
 		return false;
-	address += object->bias;
-	die = dwfl_module_addrdie(object->module, address, dwarf_bias);
-	if (die) {
-		*unit = *die;
-		return true;
-	}
-	found = find_unit(object, address);
+	if (!object->has_units)
+		read_units(object);
+	found = torsh_die_ranges_find(&object->units, address + object->bias);
 	if (found)
-		*unit = found->die;
+		*unit = *found;
 	return found;
 }

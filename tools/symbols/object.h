@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/symbols/die_ranges.h"
 #include "tools/symbols/functions.h"
 
 enum object_state {
@@ -24,11 +25,6 @@ struct object_symbol {
 	const char *name;
 };
 
-struct object_unit {
-	uint64_t start, end;
-	Dwarf_Die die;
-};
-
 struct object {
 	enum object_state state;
 	Dwfl *dwfl;
@@ -40,8 +36,7 @@ struct object {
 	size_t n_symbols, symbols_room;
 
 	bool has_units;
-	struct object_unit *units; /* compilation units by start; only made where .debug_aranges doesn't do */
-	size_t n_units, units_room;
+	struct die_ranges units; /* of the compilation units, in dwfl's address space */
 
 	struct functions functions; /* of the compilation units that were asked about */
 };

@@ -162,7 +162,7 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 	torsh_codec_start(&producer->codec, 0);
 	producer->intake = torsh_intake_create(&producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
 	producer->intake->heap.number = producer->intake->slot = i;
-	producer->intake->thread = torsh_tally_add_thread(&bench->tally, 1000 + i, "bench", 0);
+	producer->intake->thread = torsh_tally_add_thread(&bench->tally, 1000 + i, "bench", 0, 0);
 	bench->intakes[i] = producer->intake;
 }
 

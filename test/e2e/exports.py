@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import ask_hta, ask_trace_processor  # noqa: E402
 from exported import OPERATORS_OF_STEP, exported, made, refused  # noqa: E402
+from waves import expect_own_tids, recorded_waves  # noqa: E402
 
 SLICES = """select s.name name, count(*) n, sum(s.dur) ns from slice s join thread_track t on s.track_id = t.id where s.name != '[memory]'
             and s.name not glob 'ProfilerStep#*' group by 1"""
@@ -40,6 +41,18 @@ def perfetto_traces_are_what_the_recording_says():
     expect_equal(flows, [{"out": "aten::addmm", "into_": "AddmmBackward0", "n": numbers["operators"] // 10,
                           "later": numbers["operators"] // 10}], "flows")
     expect_equal(wrong, [{"n": 0}], "slices without an end")
+
+
+RANGES = """select s.name name, thread.tid tid from slice s join thread_track t on s.track_id = t.id join thread using (utid)
+            where s.name glob 'tid *'"""
+
+
+@case
+def threads_that_start_late_have_their_own_tracks():
+    recording, _ = recorded_waves()
+    for name, format_ in (("t.pftrace", "perfetto"), ("t.json", "chrome")):
+        ranges, = ask_trace_processor(exported(recording, name, "--format", format_), RANGES)
+        expect_own_tids([(row["name"], row["tid"]) for row in ranges], format_)
 
 
 @case

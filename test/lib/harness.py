@@ -240,7 +240,8 @@ def expect_equal(found, expected, what):
 @contextlib.contextmanager
 def started(command, env, **options):
     """A running process that is killed and reaped at the end, whatever happened."""
-    process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL, **options)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    process = subprocess.Popen([str(part) for part in command], env=env, **options)
     try:
         yield process
     finally:

@@ -46,7 +46,7 @@ static void start(struct story *story, uint32_t n_threads)
 		story->intakes[i] = torsh_intake_create(&story->view.slots[i], torsh_view_map_ring(&story->view, i),
 							FAKE_RING, 0, 0);
 		story->intakes[i]->slot = story->intakes[i]->heap.number = i;
-		story->intakes[i]->thread = torsh_tally_add_thread(&story->tally, i, "t", 0);
+		story->intakes[i]->thread = torsh_tally_add_thread(&story->tally, i, "t", 0, 0);
 	}
 }
 

@@ -250,6 +250,59 @@ static void the_end_of_a_process_has_a_name(void **state)
 	}
 }
 
+/* Two rows; numbers NULL: as recordings had them that have none. */
+static void give_threads(const uint32_t *numbers, uint32_t tid, uint64_t start_ns)
+{
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Threads row = TORSH__THREADS__INIT, *rows = &row;
+	uint32_t tids[2] = {tid, tid + 1}, own_numbers[2];
+	uint64_t starts[2] = {start_ns, start_ns}, zeros[2] = {0};
+	char *names[2] = {(char[]){""}, (char[]){""}};
+
+	row.process = 1;
+	row.has_process = 1;
+	row.n_tid = row.n_start_ns = row.n_end_ns = row.n_name = 2;
+	row.n_allocs = row.n_alloc_bytes = row.n_frees = row.n_dropped = 2;
+	row.tid = tids;
+	row.start_ns = starts;
+	row.name = names;
+	row.end_ns = row.allocs = row.alloc_bytes = row.frees = row.dropped = zeros;
+	for (size_t i = 0; numbers && i < 2; i++)
+		own_numbers[i] = numbers[i];
+	row.n_number = numbers ? 2 : 0;
+	row.number = own_numbers;
+	chunk.n_threads = 1;
+	chunk.threads = &rows;
+	assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
+}
+
+static void a_thread_stands_at_its_number(void **state)
+{
+	const struct profile_process *process;
+
+	(void)state;
+	give_threads((uint32_t[]){0, 1}, 100, 5);
+	give_threads((uint32_t[]){1, 4}, 200, 6);
+	process = profile->processes[0];
+	assert_int_equal(process->n_threads, 5);
+	assert_int_equal(process->threads[0].tid, 100);
+	assert_int_equal(process->threads[1].tid, 200);
+	assert_int_equal(process->threads[4].tid, 201);
+	assert_true(process->threads[4].is_known && !process->threads[3].is_known);
+	give_threads((uint32_t[]){UINT32_MAX, UINT32_MAX - 1}, 300, 6);
+	assert_int_equal(process->n_threads, 5);
+	assert_int_equal(profile->n_bad_rows, 2);
+}
+
+static void threads_without_numbers_stand_in_their_order(void **state)
+{
+	(void)state;
+	give_threads(NULL, 100, 1000000000);
+	give_threads(NULL, 100, 1000000001);
+	assert_int_equal(profile->processes[0]->n_threads, 2);
+	assert_int_equal(profile->processes[0]->threads[1].tid, 101);
+}
+
 int main(void)
 {
 #define PROFILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
@@ -265,6 +318,8 @@ int main(void)
 		PROFILE_TEST(numbers_beyond_all_tables_are_left_out),
 		PROFILE_TEST(a_session_of_another_format_is_refused),
 		PROFILE_TEST(processes_are_found_by_number_in_any_order),
+		PROFILE_TEST(a_thread_stands_at_its_number),
+		PROFILE_TEST(threads_without_numbers_stand_in_their_order),
 		cmocka_unit_test(the_end_of_a_process_has_a_name),
 	};
 #undef PROFILE_TEST

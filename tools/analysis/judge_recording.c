@@ -54,7 +54,7 @@ static double count_thread_ns(const struct profile_process *process, uint64_t la
 		const struct profile_thread *thread = &process->threads[i];
 		uint64_t end_ns = thread->end_ns ? thread->end_ns : last_ns;
 
-		ns += end_ns > thread->start_ns ? (double)(end_ns - thread->start_ns) : 0;
+		ns += thread->is_known && end_ns > thread->start_ns ? (double)(end_ns - thread->start_ns) : 0;
 	}
 	return ns;
 }

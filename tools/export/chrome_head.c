@@ -46,8 +46,10 @@ static void put_names(struct sink *sink, const struct profile_process *process)
 	torsh_chrome_put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
 	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
 	torsh_chrome_put_metadata(sink, "process_sort_index", process->pid, 0, order);
-	for (size_t i = 0; i < process->n_threads; i++)
-		put_thread(sink, process, i);
+	for (size_t i = 0; i < process->n_threads; i++) {
+		if (process->threads[i].is_known)
+			put_thread(sink, process, i);
+	}
 }
 
 static void put_step(const struct trace *trace, uint32_t pid, const struct step *step, const char *rule)

@@ -90,6 +90,8 @@ uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct profile_process 
 static void insert_threads(struct database *database, const struct profile_process *process)
 {
 	for (size_t i = 0; i < process->n_threads; i++) {
+		if (!process->threads[i].is_known)
+			continue;
 		torsh_database_fill(database, INSERT_THREAD);
 		torsh_database_number(database, process->number);
 		torsh_database_number(database, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Chunks into a profile's tables: one function for each message of tools/store/recording.proto. Here are those of the session,
- * of processes and threads, and the end.
+ * of processes, and the end.
  */
 #include "tools/profile/apply_parts.h"
 
@@ -191,47 +191,6 @@ static void apply_unfollowed(struct profile *profile, const Torsh__Unfollowed *r
 	torsh_apply_text(&process->not_followed, row->reason ? row->reason : "");
 }
 
-/* A tid comes back when its thread has ended: the start tells the two apart. */
-static struct profile_thread *find_thread(struct profile_process *process, uint32_t tid, uint64_t start_ns)
-{
-	struct profile_thread *thread;
-
-	for (size_t i = process->n_threads; i-- > 0;) {
-		thread = &process->threads[i];
-		if (thread->tid == tid && thread->start_ns == start_ns)
-			return thread;
-	}
-	process->threads =
-		torsh_need_room(process->threads, process->n_threads, &process->threads_room, sizeof(*thread));
-	thread = &process->threads[process->n_threads++];
-	*thread = (struct profile_thread){.tid = tid, .start_ns = start_ns};
-	return thread;
-}
-
-static void apply_threads(struct profile *profile, const Torsh__Threads *row)
-{
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
-	size_t n = row->n_tid;
-
-	if (!process)
-		return;
-	if (row->n_name != n || row->n_start_ns != n || row->n_end_ns != n || row->n_allocs != n ||
-	    row->n_alloc_bytes != n || row->n_frees != n || row->n_dropped != n) {
-		profile->n_bad_rows++;
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct profile_thread *thread = find_thread(process, row->tid[i], row->start_ns[i]);
-
-		torsh_apply_text(&thread->name, row->name[i]);
-		thread->end_ns = row->end_ns[i];
-		thread->allocs = row->allocs[i];
-		thread->alloc_bytes = row->alloc_bytes[i];
-		thread->frees = row->frees[i];
-		thread->dropped = row->dropped[i];
-	}
-}
-
 static void apply_end(struct profile *profile, const Torsh__End *end)
 {
 	profile->has_end = true;
@@ -261,7 +220,7 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	APPLY_ALL(live, torsh_apply_live)
 	APPLY_ALL(growth, torsh_apply_growth)
 	APPLY_ALL(mappings, torsh_apply_mappings)
-	APPLY_ALL(threads, apply_threads)
+	APPLY_ALL(threads, torsh_apply_threads)
 	APPLY_ALL(series, torsh_apply_series)
 	APPLY_ALL(joint, torsh_apply_joint)
 #undef APPLY_ALL

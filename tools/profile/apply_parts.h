@@ -27,6 +27,7 @@ void torsh_apply_heap(struct profile *profile, const Torsh__Heap *row);
 void torsh_apply_live(struct profile *profile, const Torsh__Live *row);
 void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row);
 void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row);
+void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row);
 void torsh_apply_series(struct profile *profile, const Torsh__Series *row);
 void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row);
 

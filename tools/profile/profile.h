@@ -88,7 +88,9 @@ struct profile_steps {
 	uint64_t n_steps, late_steps;
 };
 
+/* At its number in the process: a tid comes back when its thread has ended. */
 struct profile_thread {
+	bool is_known; /* false: its rows were lost */
 	uint32_t tid;
 	char *name;
 	uint64_t start_ns, end_ns;

@@ -92,8 +92,11 @@ static cJSON *make_threads(const struct overview *overview)
 	for (size_t i = 0; i < overview->n_processes; i++) {
 		for (size_t k = 0; k < overview->processes[i]->n_threads; k++) {
 			const struct profile_thread *thread = &overview->processes[i]->threads[k];
-			cJSON *object = torsh_json_object();
+			cJSON *object;
 
+			if (!thread->is_known)
+				continue;
+			object = torsh_json_object();
 			torsh_json_set(object, "pid", torsh_json_u64(overview->processes[i]->pid));
 			torsh_json_set(object, "tid", torsh_json_u64(thread->tid));
 			torsh_json_set(object, "name", torsh_json_text(thread->name));

@@ -147,8 +147,10 @@ static void print_threads(const struct overview *overview, const struct overview
 	size_t n = 0;
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
-		for (size_t k = 0; k < overview->processes[i]->n_threads; k++)
-			threads[n++] = &overview->processes[i]->threads[k];
+		for (size_t k = 0; k < overview->processes[i]->n_threads; k++) {
+			if (overview->processes[i]->threads[k].is_known)
+				threads[n++] = &overview->processes[i]->threads[k];
+		}
 	}
 	if (n > 1) {
 		qsort(threads, n, sizeof(*threads), compare_threads);

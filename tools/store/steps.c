@@ -108,6 +108,8 @@ void torsh_steps_take(Torsh__Chunk *chunk)
 		TAKE(chunk->stack_totals[i], stack, stack_step, 32);
 	for (size_t i = 0; i < chunk->n_live; i++)
 		take_live(chunk->live[i]);
+	for (size_t i = 0; i < chunk->n_threads; i++)
+		TAKE(chunk->threads[i], number, number_step, 32);
 }
 
 void torsh_steps_sum(Torsh__Chunk *chunk)
@@ -122,4 +124,6 @@ void torsh_steps_sum(Torsh__Chunk *chunk)
 		SUM(chunk->stack_totals[i], stack, stack_step, 32);
 	for (size_t i = 0; i < chunk->n_live; i++)
 		sum_live(chunk->live[i]);
+	for (size_t i = 0; i < chunk->n_threads; i++)
+		SUM(chunk->threads[i], number, number_step, 32);
 }

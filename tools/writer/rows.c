@@ -85,17 +85,45 @@ static void append_stack_totals(struct recording_file *file, struct target *targ
 	}
 }
 
-/* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
-static void mark_all_changed(struct heap *heap)
+/* The same of threads. */
+static void append_threads(struct recording_file *file, struct target *target, enum recording_worth worth,
+			   Torsh__Threads *last, struct rows_memory *last_memory)
 {
-	for (uint32_t i = 0; i < heap->n_sites; i++)
-		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
+	uint32_t next = 0;
+
+	torsh_rows_refresh_threads(target);
+	for (;;) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_threads(last, last_memory, target, &next);
+		if (next >= target->tally.n_threads)
+			return;
+		chunk.n_threads = 1;
+		chunk.threads = &last;
+		if (torsh_recording_append(file, &chunk, worth))
+			target->rows->has_missed = 1;
+		torsh_rows_free(last_memory);
+		torsh__threads__init(last);
+	}
 }
 
-static void mark_all_written(struct heap *heap)
+/* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
+static void mark_all_changed(struct tally *tally)
 {
+	struct heap *heap = &tally->heap;
+
 	for (uint32_t i = 0; i < heap->n_sites; i++)
-		heap->sites[i].is_changed = 0;
+		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
+	for (uint32_t i = 0; i < tally->n_threads; i++)
+		tally->threads[i].is_changed = true;
+}
+
+static void mark_all_written(struct tally *tally)
+{
+	for (uint32_t i = 0; i < tally->heap.n_sites; i++)
+		tally->heap.sites[i].is_changed = 0;
+	for (uint32_t i = 0; i < tally->n_threads; i++)
+		tally->threads[i].is_changed = false;
 }
 
 static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
@@ -109,19 +137,19 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
 	Torsh__Growth growth = TORSH__GROWTH__INIT, *growth_row = &growth;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct rows_memory memory = {0}, sites_memory = {0};
+	struct rows_memory memory = {0}, sites_memory = {0}, threads_memory = {0};
 
 	if (target->rows->has_missed)
-		mark_all_changed(&target->tally.heap);
+		mark_all_changed(&target->tally);
 	target->rows->has_missed = 0;
 	torsh_axis_settle(&target->tally.heap.axis);
 	torsh_axis_settle(&target->tally.mappings.axis);
 	append_stack_totals(file, target, worth, &sites, &sites_memory);
+	append_threads(file, target, worth, &threads, &threads_memory);
 	torsh_rows_put_process(&process, &memory, target);
 	torsh_rows_put_heap(&heap, &memory, target);
 	torsh_rows_put_live(&live, &memory, target);
 	torsh_rows_put_mappings(&mappings, &memory, target);
-	torsh_rows_put_threads(&threads, &memory, target);
 	torsh_rows_put_series(&series, &memory, target);
 	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
 	chunk.n_threads = chunk.n_series = 1;
@@ -138,6 +166,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 		target->rows->has_missed = 1;
 	torsh_rows_free(&memory);
 	torsh_rows_free(&sites_memory);
+	torsh_rows_free(&threads_memory);
 }
 
 void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth)
@@ -146,7 +175,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
 	torsh_rows_append_tables(file, target, worth);
 	append_totals(file, target, worth);
-	mark_all_written(&target->tally.heap);
+	mark_all_written(&target->tally);
 }
 
 /* As if so much was written of it, which stays as it is. */

@@ -9,6 +9,7 @@
 #include "tools/writer/rows.h"
 
 #define ROWS_BATCH (1u << 19) /* of one message: a chunk has its limits */
+#define ROWS_THREADS (1u << 16) /* in one message with other totals */
 #define ROWS_PARTS_MAX 8u
 
 /* Memory of messages under construction: columns, freed together. */
@@ -52,7 +53,12 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target);
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target);
-void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target);
+
+/* What intakes know of threads that still run becomes part of their rows; those that it changes are marked so. */
+void torsh_rows_refresh_threads(struct target *target);
+
+/* Threads that changed, at most ROWS_THREADS of them from *next on, which goes behind the last one. */
+void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target, uint32_t *next);
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target);
 
 #endif

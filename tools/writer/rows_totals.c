@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What changes: totals by stack, the heap, its live blocks, mappings, threads, the series.
+ * What changes: totals by stack, the heap, its live blocks, mappings, the series.
  */
 #include <string.h>
 
@@ -274,51 +274,6 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, c
 		row->delta_pieces[i] = (int64_t)(site->live.n - site->live.base_n);
 		row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
 		row->total_bytes[i] = site->total_bytes;
-	}
-}
-
-/* The intake of a thread that still runs knows more than its row. */
-static void refresh_threads(const struct target *target)
-{
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		const struct intake *intake = target->intakes[i];
-		struct tally_thread *thread = &target->tally.threads[intake->thread];
-
-		thread->end_stamp = intake->codec.stamp;
-		thread->allocs = intake->heap.allocs;
-		thread->alloc_bytes = intake->heap.alloc_bytes;
-		thread->frees = intake->heap.frees;
-	}
-}
-
-void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target)
-{
-	const struct tally *tally = &target->tally;
-	uint32_t n = tally->n_threads;
-
-	refresh_threads(target);
-	ROWS_SET(row, process, target->number);
-	ROWS_COLUMN(memory, row, tid, n);
-	ROWS_COLUMN(memory, row, name, n);
-	ROWS_COLUMN(memory, row, start_ns, n);
-	ROWS_COLUMN(memory, row, end_ns, n);
-	ROWS_COLUMN(memory, row, allocs, n);
-	ROWS_COLUMN(memory, row, alloc_bytes, n);
-	ROWS_COLUMN(memory, row, frees, n);
-	ROWS_COLUMN(memory, row, dropped, n);
-	ROWS_COLUMN(memory, row, interrupt, n);
-	for (uint32_t i = 0; i < n; i++) {
-		struct tally_thread *thread = &tally->threads[i];
-
-		row->tid[i] = thread->tid;
-		row->name[i] = thread->name;
-		row->start_ns[i] = ns_of(target, thread->start_stamp);
-		row->end_ns[i] = ns_of(target, thread->end_stamp);
-		row->allocs[i] = thread->allocs;
-		row->alloc_bytes[i] = thread->alloc_bytes;
-		row->frees[i] = thread->frees;
-		row->dropped[i] = thread->dropped;
-		row->interrupt[i] = (int)thread->is_interrupt;
 	}
 }
 

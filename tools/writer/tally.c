@@ -74,14 +74,20 @@ void torsh_tally_turn(struct tally *tally, uint64_t stamp)
 	tally->next_turn = tally->turns[tally->n_turned];
 }
 
-uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt)
+uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp)
 {
 	uint32_t number = tally->n_threads++;
 	struct tally_thread *thread;
 
 	tally->threads = torsh_memory_grow(tally->threads, &tally->thread_capacity, number, sizeof(*thread));
 	thread = &tally->threads[number];
-	*thread = (struct tally_thread){.tid = tid, .is_interrupt = (uint32_t)is_interrupt};
+	*thread = (struct tally_thread){
+		.tid = tid,
+		.is_interrupt = (uint32_t)is_interrupt,
+		.is_changed = true,
+		.start_ns = torsh_ticks_to_ns(&tally->clock, stamp),
+		.end_stamp = stamp,
+	};
 	for (uint32_t i = 0; i + 1 < sizeof(thread->name) && name[i]; i++)
 		thread->name[i] = name[i] >= ' ' && name[i] < 0x7f ? name[i] : '?';
 	return number;
@@ -437,6 +443,7 @@ void torsh_tally_end_intake(struct tally *tally, struct intake *intake)
 	torsh_heap_realloc_failed(&tally->heap, &intake->heap, tally->last_stamp);
 	torsh_scopes_end(&tally->scopes, intake->heap.number);
 	intake->heap.scope = NULL;
+	thread->is_changed = true;
 	thread->end_stamp = intake->codec.stamp;
 	thread->allocs = intake->heap.allocs;
 	thread->alloc_bytes = intake->heap.alloc_bytes;

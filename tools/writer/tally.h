@@ -6,6 +6,8 @@
 #ifndef TORSH_WRITER_TALLY_H
 #define TORSH_WRITER_TALLY_H
 
+#include <stdbool.h>
+
 #include "tools/store/events_columns.h"
 #include "tools/store/timeline_columns.h"
 #include "tools/writer/code_table.h"
@@ -19,12 +21,17 @@
 
 #define TALLY_NOTES_MAX 64u
 
-/* One use of a slot: a thread, or its interrupted hooks. */
+/*
+ * One use of a slot: a thread, or its interrupted hooks. Its number in tally.threads is its identity in the recording:
+ * tids come back, and times are as exact as the clock's rate of their moment.
+ */
 struct tally_thread {
 	uint32_t tid;
 	uint32_t is_interrupt;
+	bool is_changed; /* since the last checkpoint */
 	char name[16];
-	uint64_t start_stamp, end_stamp; /* of its first and its last event; 0: none */
+	uint64_t start_ns; /* as events of that moment have it: written once and for all */
+	uint64_t end_stamp; /* of its last event */
 	uint64_t allocs, alloc_bytes, frees;
 	uint64_t dropped;
 };
@@ -109,8 +116,8 @@ void torsh_tally_note(struct tally *tally, const char *format, ...) __attribute_
 /* From this stamp on, which is not below that of any turn before, a pause lasts, or the one that lasted has ended. */
 void torsh_tally_turn(struct tally *tally, uint64_t stamp);
 
-/* The row of a new thread. */
-uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt);
+/* A new thread, whose first event is not before that stamp. Returns its number, which no other thread will have. */
+uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp);
 
 /* Fold the intake's event number i. */
 void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);

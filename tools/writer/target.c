@@ -104,8 +104,8 @@ static struct intake *open_slot(struct target *target, uint32_t number)
 	name[sizeof(name) - 1] = '\0';
 	intake->slot = number;
 	intake->heap.number = number;
-	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT);
-	target->tally.threads[intake->thread].start_stamp = intake->codec.stamp;
+	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,
+						intake->codec.stamp);
 	known->intake = intake;
 	target->intakes[target->n_intakes++] = intake;
 	return intake;

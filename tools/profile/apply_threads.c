@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Threads of a chunk into a process's table, where each stands at its own number: events refer to them by it. */
+#include "tools/profile/apply_parts.h"
+
+#define THREADS_LOST_MAX (1u << 20) /* rows that damaged chunks may have had, before a number is not believed */
+
+static bool is_consistent(const Torsh__Threads *row)
+{
+	size_t n = row->n_tid;
+
+	return row->n_name == n && row->n_start_ns == n && row->n_end_ns == n && row->n_allocs == n &&
+	       row->n_alloc_bytes == n && row->n_frees == n && row->n_dropped == n &&
+	       (!row->n_number || row->n_number == n);
+}
+
+/* Recordings without numbers have all threads of the process in each message, in their order. */
+static size_t number_of(const Torsh__Threads *row, size_t i)
+{
+	return row->n_number ? row->number[i] : i;
+}
+
+static struct profile_thread *thread_of(struct profile_process *process, size_t number, size_t n_rows)
+{
+	if (number >= process->n_threads + n_rows + THREADS_LOST_MAX)
+		return NULL;
+	process->threads =
+		torsh_apply_room(process->threads, number + 1, &process->threads_room, sizeof(*process->threads));
+	if (number >= process->n_threads)
+		process->n_threads = number + 1;
+	return &process->threads[number];
+}
+
+void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+
+	if (!process)
+		return;
+	if (!is_consistent(row)) {
+		profile->n_bad_rows++;
+		return;
+	}
+	for (size_t i = 0; i < row->n_tid; i++) {
+		struct profile_thread *thread = thread_of(process, number_of(row, i), row->n_tid);
+
+		if (!thread) {
+			profile->n_bad_rows++;
+			continue;
+		}
+		thread->is_known = true;
+		thread->tid = row->tid[i];
+		torsh_apply_text(&thread->name, row->name[i]);
+		thread->start_ns = row->start_ns[i];
+		thread->end_ns = row->end_ns[i];
+		thread->allocs = row->allocs[i];
+		thread->alloc_bytes = row->alloc_bytes[i];
+		thread->frees = row->frees[i];
+		thread->dropped = row->dropped[i];
+	}
+}

@@ -44,7 +44,7 @@ static void set_signal(int number, void (*handler)(int))
 
 void torsh_companion_reset_signals(void)
 {
-	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTTOU};
+	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTTOU};
 	uint64_t none = 0;
 
 	for (int i = 1; i <= 64; i++)

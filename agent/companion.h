@@ -12,7 +12,7 @@
  */
 int torsh_companion_prepare(void);
 
-/* The writer's signals are not the target's: the terminal's are ignored, all others as at a program's start. */
+/* The writer's signals are not the target's: those that end a job are ignored, all others as at a program's start. */
 void torsh_companion_reset_signals(void);
 
 /* The target's environment without what would start the agent in the writer, in pages of its own; NULL: no memory. */

@@ -9,20 +9,19 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
 #include "tools/writer/finish.h"
+#include "tools/writer/inherited.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/process_info.h"
 #include "tools/writer/summary.h"
@@ -134,27 +133,12 @@ static int has_descriptors(void)
 	       fcntl(RECORDING_FD, F_GETFL) >= 0;
 }
 
-/* Of all signals only SIGTERM says something, through the descriptor that is returned. */
-static int take_signals(void)
-{
-	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
-	sigset_t term;
-
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&term);
-	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, NULL);
-	return signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* Another process of this program and its arguments, and --early: see torsh_control_run. */
 static pid_t export_early(void *context)
 {
 	static char early[] = "--early";
 	const struct options *options = context;
 	posix_spawnattr_t attributes;
-	sigset_t none;
 	char **argv;
 	size_t n = 0;
 	pid_t pid;
@@ -165,10 +149,8 @@ static pid_t export_early(void *context)
 	argv = torsh_memory_new(n + 2, sizeof(*argv));
 	memcpy(argv, options->argv, n * sizeof(*argv));
 	argv[n] = early;
-	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
 	error = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	free(argv);
@@ -189,7 +171,6 @@ static int serve(struct options *options)
 	struct control_options control = {
 		.socket_fd = SOCKET_FD,
 		.socket_path = options->socket,
-		.signal_fd = take_signals(),
 		.done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.first_pid = options->first_pid,
@@ -213,7 +194,7 @@ static int serve(struct options *options)
 	fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(RECORDING_FD, F_SETFD, FD_CLOEXEC);
 	drain = torsh_drain_start(&drain_options);
-	if (!drain || control.signal_fd < 0 || control.done_fd < 0 || control.answer_fd < 0) {
+	if (!drain || control.done_fd < 0 || control.answer_fd < 0) {
 		fprintf(stderr, "torsh: the writer can't start: %s\n", strerror(errno));
 		return 1;
 	}
@@ -237,6 +218,7 @@ int main(int argc, char **argv)
 	struct options options;
 
 	torsh_memory_start();
+	torsh_inherited_drop();
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
 		      "       [--reserve BYTES] [--summary 0|1] [--target PID] [--export FORMAT,...] [--export-to FILE]\n"

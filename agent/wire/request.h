@@ -23,6 +23,8 @@ enum request_verb {
 	 * run was written, or, with result -EIO, not all of it. To anybody else there is none.
 	 */
 	REQUEST_EXPORTS = 5,
+
+	REQUEST_END = 6, /* the recording ends here, whoever runs on */
 };
 
 struct request {

@@ -11,7 +11,7 @@ from harness import *  # noqa: E402,F403
 from exported import made  # noqa: E402
 
 COMMANDS = ("run", "report", "leaks", "peak", "ops", "steps", "modules", "kernels", "tensors", "regions", "dump", "check", "export",
-            "list", "top", "snapshot", "stop", "start")
+            "list", "top", "snapshot", "stop", "start", "end")
 
 
 def recorded(name="entries", **env):

@@ -174,6 +174,51 @@ def signals_of_the_terminal_do_not_end_the_writer():
     committed.expect_all_reported(output, counts)
 
 
+@case
+def signals_to_a_whole_job_do_not_end_the_writer():
+    # As systemd, a batch system, timeout and Ctrl-C send them, and what they send before; to threads' own as well.
+    kept = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT,
+            signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
+
+    def send_all(writer):
+        for number in signal.valid_signals() - kept:
+            os.kill(writer, number)
+
+    output, counts, _ = run_beside(send_all)
+    committed.expect_all_reported(output, counts)
+    assert leaks(output)["recording"]["complete"], "the recording isn't complete"
+
+
+@case
+def the_writer_can_be_told_to_end():
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    with started(committed.command(counts, 1000, 1, "wait"), agent_environment(output)) as process:
+        pid = wait_until(lambda: writer_of(output), "a writer")
+        wait_until(counts.all_there, "all blocks")
+        assert torsh("end", process.pid).startswith("ended: 1 process")
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the writer")
+        expect_equal(process.poll(), None, "status of the target, which runs on")
+    committed.expect_all_reported(output, counts)
+    assert not leaks(output)["recording"]["complete"], "the recording is said to be complete"
+
+
+@case
+def the_writer_keeps_nothing_of_the_targets_priority():
+    need_root()
+    one_cpu = str(min(os.sched_getaffinity(0)))
+    command = [need_command("nice"), "-n", "-5", need_command("taskset"), "-c", one_cpu, need_command("chrt"), "-f", "1"]
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    command += committed.command(counts, 10, 1, "wait")
+    with started(command, agent_environment(output)):
+        wait_until(counts.all_there, "all blocks")
+        pid = wait_until(lambda: writer_of(output), "a writer")
+        found = {"policy": os.sched_getscheduler(pid), "nice": os.getpriority(os.PRIO_PROCESS, pid),
+                 "cpus": os.sched_getaffinity(pid),
+                 "oom_score_adj": int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())}
+    expect_equal(found, {"policy": os.SCHED_OTHER, "nice": 0, "cpus": os.sched_getaffinity(0), "oom_score_adj": 1000},
+                 "what the writer runs with")
+
+
 def install_beside(make_writer):
     """A copy of the agent, beside which make_writer(path) puts a writer: returns the agent's path."""
     folder = scratch("installed")

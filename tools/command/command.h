@@ -22,6 +22,7 @@
 	COMMAND(top, "what running sessions hold, as it changes")             \
 	COMMAND(stop, "pause the recording of a running session")             \
 	COMMAND(start, "resume it")                                           \
+	COMMAND(end, "end the recording of a running session for good")       \
 	COMMAND(dump, "everything in a recording, a JSON object a line")
 
 #define COMMAND(name, text) int torsh_command_##name(int argc, char **argv);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh stop and torsh start: pause the recording of a session, and resume it. */
+/* torsh stop, torsh start and torsh end: pause the recording of a session, resume it, and end it for good. */
 #include <argp.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "tools/command/command.h"
@@ -18,6 +19,12 @@ static const char doc_stop[] =
 
 static const char doc_start[] = "Resume the recording of the session that PID belongs to, after `torsh stop PID`. From "
 				"the moment in which this has ended every block that is allocated is recorded.";
+
+static const char doc_end[] =
+	"End the recording of the session that PID belongs to, for good: what is there is written and the writer ends. The "
+	"program runs on, and is not recorded any more.\v"
+	"Nothing else ends a writer before its processes have: it ignores the signals that end a job. Reports say that "
+	"the recording isn't complete.";
 
 static error_t parse_pid(int key, char *argument, struct argp_state *state)
 {
@@ -38,7 +45,9 @@ static error_t parse_pid(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static int set_pause(int argc, char **argv, enum request_verb verb, const char *doc)
+/* Ask for it. Returns whether it was so before. */
+static bool request_of_session(int argc, char **argv, enum request_verb verb, const char *doc,
+			       struct request_answer *said)
 {
 	const struct argp argp = {.parser = parse_pid, .args_doc = "PID", .doc = doc};
 	struct live_sessions sessions;
@@ -54,19 +63,38 @@ static int set_pause(int argc, char **argv, enum request_verb verb, const char *
 	result = torsh_live_ask(session->socket_path, verb, 0, &answer);
 	if (result && result != -EALREADY)
 		torsh_die("the writer of process %u didn't do it: %s", pid, torsh_live_reason(result));
-	printf("%s%s: %u %s, writer %u\n", result ? "was " : "",
-	       verb == REQUEST_PAUSE ? (result ? "paused before" : "paused") : (result ? "not paused" : "resumed"),
-	       answer.said.n_processes, answer.said.n_processes == 1 ? "process" : "processes", answer.said.writer_pid);
+	*said = answer.said;
 	torsh_live_sessions_free(&sessions);
+	return result == -EALREADY;
+}
+
+static int print_done(const char *what, const struct request_answer *said)
+{
+	printf("%s: %u %s, writer %u\n", what, said->n_processes, said->n_processes == 1 ? "process" : "processes",
+	       said->writer_pid);
 	return TORSH_EXIT_DONE;
 }
 
 int torsh_command_stop(int argc, char **argv)
 {
-	return set_pause(argc, argv, REQUEST_PAUSE, doc_stop);
+	struct request_answer said;
+	bool was_paused = request_of_session(argc, argv, REQUEST_PAUSE, doc_stop, &said);
+
+	return print_done(was_paused ? "was paused before" : "paused", &said);
 }
 
 int torsh_command_start(int argc, char **argv)
 {
-	return set_pause(argc, argv, REQUEST_RESUME, doc_start);
+	struct request_answer said;
+	bool was_resumed = request_of_session(argc, argv, REQUEST_RESUME, doc_start, &said);
+
+	return print_done(was_resumed ? "was not paused" : "resumed", &said);
+}
+
+int torsh_command_end(int argc, char **argv)
+{
+	struct request_answer said;
+
+	request_of_session(argc, argv, REQUEST_END, doc_end, &said);
+	return print_done("ended", &said);
 }

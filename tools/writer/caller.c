@@ -67,7 +67,7 @@ static int is_request(const void *bytes, size_t n)
 		return 0;
 	memcpy(&request, bytes, sizeof(request));
 	return !memcmp(request.magic, REQUEST_MAGIC, sizeof(request.magic)) && request.version == REQUEST_VERSION &&
-	       request.verb >= REQUEST_STATUS && request.verb <= REQUEST_EXPORTS &&
+	       request.verb >= REQUEST_STATUS && request.verb <= REQUEST_END &&
 	       request.n_holders <= REQUEST_HOLDERS_MAX && !request.reserved;
 }
 

@@ -24,7 +24,6 @@
 
 enum watch_kind {
 	WATCH_SOCKET,
-	WATCH_SIGNAL,
 	WATCH_DONE,
 	WATCH_ANSWER,
 	WATCH_CALLER,
@@ -47,7 +46,7 @@ struct control {
 	const struct control_options *options;
 	struct drain *drain;
 	int epoll_fd;
-	struct watch socket, signal, done, answer;
+	struct watch socket, done, answer;
 	struct watch export; /* a child's pidfd, while it exports for the first process */
 	struct watch *awaiting; /* of the callers: the first process, which waits for that */
 	pid_t export_pid; /* 0: there is no such child */
@@ -203,10 +202,21 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 		tell_fate(control, watch, TARGET_LEFT);
 }
 
+/* What needs nothing of the drain; the caller is done then. */
+static void answer_now(struct control *control, struct watch *watch, enum request_verb verb, int result)
+{
+	struct job *job = torsh_job_create(&(struct request){.verb = verb}, NULL);
+
+	job->answer.result = result;
+	job->answer.n_processes = (uint32_t)(control->n_targets - torsh_drain_finished(control->drain));
+	torsh_caller_answer(watch->fd, &job->answer, job->fds, 0);
+	torsh_job_destroy(job);
+	drop_watch(control, &control->callers, watch);
+}
+
 /* The child has ended, or is about to. */
 static void end_export(struct control *control)
 {
-	struct job *job;
 	int status = -1;
 
 	while (waitpid(control->export_pid, &status, 0) < 0 && errno == EINTR)
@@ -216,13 +226,8 @@ static void end_export(struct control *control)
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->export.fd, NULL);
 	close(control->export.fd);
 	control->export.fd = -1;
-	if (!control->awaiting)
-		return;
-	job = torsh_job_create(&(struct request){.verb = REQUEST_EXPORTS}, NULL);
-	job->answer.result = control->has_exported ? 0 : -EIO;
-	torsh_caller_answer(control->awaiting->fd, &job->answer, job->fds, 0);
-	torsh_job_destroy(job);
-	drop_watch(control, &control->callers, control->awaiting);
+	if (control->awaiting)
+		answer_now(control, control->awaiting, REQUEST_EXPORTS, control->has_exported ? 0 : -EIO);
 }
 
 /* Nobody waits for it any more: what it began is done again at the end. */
@@ -271,6 +276,11 @@ static void hear_caller(struct control *control, struct watch *watch)
 	}
 	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_EXPORTS) {
 		begin_export(control, watch, message.pid);
+		return;
+	}
+	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_END) {
+		answer_now(control, watch, message.request.verb, 0);
+		control->must_end = 1;
 		return;
 	}
 	if (message.kind == CALLER_REQUEST) {
@@ -337,9 +347,6 @@ static void handle(struct control *control, struct watch *watch)
 	switch (watch->kind) {
 	case WATCH_SOCKET:
 		accept_callers(control);
-		break;
-	case WATCH_SIGNAL:
-		control->must_end = 1;
 		break;
 	case WATCH_DONE:
 		control->last_change_ns = torsh_ticks_monotonic_ns();
@@ -456,7 +463,6 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		.drain = drain,
 		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
 		.socket = {.kind = WATCH_SOCKET, .fd = options->socket_fd},
-		.signal = {.kind = WATCH_SIGNAL, .fd = options->signal_fd},
 		.done = {.kind = WATCH_DONE, .fd = options->done_fd},
 		.answer = {.kind = WATCH_ANSWER, .fd = options->answer_fd},
 		.export = {.kind = WATCH_EXPORT, .fd = -1},
@@ -467,8 +473,6 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 	if (control.epoll_fd < 0)
 		return -errno;
 	result = watch_fd(&control, &control.socket);
-	if (!result)
-		result = watch_fd(&control, &control.signal);
 	if (!result)
 		result = watch_fd(&control, &control.done);
 	if (!result)

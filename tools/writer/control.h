@@ -11,7 +11,6 @@
 struct control_options {
 	int socket_fd; /* listening, AF_UNIX, SOCK_SEQPACKET */
 	const char *socket_path; /* removed at the end, with its directory */
-	int signal_fd; /* readable when the writer is to end */
 	int done_fd, answer_fd; /* the drain's */
 	pid_t first_pid; /* of the process that began the session; 0: not known */
 	int first_pidfd; /* of the same: no hello is waited for after its end. Or -errno */
@@ -25,7 +24,7 @@ struct control_options {
 };
 
 /*
- * Serve until the session is over. Returns 1 when all targets had ended, 0 when the writer was told to end before
+ * Serve until the session is over. Returns 1 when all targets had ended, 0 when the writer was told to end (REQUEST_END) before
  * that, or -errno. All targets are finished then, in each case. has_exported: was all exported for the first process?
  */
 int torsh_control_run(const struct control_options *options, struct drain *drain, int *has_exported);

@@ -3,7 +3,6 @@
 #include "tools/writer/finish.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,6 @@ static int export_as(const char *recording, const char *format, const char *path
 	char *arguments[] = {"torsh export", (char *)recording, "--format", (char *)format,
 			     "-o",	     (char *)path,	NULL,	    NULL};
 	int n = 6;
-	sigset_t term;
 	pid_t child;
 	int status = 0;
 
@@ -47,9 +45,6 @@ static int export_as(const char *recording, const char *format, const char *path
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
-		sigemptyset(&term);
-		sigaddset(&term, SIGTERM);
-		sigprocmask(SIG_UNBLOCK, &term, NULL);
 		if (!is_said && !freopen("/dev/null", "w", stderr))
 			_exit(TORSH_EXIT_UNREADABLE);
 		_exit(torsh_command_export(n, arguments));

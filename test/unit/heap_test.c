@@ -369,6 +369,22 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 	stop(&folded);
 }
 
+/* Steps and reports compare the times of blocks: of a run of months they are as exact as of one of seconds. */
+static void blocks_of_a_run_of_a_year_have_their_times(void **state)
+{
+	const uint64_t first = 1000, year = UINT64_C(365) * 86400 * 3000000000 >> 4;
+	struct heap_flow flow = {0};
+	struct heap heap;
+
+	(void)state;
+	torsh_heap_create(&heap, first);
+	for (uint32_t i = 0; i < 2; i++)
+		torsh_heap_alloc(&heap, &flow, &(struct heap_alloc){.stamp = first + year + i, .address = 16 + 16 * i, .size = 1});
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(torsh_live_find(&heap.live, 16 + 16 * i)->stamp, year + i);
+	torsh_heap_destroy(&heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +392,7 @@ int main(void)
 		cmocka_unit_test(of_equal_peaks_the_first_counts),
 		cmocka_unit_test(a_realloc_is_one_change),
 		cmocka_unit_test(an_address_in_a_reallocs_hand_may_be_another_threads),
+		cmocka_unit_test(blocks_of_a_run_of_a_year_have_their_times),
 		cmocka_unit_test(blocks_are_counted_by_the_magnitude_of_their_size),
 	};
 

@@ -174,7 +174,9 @@ static void usable_sizes_are_kept(void **state)
 		{100, 0, 0}, /* not known */
 		{100, 50, 0}, /* can't be */
 		{UINT64_C(17) << 30, UINT64_C(22) << 30, UINT64_C(22) << 30},
-		{1, UINT64_C(1) << 41, 0},
+		{4097, UINT64_C(1) << 41, UINT64_C(1) << 41},
+		{1, (UINT64_C(1) << 41) + 16, 0}, /* no whole pages */
+		{1, UINT64_C(1) << 44, 0},
 		{0, 0, 0},
 	};
 	struct live_block block = {.address = 16};

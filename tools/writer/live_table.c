@@ -252,3 +252,12 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 	*at = entry << 32;
 	return NULL;
 }
+
+uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable)
+{
+	uint64_t n_pages = usable / LIVE_PAGE_BYTES - size / LIVE_PAGE_BYTES;
+
+	if (usable < size || usable % LIVE_PAGE_BYTES || n_pages >= LIVE_EXCESS_UNKNOWN - LIVE_EXCESS_PAGES)
+		return LIVE_EXCESS_UNKNOWN;
+	return LIVE_EXCESS_PAGES + (uint32_t)n_pages;
+}

@@ -13,19 +13,20 @@
 
 #define LIVE_PAGE_SLOTS (1u << 16)
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
-#define LIVE_STAMP_MAX ((UINT64_C(1) << 48) - 1)
-#define LIVE_EXCESS_UNKNOWN ((UINT64_C(1) << 40) - 1)
+#define LIVE_STAMP_MAX ((UINT64_C(1) << 56) - 1) /* 12 years at 3 GHz */
+#define LIVE_EXCESS_UNKNOWN UINT32_MAX
+#define LIVE_EXCESS_PAGES (UINT32_C(1) << 31)
+#define LIVE_PAGE_BYTES 4096u
 
 /* address 0: an empty slot. Pointers to blocks hold until the next change of the table. */
 struct live_block {
 	uint64_t address;
 	uint64_t size : 48;
 	uint64_t flow : 16; /* slot of the thread that allocated it */
-	uint64_t stamp : 48; /* since the process's first stamp */
-	uint64_t excess_high : 8; /* of the usable size over the size; LIVE_EXCESS_UNKNOWN */
+	uint64_t stamp : 56; /* since the process's first stamp */
 	uint64_t n_past : 8; /* the table's: in a line's first slot, blocks that should lie there and lie further on */
 	uint32_t site;
-	uint32_t excess_low;
+	uint32_t excess; /* of the usable size over the size: see torsh_live_set_usable */
 };
 
 _Static_assert(sizeof(struct live_block) == 32, "two blocks share a cache line");
@@ -68,23 +69,27 @@ void torsh_live_remove(struct live_table *table, struct live_block *block);
 /* All blocks, in no order. Start with *at = 0; NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
 
-/* What malloc_usable_size said. 0, less than the size, or a TiB more: it is not known. */
+/* The excess of a block whose usable size is that of whole pages, in pages from the size's own on. */
+uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);
+
+/* What malloc_usable_size said. 0, less than the size, or more than pages can say: it is not known. */
 static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
 {
 	uint64_t excess = usable - block->size;
 
-	if (!usable || excess > LIVE_EXCESS_UNKNOWN)
-		excess = LIVE_EXCESS_UNKNOWN;
-	block->excess_low = (uint32_t)excess;
-	block->excess_high = excess >> 32 & 0xff;
+	block->excess = __builtin_expect(usable && excess < LIVE_EXCESS_PAGES, 1)
+				? (uint32_t)excess
+				: torsh_live_large_excess(block->size, usable);
 }
 
 /* 0: not known. */
 static inline uint64_t torsh_live_usable(const struct live_block *block)
 {
-	uint64_t excess = (uint64_t)block->excess_high << 32 | block->excess_low;
-
-	return excess == LIVE_EXCESS_UNKNOWN ? 0 : block->size + excess;
+	if (__builtin_expect(block->excess < LIVE_EXCESS_PAGES, 1))
+		return block->size + block->excess;
+	if (block->excess == LIVE_EXCESS_UNKNOWN)
+		return 0;
+	return (block->size / LIVE_PAGE_BYTES + (block->excess - LIVE_EXCESS_PAGES)) * LIVE_PAGE_BYTES;
 }
 
 #endif

@@ -328,6 +328,7 @@ void torsh_agent_restart_in_child(void)
 	int result = -ECANCELED;
 
 	torsh_flow_self = &torsh_flow_quiet;
+	torsh_stack_forked();
 	torsh_counters = spare_counters;
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)

@@ -2,8 +2,12 @@
 /*
  * The objects that stacks went through, remembered so that their replacement is noticed. See modules.h.
  *
- * A remembered object is a slot that one thread at a time fills; readers may see a torn one while it is refilled, which
- * at worst makes rules be compiled anew.
+ * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only those are read, and
+ * those that a guess takes to be on it, while no other thread unmaps; all others are compared by the kernel, word by
+ * word, which says so when the memory is gone.
+ *
+ * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one object's when the
+ * slot's state, which never comes back, is the same before and after.
  */
 #include "agent/modules.h"
 
@@ -15,10 +19,18 @@
 #include "agent/maps.h"
 #include "agent/probe.h"
 #include "shim/symbol.h"
+#include "shim/sys.h"
 
 #define N_REMEMBERED 4096u
 #define FINGERPRINT_BYTES 1024u
+#define FINGERPRINT_FUNCTIONS 16u
 #define HINT_BITS 10
+#define N_SAMPLES 8u
+#define BUILD_ID_SAMPLES 2u /* 64 bits of a hash */
+
+/* How long a dlclose waits for readers at most: some microseconds are usual, but a signal may have taken one away. */
+#define READERS_WAIT_NS 1000000u
+#define READERS_WAITS 10
 
 /* What _dl_find_object fills in on architectures without dlfo_eh_dbase; older C libraries don't declare it. */
 struct find_object_result {
@@ -31,11 +43,22 @@ struct find_object_result {
 
 typedef int find_object(void *address, struct find_object_result *result);
 
-enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED };
+/* Words that another object in the same place would not have. */
+struct samples {
+	uint32_t n;
+	struct {
+		uintptr_t at;
+		uint32_t value;
+	} words[N_SAMPLES];
+};
+
+enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_USED, SLOT_STATES };
 
 struct slot {
-	_Atomic uint32_t state; /* released when module is complete; pairs with the acquires of readers */
+	/* slot_state + SLOT_STATES * how often it was filled; released when the rest is complete, pairs with copy_slot */
+	_Atomic uint32_t state;
 	struct module module;
+	struct samples samples;
 };
 
 static find_object *ask_glibc;
@@ -43,6 +66,10 @@ static torsh_module_gone *module_gone;
 static struct slot remembered[N_REMEMBERED];
 static _Atomic uint32_t n_slots; /* those above were never used */
 static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
+
+/* Threads in dlclose, and those that read what may be none of their stack. Each looks at the other's after its own. */
+static _Atomic uint32_t n_closing, n_reading;
+static _Thread_local uint32_t own_closing; /* of n_closing, this thread's */
 
 void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 {
@@ -62,21 +89,67 @@ static uint64_t hash_bytes(const uint8_t *bytes, uint32_t n)
 	return hash ^ hash >> 32;
 }
 
-/*
- * The start of the file, where its build-id is as a rule, and that of the sorted table in eh_frame_hdr, which tells
- * where its functions lie.
- */
-static uint64_t take_fingerprint(const struct module *module, bool is_start_readable)
+/* The sorted table of eh_frame_hdr, in version 1 with 32-bit encodings as linkers write it; *n_functions may be 0. */
+static const uint32_t *function_table(const struct module *module, uint32_t *n_functions)
 {
 	const uint32_t *header = (const uint32_t *)module->eh_frame_hdr;
-	uint64_t hash = 0;
+	size_t room = torsh_object_room(&module->memory, (uintptr_t)header);
 
-	if (is_start_readable)
+	*n_functions = 0;
+	if (room >= 3 * sizeof(*header) && header[0] == 0x3b031b01) {
+		size_t most = room / sizeof(*header) / 2 - 2;
+
+		*n_functions = header[2] < most ? header[2] : (uint32_t)most;
+	}
+	return header + 3;
+}
+
+/* The start of the file, where its build-id is as a rule, and that of the table, which tells where its functions lie. */
+static uint64_t take_fingerprint(const struct module *module)
+{
+	uint64_t hash = 0;
+	uint32_t n;
+	const uint32_t *table = function_table(module, &n);
+
+	if (module->is_start_readable)
 		hash = hash_bytes((const uint8_t *)module->start, FINGERPRINT_BYTES);
-	/* Version 1 with 32-bit encodings, as linkers write: a count and that many pairs follow. */
-	if (header[0] == 0x3b031b01)
-		hash += hash_bytes((const uint8_t *)(header + 3), 8 * (header[2] < 16 ? header[2] : 16));
-	return hash;
+	return hash + hash_bytes((const uint8_t *)table, 8 * (n < FINGERPRINT_FUNCTIONS ? n : FINGERPRINT_FUNCTIONS));
+}
+
+static void add_sample(struct samples *samples, const void *word)
+{
+	if ((uintptr_t)word % sizeof(uint32_t))
+		return;
+	samples->words[samples->n].at = (uintptr_t)word;
+	samples->words[samples->n++].value = *(const uint32_t *)word;
+}
+
+/* From the build-id; in its place, from entries all over the table. */
+static void take_samples(const struct module *module, struct samples *samples)
+{
+	uint32_t n = 0;
+	const uint8_t *id =
+		module->is_start_readable ? torsh_object_build_id(module->start, &module->memory, &n) : NULL;
+	const uint32_t *table;
+
+	samples->n = 0;
+	if (id && n >= BUILD_ID_SAMPLES * sizeof(uint32_t)) {
+		for (uint32_t i = 0; i < BUILD_ID_SAMPLES; i++)
+			add_sample(samples, id + i * sizeof(uint32_t));
+		return;
+	}
+	table = function_table(module, &n);
+	for (uint32_t i = 0; n && i < N_SAMPLES; i++)
+		add_sample(samples, &table[2 * ((uint64_t)n * (i / 2) / (N_SAMPLES / 2)) + i % 2]);
+}
+
+/* Whether the object that the samples are of is still there. Reads nothing itself. */
+static bool hold(const struct samples *samples)
+{
+	for (uint32_t i = 0; i < samples->n && i < N_SAMPLES; i++)
+		if (!torsh_probe_holds(samples->words[i].at, samples->words[i].value))
+			return false;
+	return true;
 }
 
 static bool look_up(uintptr_t pc, struct module *module)
@@ -114,26 +187,48 @@ static _Atomic uint16_t *hint_of(const struct module *module)
 	return &hints[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HINT_BITS)];
 }
 
+/* A slot that holds an object, and its state then. */
+static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module, struct samples *samples)
+{
+	*state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	if (*state % SLOT_STATES != SLOT_USED)
+		return false;
+	*module = slot->module;
+	if (samples)
+		*samples = slot->samples;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&slot->state, memory_order_relaxed) == *state;
+}
+
+/* What an object on the calling thread's stack shows of itself. */
+static void describe(struct module *module, bool is_start_readable)
+{
+	module->is_start_readable = is_start_readable;
+	torsh_object_describe(module->start, module->end, is_start_readable, &module->memory);
+	module->fingerprint = take_fingerprint(module);
+}
+
 /* Is it remembered where the hint says? An object in the same place has had a start that could be read, or not. */
 static bool is_known(struct module *module)
 {
-	const struct slot *slot = &remembered[atomic_load_explicit(hint_of(module), memory_order_relaxed)];
+	struct slot *slot = &remembered[atomic_load_explicit(hint_of(module), memory_order_relaxed)];
+	struct module known;
+	uint32_t state;
 
-	if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_USED ||
-	    !is_in_place(&slot->module, module))
+	if (!copy_slot(slot, &state, &known, NULL) || !is_in_place(&known, module))
 		return false;
-	module->is_start_readable = slot->module.is_start_readable;
-	module->fingerprint = take_fingerprint(module, module->is_start_readable);
-	return slot->module.fingerprint == module->fingerprint;
+	describe(module, known.is_start_readable);
+	return known.fingerprint == module->fingerprint;
 }
 
-/* Free the slot unless somebody else did, and tell. Told first: a rule of the old object is never found afterwards. */
-static void forget(struct slot *slot)
+/*
+ * Free the slot unless somebody else did, and tell what was in it when it had this state. Told first: a rule of the old
+ * object is never found afterwards.
+ */
+static void forget(struct slot *slot, uint32_t state, const struct module *module)
 {
-	uint32_t used = SLOT_USED;
-
-	module_gone(slot->module.start, slot->module.end);
-	atomic_compare_exchange_strong(&slot->state, &used, SLOT_FREE);
+	module_gone(module->start, module->end);
+	atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_USED + SLOT_FREE);
 }
 
 /* With all slots used the object isn't remembered: its replacement would go unnoticed. 4096 objects are many. */
@@ -141,13 +236,17 @@ static void remember(const struct module *module)
 {
 	for (uint32_t i = 0; i < N_REMEMBERED; i++) {
 		struct slot *slot = &remembered[i];
-		uint32_t n = atomic_load_explicit(&n_slots, memory_order_relaxed), unused = SLOT_FREE;
+		uint32_t n = atomic_load_explicit(&n_slots, memory_order_relaxed);
+		uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed), filled;
 
-		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != SLOT_FREE ||
-		    !atomic_compare_exchange_strong(&slot->state, &unused, SLOT_BUSY))
+		if (state % SLOT_STATES != SLOT_FREE ||
+		    !atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_FREE + SLOT_BUSY))
 			continue;
+		filled = state - SLOT_FREE + SLOT_STATES + SLOT_USED;
+		atomic_thread_fence(memory_order_release);
 		slot->module = *module;
-		atomic_store_explicit(&slot->state, SLOT_USED, memory_order_release);
+		take_samples(module, &slot->samples);
+		atomic_store_explicit(&slot->state, filled, memory_order_release);
 		atomic_store_explicit(hint_of(module), (uint16_t)i, memory_order_relaxed);
 		while (n <= i && !atomic_compare_exchange_weak(&n_slots, &n, i + 1))
 			;
@@ -155,14 +254,15 @@ static void remember(const struct module *module)
 	}
 }
 
-static struct slot *next_used(uint32_t *i)
+/* The next object that is remembered, from slot *i on, which is moved behind it. */
+static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *module, struct samples *samples)
 {
 	uint32_t n = atomic_load_explicit(&n_slots, memory_order_acquire);
 
 	while (*i < n) {
 		struct slot *slot = &remembered[(*i)++];
 
-		if (atomic_load_explicit(&slot->state, memory_order_acquire) == SLOT_USED)
+		if (copy_slot(slot, state, module, samples))
 			return slot;
 	}
 	return NULL;
@@ -170,20 +270,19 @@ static struct slot *next_used(uint32_t *i)
 
 static bool find_remembered(uintptr_t pc, struct module *module)
 {
-	struct slot *slot;
+	uint32_t state, i = 0;
 
-	for (uint32_t i = 0; (slot = next_used(&i));) {
-		if (pc - slot->module.start < slot->module.end - slot->module.start) {
-			*module = slot->module;
+	while (next_used(&i, &state, module, NULL))
+		if (pc - module->start < module->end - module->start)
 			return true;
-		}
-	}
 	return false;
 }
 
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 {
+	struct module other;
 	struct slot *slot;
+	uint32_t state;
 
 	/* Reading maps is slow, and there is nothing to compare what they say with. */
 	if (!ask_glibc && find_remembered(pc, module))
@@ -192,31 +291,65 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 		return MODULE_NONE;
 	if (is_known(module))
 		return MODULE_KNOWN;
-	module->is_start_readable = torsh_probe(module->start);
-	module->fingerprint = take_fingerprint(module, module->is_start_readable);
-	for (uint32_t i = 0; (slot = next_used(&i));) {
-		if (is_same(&slot->module, module)) {
+	describe(module, torsh_probe(module->start));
+	for (uint32_t i = 0; (slot = next_used(&i, &state, &other, NULL));) {
+		if (is_same(&other, module)) {
 			atomic_store_explicit(hint_of(module), (uint16_t)(slot - remembered), memory_order_relaxed);
 			return MODULE_KNOWN;
 		}
-		if (slot->module.start < module->end && module->start < slot->module.end)
-			forget(slot);
+		if (other.start < module->end && module->start < other.end)
+			forget(slot, state, &other);
 	}
 	remember(module);
 	return MODULE_NEW;
 }
 
-void torsh_modules_recheck(void)
+/* Compare all remembered objects with what is loaded now. Other threads may be loading and unloading. */
+static void recheck(void)
 {
-	struct module now;
+	struct module known, now;
+	struct samples samples;
 	struct slot *slot;
+	uint32_t state;
 
-	for (uint32_t i = 0; (slot = next_used(&i));) {
-		if (ask_glibc && look_up(slot->module.start, &now)) {
-			now.fingerprint = take_fingerprint(&now, torsh_probe(now.start));
-			if (is_same(&slot->module, &now))
-				continue;
-		}
-		forget(slot);
-	}
+	for (uint32_t i = 0; (slot = next_used(&i, &state, &known, &samples));)
+		if (!ask_glibc || !look_up(known.start, &now) || !is_in_place(&known, &now) || !hold(&samples))
+			forget(slot, state, &known);
+}
+
+bool torsh_modules_enter(void)
+{
+	atomic_fetch_add(&n_reading, 1);
+	if (atomic_load(&n_closing) <= own_closing)
+		return true;
+	torsh_modules_leave();
+	return false;
+}
+
+void torsh_modules_leave(void)
+{
+	atomic_fetch_sub(&n_reading, 1);
+}
+
+void torsh_modules_closing(void)
+{
+	uint32_t n;
+
+	own_closing++;
+	atomic_fetch_add(&n_closing, 1);
+	for (int i = 0; (n = atomic_load(&n_reading)) && i < READERS_WAITS; i++)
+		torsh_sys_futex_wait(&n_reading, n, READERS_WAIT_NS);
+}
+
+void torsh_modules_closed(void)
+{
+	recheck();
+	own_closing--;
+	atomic_fetch_sub(&n_closing, 1);
+}
+
+void torsh_modules_forked(void)
+{
+	atomic_store(&n_reading, 0);
+	atomic_store(&n_closing, own_closing);
 }

@@ -31,34 +31,16 @@ void torsh_registry_forget_modules(void)
 		atomic_store_explicit(&cached[i], 0, memory_order_relaxed);
 }
 
-/* The build-id note, from the object's own headers in memory. */
-static void read_build_id(struct channel_module *module)
+static void read_build_id(const struct module *found, struct channel_module *module)
 {
-	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-	const ElfW(Phdr) *segment;
+	uint32_t n = 0;
+	const uint8_t *id = found->is_start_readable ? torsh_object_build_id(found->start, &found->memory, &n) : NULL;
 
 	module->n_build_id = 0;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_phentsize != sizeof(*segment))
+	if (!id || n > CHANNEL_BUILD_ID_MAX)
 		return;
-	segment = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-	for (int i = 0; i < header->e_phnum; i++) {
-		const char *at = (const char *)(module->bias + segment[i].p_vaddr), *end = at + segment[i].p_memsz;
-
-		if (segment[i].p_type != PT_NOTE)
-			continue;
-		while (at + sizeof(ElfW(Nhdr)) <= end) {
-			const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-			const char *name = at + sizeof(*note), *bytes = name + ((note->n_namesz + 3) & ~3u);
-
-			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4) &&
-			    note->n_descsz <= CHANNEL_BUILD_ID_MAX) {
-				memcpy(module->build_id, bytes, note->n_descsz);
-				module->n_build_id = note->n_descsz;
-				return;
-			}
-			at = bytes + ((note->n_descsz + 3) & ~3u);
-		}
-	}
+	memcpy(module->build_id, id, n);
+	module->n_build_id = n;
 }
 
 /* The C library knows the program itself by an empty name, and the vdso by one that is no file. */
@@ -104,7 +86,7 @@ static uint32_t add_module(const struct module *found)
 		return CHANNEL_NO_MODULE;
 	read_path(map, &path);
 	if (map)
-		read_build_id(&module);
+		read_build_id(found, &module);
 	for (index = 0; index < n && index < CHANNEL_MODULES; index++)
 		if (is_same(channel, &channel->modules[index], &module, &path))
 			goto unmap;

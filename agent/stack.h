@@ -60,8 +60,15 @@ void torsh_stack_look(const struct stack *stack, struct stack_look *look);
 /* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 
-/* Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be used again. */
-void torsh_stack_forget_code(void);
+/*
+ * Code is about to be unmapped, or may be (dlclose); it was: no rule and no cached frame from before may be used again.
+ * Always in pairs.
+ */
+void torsh_stack_code_going(void);
+void torsh_stack_code_gone(void);
+
+/* In a forked child, before its first capture. */
+void torsh_stack_forked(void);
 
 /*
  * Debugging: take every n-th capture both ways and count differences (0: never). The arbiter is libunwind, opened

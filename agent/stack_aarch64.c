@@ -90,9 +90,19 @@ void torsh_stack_reset(struct stack *s)
 	s->is_anew = true;
 }
 
-void torsh_stack_forget_code(void)
+void torsh_stack_code_going(void)
 {
-	torsh_modules_recheck();
+	torsh_modules_closing();
+}
+
+void torsh_stack_code_gone(void)
+{
+	torsh_modules_closed();
+}
+
+void torsh_stack_forked(void)
+{
+	torsh_modules_forked();
 }
 
 int torsh_stack_check_every(uint32_t n)

@@ -260,6 +260,20 @@ static inline bool meets(struct stack *s, const struct step_frame *at, uint32_t 
 	return false;
 }
 
+/* The rule of a key that none is known for. What a guess led to may be no code that this thread returns to. */
+static __attribute__((noinline)) uint64_t learn(struct stack *s, uint64_t key)
+{
+	uint64_t rule;
+
+	if (!s->stepper.is_guessing)
+		return torsh_rules_learn(key, &s->stepper.scratch);
+	if (!torsh_modules_enter())
+		return RULE_NOWHERE;
+	rule = torsh_rules_learn(key, &s->stepper.scratch);
+	torsh_modules_leave();
+	return rule;
+}
+
 #define WALK_AGAIN UINT32_MAX
 
 /*
@@ -282,7 +296,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 		}
 		rule = find_rule(s, at.key);
 		if (!is_likely(rule)) {
-			rule = torsh_rules_learn(at.key, &s->stepper.scratch);
+			rule = learn(s, at.key);
 			if (atomic_load_explicit(&torsh_rules_generation, memory_order_acquire) != s->generation)
 				return WALK_AGAIN;
 		}
@@ -534,9 +548,19 @@ static void check(struct stack *s)
 
 /* ---- the capture ---- */
 
-void torsh_stack_forget_code(void)
+void torsh_stack_code_going(void)
 {
-	torsh_modules_recheck();
+	torsh_modules_closing();
+}
+
+void torsh_stack_code_gone(void)
+{
+	torsh_modules_closed();
+}
+
+void torsh_stack_forked(void)
+{
+	torsh_modules_forked();
 }
 
 /* Whether the cache has room, and a stack that is too deep still shows enough. */

@@ -87,6 +87,7 @@ static int step_by_chain(struct unwind_cursor *c)
 {
 	uintptr_t bp = c->registers[CFI_RBP], return_address, outer_bp;
 
+	c->is_guessing = true;
 	if (!torsh_chain_is_plausible(c->registers[CFI_RSP], bp) || !torsh_probe_read(bp, &c->known_page, &outer_bp) ||
 	    !torsh_probe_read(bp + 8, &c->known_page, &return_address))
 		return -ENOENT;
@@ -114,7 +115,7 @@ static int step_by_ucontext(struct unwind_cursor *c)
 	return c->registers[CFI_RIP] ? 1 : 0;
 }
 
-int torsh_unwind_step(struct unwind_cursor *c)
+static int step(struct unwind_cursor *c)
 {
 	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
 	struct module module;
@@ -129,6 +130,19 @@ int torsh_unwind_step(struct unwind_cursor *c)
 	if (err == -ENOENT)
 		return step_by_chain(c);
 	return err ? err : step_by_row(c);
+}
+
+int torsh_unwind_step(struct unwind_cursor *c)
+{
+	int result;
+
+	if (!c->is_guessing)
+		return step(c);
+	if (!torsh_modules_enter())
+		return -EAGAIN;
+	result = step(c);
+	torsh_modules_leave();
+	return result;
 }
 
 /* Not inlined: the registers stored here are those of a frame that lives until the cursor has left it. */

@@ -231,8 +231,9 @@ EXPORT void *dlmopen(long space, const char *path, int mode)
 /* Other code may be mapped where the library was. The result doesn't depend on who calls: this can be wrapped. */
 EXPORT int dlclose(void *handle)
 {
-	int result = torsh_next.dlclose(handle);
+	int is_told = torsh_process_unmapping_code(), result = torsh_next.dlclose(handle);
 
-	torsh_process_code_unmapped();
+	if (is_told)
+		torsh_process_code_unmapped();
 	return result;
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Program headers in memory. See object.h. */
+#include "agent/object.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "agent/probe.h"
+
+struct headers {
+	const ElfW(Phdr) * segments;
+	int n;
+	uintptr_t bias;
+};
+
+static uintptr_t page_of(uintptr_t address)
+{
+	return torsh_probe_page(address);
+}
+
+/* False: no ELF header is there, or its program headers don't lie in the same page. */
+static bool find_headers(uintptr_t start, struct headers *headers)
+{
+	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
+
+	if (memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    elf->e_phoff > PROBE_PAGE_BYTES || elf->e_phoff % sizeof(uintptr_t) ||
+	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > PROBE_PAGE_BYTES)
+		return false;
+	headers->segments = (const ElfW(Phdr) *)(start + elf->e_phoff);
+	headers->n = elf->e_phnum;
+	for (int i = 0; i < headers->n; i++) {
+		if (headers->segments[i].p_type == PT_LOAD) {
+			headers->bias = start - page_of(headers->segments[i].p_vaddr);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Segments come in ascending order. */
+static void add_span(struct object_memory *memory, uintptr_t start, uintptr_t end)
+{
+	if (memory->n && memory->spans[memory->n - 1].end == start) {
+		memory->spans[memory->n - 1].end = end;
+	} else if (memory->n < OBJECT_SPANS) {
+		memory->spans[memory->n].start = start;
+		memory->spans[memory->n++].end = end;
+	}
+}
+
+void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers, struct object_memory *memory)
+{
+	struct headers headers;
+
+	memory->n = 0;
+	if (!has_headers || !find_headers(start, &headers)) {
+		add_span(memory, start, end);
+		return;
+	}
+	for (int i = 0; i < headers.n; i++) {
+		const ElfW(Phdr) *segment = &headers.segments[i];
+		uintptr_t first = headers.bias + page_of(segment->p_vaddr);
+		uintptr_t last = page_of(headers.bias + segment->p_vaddr + segment->p_memsz + PROBE_PAGE_BYTES - 1);
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_R && first >= start && first < last)
+			add_span(memory, first, last);
+	}
+}
+
+/* The build-id in a segment of notes. */
+static const uint8_t *find_build_id(const uint8_t *at, size_t n_bytes, uint32_t *n)
+{
+	while (n_bytes >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+		const char *name = (const char *)(note + 1);
+		uint64_t name_bytes = ((uint64_t)note->n_namesz + 3) & ~UINT64_C(3);
+		uint64_t size_bytes = sizeof(*note) + name_bytes + (((uint64_t)note->n_descsz + 3) & ~UINT64_C(3));
+
+		if (size_bytes > n_bytes)
+			return NULL;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4)) {
+			*n = note->n_descsz;
+			return (const uint8_t *)name + name_bytes;
+		}
+		at += size_bytes;
+		n_bytes -= size_bytes;
+	}
+	return NULL;
+}
+
+const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory *memory, uint32_t *n)
+{
+	const uint8_t *found = NULL;
+	struct headers headers;
+
+	if (!find_headers(start, &headers))
+		return NULL;
+	for (int i = 0; i < headers.n && !found; i++) {
+		const ElfW(Phdr) *segment = &headers.segments[i];
+		uintptr_t at = headers.bias + segment->p_vaddr;
+		size_t room = torsh_object_room(memory, at);
+
+		if (segment->p_type == PT_NOTE && at % 4 == 0)
+			found = find_build_id((const uint8_t *)at, segment->p_memsz < room ? segment->p_memsz : room,
+					      n);
+	}
+	return found;
+}

@@ -24,6 +24,7 @@
 #include "agent/text.h"
 #include "shim/boot.h"
 #include "shim/next.h"
+#include "shim/thread.h"
 
 #define ARGUMENTS_MAX 4096
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
@@ -260,7 +261,7 @@ static int start(void)
 	int result, is_first;
 
 	torsh_say_keep_to_stderr();
-	torsh_config_read(environ);
+	torsh_config_read(torsh_environment_own(environ));
 	is_first = !torsh_config.session;
 	find_program_path();
 	if (!torsh_config.enabled || getauxval(AT_SECURE) || (!torsh_config.follow && !is_first))
@@ -329,6 +330,7 @@ void torsh_agent_restart_in_child(void)
 
 	torsh_flow_self = &torsh_flow_quiet;
 	torsh_stack_forked();
+	torsh_thread_forked();
 	torsh_counters = spare_counters;
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
@@ -419,4 +421,8 @@ __attribute__((constructor)) static void construct(void)
 	torsh_flow_self = &torsh_flow_quiet;
 	on_exit(at_exit, NULL);
 	torsh_flow_self = self;
+	/* The first thread's flow takes system calls: now, not when the program has forbidden itself some. */
+	self = torsh_flow_enter();
+	if (self)
+		torsh_flow_leave(self);
 }

@@ -75,6 +75,8 @@ static struct flow *open_flow(enum thread_slot_kind kind)
 	stamp = torsh_flow_stamp(flow);
 	torsh_codec_start(&flow->codec, stamp);
 	torsh_channel_open_slot(&process->channel, slot, &flow->ring, stamp);
+	/* The writer asks the kernel for the thread's name while it is there. */
+	torsh_channel_ring_doorbell(process->channel.header);
 	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_relaxed);
 	return flow;
 none:

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "shim/sys.h"
+#include "shim/thread.h"
 
 #define PAGE 4096u
 #define N_SLOTS_MIN 16u
@@ -199,8 +200,10 @@ int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind)
 							     memory_order_acquire, memory_order_relaxed))
 			continue;
 		slot->kind = kind;
-		slot->tid = (uint32_t)torsh_sys_gettid();
-		TORSH_SYS(SYS_prctl, PR_GET_NAME, slot->name, 0, 0, 0, 0);
+		slot->tid = (uint32_t)torsh_thread_tid();
+		slot->name[0] = '\0';
+		if (!atomic_load_explicit(&channel->header->n_threads, memory_order_relaxed))
+			TORSH_SYS(SYS_prctl, PR_GET_NAME, slot->name, 0, 0, 0, 0);
 		return (int)i;
 	}
 	return -EAGAIN;

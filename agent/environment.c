@@ -20,6 +20,7 @@ static const char *agent; /* its path */
 
 #define N_INJECTIONS 3
 #define VARIABLE_NAME_MAX 32
+static char **own; /* see torsh_environment_own */
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
 static size_t n_injections;
 
@@ -38,6 +39,36 @@ static int is_ours(const char *definition)
 static int is_changeable(const char *definition)
 {
 	return definition != preload && definition != session_variable;
+}
+
+/* One block: the pointers, then the strings. */
+static char **copy_own(char *const *envp)
+{
+	size_t n = 1, n_bytes = 0, n_copied = 0;
+	char **copies, *at;
+
+	for (char *const *e = envp; e && *e; e++)
+		if (is_ours(*e)) {
+			n++;
+			n_bytes += strlen(*e) + 1;
+		}
+	copies = torsh_sys_pages(n * sizeof(*copies) + n_bytes);
+	if (!copies)
+		return NULL;
+	at = (char *)(copies + n);
+	for (char *const *e = envp; e && *e; e++)
+		if (is_ours(*e)) {
+			copies[n_copied++] = at;
+			at = stpcpy(at, *e) + 1;
+		}
+	return copies;
+}
+
+char *const *torsh_environment_own(char *const *envp)
+{
+	if (!own)
+		own = copy_own(envp);
+	return own ? own : envp;
 }
 
 /* The list of what is to be preloaded, NULL where the environment has none. */
@@ -157,7 +188,7 @@ void torsh_environment_start(const char *path, const char *session)
 		torsh_text_put(&text, session);
 		kept[n_kept++] = session_variable;
 	}
-	for (char **e = environ; e && *e && n_kept < N_KEPT_MAX; e++)
+	for (char *const *e = torsh_environment_own(environ); e && *e && n_kept < N_KEPT_MAX; e++)
 		if (is_ours(*e) && !same_name(preload, *e) && (!session || !same_name(session_variable, *e)))
 			kept[n_kept++] = *e;
 	n = torsh_environment_slots(environ);

@@ -9,6 +9,12 @@
 #include <stddef.h>
 
 /*
+ * What envp defines of LD_PRELOAD and TORSH_PROFILER_*, copied at the first call: programs that change what ps shows of
+ * them overwrite the environment that they were started with. The strings live as long as the process.
+ */
+char *const *torsh_environment_own(char *const *envp);
+
+/*
  * Let the variable name say path, here and in children, where it has no value yet. Before torsh_environment_start; at
  * most three times.
  */

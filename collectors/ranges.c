@@ -14,6 +14,7 @@
 #include "agent/process.h"
 #include "agent/schedule.h"
 #include "collectors/bridge.h"
+#include "shim/thread.h"
 
 /* Domains in which one thread nests ranges; those beyond share a depth, which only their return values show. */
 #define N_DEPTHS 16u
@@ -231,7 +232,7 @@ void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_s
 			.id = EVENT_THREAD_NAME,
 			.thread_name =
 				{
-					.tid = tid ? tid : (uint32_t)torsh_sys_gettid(),
+					.tid = tid ? tid : (uint32_t)torsh_thread_tid(),
 					.name = label_of(name),
 					.source = source,
 				},

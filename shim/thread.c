@@ -7,6 +7,8 @@
 
 #include "shim/sys.h"
 
+static int is_copy_stale; /* what the C library remembers of its threads' numbers is a parent's */
+
 #define STACK_BYTES (1u << 20) /* of address space; what is called in other libraries decides how much is touched */
 
 int torsh_thread_start(void *(*run)(void *), void *argument)
@@ -27,6 +29,26 @@ int torsh_thread_start(void *(*run)(void *), void *argument)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -error;
+}
+
+/* The number of a thread's CPU clock is made from its tid, as include/linux/posix-timers_types.h says. */
+static int remembered_tid(void)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : ~(clock >> 3);
+}
+
+int torsh_thread_tid(void)
+{
+	int tid = is_copy_stale ? 0 : remembered_tid();
+
+	return tid ? tid : torsh_sys_gettid();
+}
+
+void torsh_thread_forked(void)
+{
+	is_copy_stale = remembered_tid() != torsh_sys_gettid();
 }
 
 void torsh_thread_name(const char *name)

@@ -9,6 +9,15 @@
  */
 int torsh_thread_start(void *(*run)(void *), void *argument);
 
+/*
+ * The calling thread's number in its pid namespace, as the C library remembers it: no system call, which a filter may
+ * answer with the end of the process. After vfork it is still the parent's.
+ */
+int torsh_thread_tid(void);
+
+/* In a forked child, which a clone past the C library may have made: from then on the kernel is asked. */
+void torsh_thread_forked(void);
+
 /* What ps shows the calling thread as; 15 bytes are kept. */
 void torsh_thread_name(const char *name);
 

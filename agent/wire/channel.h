@@ -169,7 +169,7 @@ struct thread_slot {
 	uint32_t kind; /* enum thread_slot_kind */
 	uint32_t tid;
 	uint32_t use; /* how often this slot was taken: the consumer's codec starts anew with each */
-	char name[16];
+	char name[16]; /* of the channel's first thread; of others the writer asks the kernel, for a filter may forbid that */
 };
 
 _Static_assert(sizeof(struct thread_slot) == 192, "thread_slot is part of the layout");

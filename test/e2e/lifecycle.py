@@ -67,6 +67,18 @@ def a_child_has_its_own_row():
 
 
 @case
+def a_process_title_over_the_environment_changes_no_settings_of_children():
+    command = [PROGRAMS / "lifecycle", "overwritten_environment", need_command("env")]
+    settings = {"TORSH_PROFILER_RECORD": "full", "TORSH_PROFILER_RING": "256K"}
+    result, _ = record(command, env=settings)
+    expect_equal(result.returncode, 0, "status")
+    found = result.stdout.decode().splitlines()
+    expect_equal([line for line in found if line.startswith("x")], [], "garbage in the child's environment")
+    for name, value in settings.items():
+        assert f"{name}={value}" in found, f"the child has no {name}={value}"
+
+
+@case
 def ranks_are_those_that_the_launcher_gave():
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"):
         _, output = record([PROGRAMS / "lifecycle", "fork", OTHER], env={name: "3"})

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 static void *kept[N_KEPT];
 static const char *other_program;
+static char *after_arguments; /* where the kernel put the environment */
 
 static void *keep_in_parent(void)
 {
@@ -167,6 +169,25 @@ static int exec_without_environment(void)
 	return 97;
 }
 
+/* As programs do that show a text of their own in ps: the environment moves, its first place is written over. */
+static int overwritten_environment(void)
+{
+	char *const arguments[] = {(char *)other_program, NULL};
+	char *end = (char *)getauxval(AT_EXECFN);
+	char **moved;
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	moved = calloc(n + 1, sizeof(*moved));
+	for (size_t i = 0; i < n; i++)
+		moved[i] = strdup(environ[i]);
+	environ = moved;
+	memset(after_arguments, 'x', (size_t)(end - after_arguments));
+	execv(other_program, arguments);
+	return 97;
+}
+
 static int shell(void)
 {
 	fill();
@@ -275,6 +296,7 @@ static const struct way {
 	{"vfork_and_exec", vfork_and_exec},
 	{"spawn", spawn},
 	{"exec_without_environment", exec_without_environment},
+	{"overwritten_environment", overwritten_environment},
 	{"shell", shell},
 	{"at_exit", at_exit},
 	{"threads_with_destructors", threads_with_destructors},
@@ -285,6 +307,7 @@ static const struct way {
 
 int main(int argc, char **argv)
 {
+	after_arguments = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
 	other_program = argc > 2 ? argv[2] : NULL;
 	for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!strcmp(argv[1], ways[i].name))

@@ -31,8 +31,9 @@ static int count_name(char *const *environment, const char *name)
 static int start(void **state)
 {
 	static char output[64] = "CMOCKA_MESSAGE_OUTPUT=";
-	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so",
-			      "TORSH_PROFILER_RECORD=full", "FOREIGN_INJECTION=/x/tool.so", NULL, NULL};
+	static char record[] = "TORSH_PROFILER_RECORD=full";
+	static char *own[] = {"PATH=/bin", "LD_PRELOAD=build/libtorshagent.so:/x/libother.so", record,
+			      "FOREIGN_INJECTION=/x/tool.so", NULL, NULL};
 
 	(void)state;
 	if (getenv("CMOCKA_MESSAGE_OUTPUT")) {

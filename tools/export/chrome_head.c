@@ -32,7 +32,7 @@ static void put_thread(struct sink *sink, const struct profile_process *process,
 {
 	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
 	const char *name = process->threads[row].name;
-	char *shown = torsh_need_text("thread %" PRIu32 " (%s)", tid, name ? name : "");
+	char *shown = torsh_need_text(name ? "thread %" PRIu32 " (%s)" : "thread %" PRIu32, tid, name);
 
 	torsh_chrome_put_named(sink, "thread_name", process->pid, tid, shown);
 	free(shown);

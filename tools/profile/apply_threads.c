@@ -49,7 +49,8 @@ void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row)
 		}
 		thread->is_known = true;
 		thread->tid = row->tid[i];
-		torsh_apply_text(&thread->name, row->name[i]);
+		if (*row->name[i])
+			torsh_apply_text(&thread->name, row->name[i]);
 		thread->start_ns = row->start_ns[i];
 		thread->end_ns = row->end_ns[i];
 		thread->allocs = row->allocs[i];

@@ -86,6 +86,23 @@ int torsh_process_open_stat(pid_t pid)
 	return open_proc(pid, "stat");
 }
 
+void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n)
+{
+	char file[32];
+	ssize_t n_read;
+	int fd;
+
+	name[0] = '\0';
+	snprintf(file, sizeof(file), "task/%d/comm", (int)tid);
+	fd = open_proc(pid, file);
+	if (fd < 0)
+		return;
+	n_read = read(fd, name, n - 1);
+	close(fd);
+	name[n_read > 0 ? n_read : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
 static int read_kib(const char *status, const char *name, uint64_t *bytes)
 {
 	const char *line = strstr(status, name);

@@ -5,6 +5,7 @@
 #ifndef TORSH_WRITER_PROCESS_INFO_H
 #define TORSH_WRITER_PROCESS_INFO_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,9 @@ int torsh_process_is_same(int pidfd, int other);
 /* Descriptors of the process's files status and stat in /proc, or -errno. */
 int torsh_process_open_status(pid_t pid);
 int torsh_process_open_stat(pid_t pid);
+
+/* What ps shows a thread as, cut at n - 1 bytes; "" when it is gone. pid and tid as in our namespace. */
+void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n);
 
 /* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
 pid_t torsh_process_parent(int stat_fd);

@@ -85,6 +85,17 @@ void torsh_target_begin(struct target *target, const struct ticks_clock *clock)
 	target->is_clock_foreign = start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
 }
 
+/*
+ * By the agent's word where it gives one, else by the kernel's. Threads of another pid namespace have other numbers here.
+ */
+static void read_thread_name(const struct target *target, const struct thread_slot *slot, char *name, size_t n)
+{
+	memcpy(name, slot->name, n);
+	name[n - 1] = '\0';
+	if (!*name && target->pidfd >= 0 && target->start.pid == (uint32_t)target->pid)
+		torsh_process_thread_name(target->pid, (pid_t)slot->tid, name, n);
+}
+
 /* A slot that a producer has taken gets an intake. */
 static struct intake *open_slot(struct target *target, uint32_t number)
 {
@@ -100,8 +111,7 @@ static struct intake *open_slot(struct target *target, uint32_t number)
 		return NULL;
 	}
 	intake = torsh_intake_create(slot, known->ring, target->view.ring_bytes, known->consumed, slot->base_stamp);
-	memcpy(name, slot->name, sizeof(name));
-	name[sizeof(name) - 1] = '\0';
+	read_thread_name(target, slot, name, sizeof(name));
 	intake->slot = number;
 	intake->heap.number = number;
 	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,

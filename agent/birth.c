@@ -191,7 +191,7 @@ static struct flow *enter_late(void)
 		}
 		torsh_cpu_pause();
 	}
-	torsh_count(COUNTER_interrupts_lost);
+	torsh_count(COUNTER_shared_stream_lost);
 	return NULL;
 }
 
@@ -208,8 +208,15 @@ static struct flow *enter_unborn(void)
 	default:
 		return NULL;
 	}
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON)
+	switch (atomic_load_explicit(&torsh_agent_state, memory_order_acquire)) {
+	case AGENT_ON:
+		break;
+	case AGENT_STARTING:
+		torsh_count(COUNTER_start_lost);
 		return NULL;
+	default:
+		return NULL;
+	}
 	if (torsh_birth_flow())
 		return enter(torsh_flow_self);
 	return enter_late();

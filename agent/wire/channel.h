@@ -51,9 +51,12 @@ enum channel_writer_state {
 	CHANNEL_WRITER_CLOSED, /* it ended the recording by itself, e.g. nowhere to write */
 };
 
+/* What a count means for the recording: nothing; an event that it lacks; something else that it lacks. */
+enum counter_kind { COUNTED, LOST_EVENTS, LOST_OTHER };
+
 /* Counted failures of the agent, by name: counters.def. */
 enum channel_counter {
-#define COUNTER(name, text) COUNTER_##name,
+#define COUNTER(name, kind, text) COUNTER_##name,
 #include "agent/wire/counters.def"
 #undef COUNTER
 	N_COUNTERS

@@ -56,12 +56,23 @@ def run_beside(strike, n_blocks=2_000_000, how="return", **variables):
     return output, counts, words
 
 
+def expect_said(output, why):
+    """Every report begins with what is missing, none calls itself complete, and a check fails unless that is allowed."""
+    for command in ("leaks", "peak", "report", "ops", "regions", "steps"):
+        first = torsh(command, output).splitlines()[0]
+        assert first.startswith("Incomplete: ") and why in first, f"torsh {command} begins with {first!r}"
+        expect_equal(read_report(command, output)["recording"]["complete"], False, f"{command}: complete")
+    assert "BROKEN Incomplete: " in torsh("check", output, "--max-leak", "1T", expect=1)
+    assert "BROKEN Incomplete: " not in run([TORSH, "check", output, "--max-leak", "1T", "--allow-loss"]).stdout.decode()
+
+
 @case
 def target_goes_on_when_the_writer_is_killed():
     output, counts, words = run_beside(lambda pid: os.kill(pid, signal.SIGKILL))
     assert b"the writer was killed" in words, f"stderr: {words!r}"
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
+    expect_said(output, "the writer ended before all processes had")
     blocks, _ = committed.reported(output)
     assert blocks <= counts.kept()
 
@@ -76,13 +87,15 @@ def a_stopped_writer_goes_on_where_it_was():
         stopped.append(pid)
 
     try:
-        output, counts, _ = run_beside(stop, n_blocks=200_000)
+        output, counts, _ = run_beside(stop, n_blocks=1_000_000)
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     blocks, _ = committed.reported(output)
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
+    assert events["dropped"] > 0, "the ring was never full: the test shows nothing"
+    expect_said(output, "found their ring full")
     # What is missing is counted: each lost block is a dropped event.
     assert counts.kept() - blocks <= events["dropped"], f"{counts.kept() - blocks} blocks lost, {events} said"
 

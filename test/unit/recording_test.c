@@ -282,8 +282,10 @@ static void the_greatest_size_is_kept(void **state)
 	assert_non_null(torsh_recording_stopped(file, RECORDING_CHECKPOINT));
 	assert_null(torsh_recording_stopped(file, RECORDING_LAST));
 	assert_int_equal(append_numbered(file, 3, RECORDING_LAST, 100000), 0);
-	/* What is too large doesn't stop what is not. */
+	assert_null(torsh_recording_missed(file));
+	/* What is too large doesn't stop what is not, and is missed. */
 	assert_int_equal(append_numbered(file, 3, RECORDING_LAST, 2000000), -ENOSPC);
+	assert_non_null(torsh_recording_missed(file));
 	assert_int_equal(append_numbered(file, 3, RECORDING_LAST, 1000), 0);
 	torsh_recording_finish(file);
 	assert_true(lseek(fd, 0, SEEK_END) <= 1 << 20);

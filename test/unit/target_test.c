@@ -104,6 +104,32 @@ static void a_slot_is_used_again_and_again(void **state)
 	stop(&pair);
 }
 
+/* Each is produced and dropped, and has its cause. */
+static void what_no_ring_had_is_counted(void **state)
+{
+	uint64_t losses[N_WRITER_LOSSES];
+	struct fake_thread thread;
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	fake_thread_open(&thread, &pair.channel, 0, 7, 10);
+	fake_alloc(&thread, 20, 0x1000, 8, 1);
+	atomic_store(&thread.ring.slot->dropped, 3);
+	atomic_store(&pair.channel.header->counters[COUNTER_interrupts_lost], 5);
+	atomic_store(&pair.channel.header->counters[COUNTER_shared_stream_lost], 6);
+	atomic_store(&pair.channel.header->counters[COUNTER_threads_without_slot], 2); /* no events */
+	fake_thread_leave(&thread);
+	end(&pair, TARGET_DIED);
+	assert_int_equal(counts_of(&pair).produced, 15);
+	assert_int_equal(counts_of(&pair).delivered, 1);
+	assert_int_equal(counts_of(&pair).dropped, 14);
+	torsh_target_losses(pair.target, losses);
+	assert_int_equal(losses[WRITER_LOSS_ring_full], 3);
+	assert_int_equal(losses[WRITER_LOSS_ring_damaged], 0);
+	stop(&pair);
+}
+
 static void a_closed_slot_is_not_freed_before_it_is_folded(void **state)
 {
 	struct fake_thread closed, busy;
@@ -477,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_is_used_again_and_again),
+		cmocka_unit_test(what_no_ring_had_is_counted),
 		cmocka_unit_test(a_closed_slot_is_not_freed_before_it_is_folded),
 		cmocka_unit_test(many_rings_full_go_through),
 		cmocka_unit_test(a_kill_within_an_event_leaves_it_uncommitted),

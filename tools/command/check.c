@@ -10,6 +10,7 @@
 #include "tools/command/options.h"
 #include "tools/die.h"
 #include "tools/profile/leaks.h"
+#include "tools/profile/losses.h"
 #include "tools/profile/peak.h"
 #include "tools/report/json.h"
 #include "tools/size.h"
@@ -20,7 +21,8 @@ static const char doc[] =
 	"all processes together (as `torsh peak` shows it), the resident set that of the process with "
 	"the highest. Budgets of devices are for memory got from CUDA, as `torsh leaks` and `torsh peak --device` have it, and for "
 	"what devices did: of the device with the highest, of leaks and refusals the sum; with --device of that one alone. "
-	"What isn't known counts as broken.";
+	"What isn't known counts as broken, and a recording that lost anything fails: --allow-loss lets its figures count, and "
+	"--max-dropped says how many events may be lost.";
 
 /* BUDGET(name, option, argument, what is compared); the argument is also the unit */
 #define BUDGETS                                                                               \
@@ -50,10 +52,14 @@ struct budget {
 struct budgets {
 	struct budget items[N_BUDGETS];
 	const char *device; /* NULL: all */
+	bool may_lack; /* what was lost doesn't matter */
+	char *missing; /* the sentence about it; NULL: nothing */
+	bool is_lacking; /* more than may be */
 };
 
 #define KEY_BUDGET 0x2000
 #define KEY_DEVICE (KEY_BUDGET + N_BUDGETS)
+#define KEY_ALLOW_LOSS (KEY_DEVICE + 1)
 
 static const struct argp_option own_options[] = {
 #define BUDGET(name, option, argument, text) {option, KEY_BUDGET + BUDGET_##name, argument, 0, "most " text, 0},
@@ -61,6 +67,7 @@ static const struct argp_option own_options[] = {
 #undef BUDGET
 	{"device", KEY_DEVICE, "NAME", 0,
 	 "budgets of devices are for this one: cuda:0, managed, pinned, registered or imported", 0},
+	{"allow-loss", KEY_ALLOW_LOSS, NULL, 0, "compare also where the recording lost something", 0},
 	{0},
 };
 
@@ -101,6 +108,10 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 		check_budgets(state, budgets);
 	if (key == KEY_DEVICE) {
 		budgets->device = argument;
+		return 0;
+	}
+	if (key == KEY_ALLOW_LOSS) {
+		budgets->may_lack = true;
 		return 0;
 	}
 	if (key < KEY_BUDGET || key >= KEY_BUDGET + N_BUDGETS)
@@ -166,6 +177,24 @@ static void measure_devices(struct budgets *budgets, const struct reading *readi
 	take_figure(&budgets->items[BUDGET_device_time], &figures.time_ns);
 }
 
+/* Events that were dropped have a budget of their own, where one is given. */
+static void measure_losses(struct budgets *budgets, const struct reading *reading)
+{
+	const struct profile *profile = reading->profile;
+	bool is_over = !profile->is_being_written && !profile->snapshot_of;
+	struct losses losses;
+
+	torsh_losses_sum(&losses, reading->processes, reading->n_processes);
+	budgets->missing = torsh_losses_sentence(profile, reading->processes, reading->n_processes);
+	budgets->is_lacking = profile->n_bad_rows || (is_over && (profile->is_truncated || !profile->is_complete));
+	for (size_t i = 0; i < losses.n; i++) {
+		if (!losses.items[i].is_of_events || !budgets->items[BUDGET_dropped].is_set)
+			budgets->is_lacking = true;
+	}
+	budgets->is_lacking = budgets->is_lacking && !budgets->may_lack;
+	torsh_losses_free(&losses);
+}
+
 static bool is_kept(const struct budget *budget)
 {
 	return budget->is_known && budget->value <= budget->limit;
@@ -209,9 +238,11 @@ static bool print_checks(const struct budgets *of, const struct reading *reading
 {
 	const struct budget *budgets = of->items;
 	cJSON *checks = torsh_json_list();
-	bool are_kept = true;
+	bool are_kept = !of->is_lacking;
 	struct json json;
 
+	if (of->missing && !is_json)
+		printf("%s%s\n", of->is_lacking ? "BROKEN " : "", of->missing);
 	for (size_t i = 0; i < N_BUDGETS; i++) {
 		if (!budgets[i].is_set)
 			continue;
@@ -228,6 +259,8 @@ static bool print_checks(const struct budgets *of, const struct reading *reading
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "pid", torsh_json_u64(reading->processes[0]->pid));
 	torsh_json_member(&json, "passed", torsh_json_bool(are_kept));
+	torsh_json_member(&json, "complete", torsh_json_bool(!of->missing));
+	torsh_json_member(&json, "missing", torsh_json_text(of->missing));
 	torsh_json_member(&json, "checks", checks);
 	torsh_json_end(&json);
 	return are_kept;
@@ -251,13 +284,15 @@ int torsh_command_check(int argc, char **argv)
 	torsh_reading_open(&reading, &options);
 	measure_host(budgets.items, &reading, &options);
 	measure_devices(&budgets, &reading, &options);
-	if (!reading.profile->is_complete)
-		torsh_warn("the recording isn't complete: budgets are compared with what is there");
+	measure_losses(&budgets, &reading);
+	if (reading.profile->is_being_written)
+		torsh_warn("this is being recorded still: budgets are compared with what is there");
 	if (reading.profile->n_pauses)
 		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
 	if (reading.n_unfollowed)
 		torsh_warn("budgets are compared with what was recorded, not of programs that were not followed");
 	are_kept = print_checks(&budgets, &reading, options.is_json);
+	free(budgets.missing);
 	torsh_reading_close(&reading, &options);
 	return are_kept ? TORSH_EXIT_DONE : TORSH_EXIT_FAILED;
 }

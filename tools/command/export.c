@@ -8,6 +8,7 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/profile/losses.h"
 #include "tools/export/exporter.h"
 #include "tools/command/export_timeline.h"
 #include "tools/export/output.h"
@@ -261,6 +262,16 @@ static void export_stacks(const struct export_options *own, const struct reading
 	torsh_output_close(&output, write_all(&export, reading, options));
 }
 
+/* Files that others read have no place for it. */
+static void warn_of_losses(const struct reading *reading)
+{
+	char *sentence = torsh_losses_sentence(reading->profile, reading->processes, reading->n_processes);
+
+	if (sentence)
+		torsh_warn("%s", sentence);
+	free(sentence);
+}
+
 int torsh_command_export(int argc, char **argv)
 {
 	struct read_options options = {0};
@@ -277,6 +288,7 @@ int torsh_command_export(int argc, char **argv)
 	if (is_binary && !own.output && isatty(STDOUT_FILENO))
 		torsh_die("%s is no text: give it a file with -o", name);
 	torsh_reading_open(&reading, &options);
+	warn_of_losses(&reading);
 	if (own.trace)
 		torsh_timeline_export(own.trace, &own.window, own.output, &reading);
 	else

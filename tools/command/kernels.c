@@ -279,7 +279,7 @@ static void print_text(const struct view *view)
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
 	char total[SIZE_TEXT_BYTES];
 
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->survey);

@@ -281,7 +281,7 @@ static void print_text(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
 	size_t n_left = leaks->found.n - view->n_shown;
 
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
 	if (leaks->at_exec)
 		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",

@@ -118,7 +118,7 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < view->survey.n; i++)
 		n_modules += view->survey.items[i].n_modules;
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->survey);

@@ -315,7 +315,7 @@ static void print_text(const struct view *view)
 	struct profile_process *one[1], *const *shown;
 	size_t n_shown = shown_processes(view, one, &shown), n_left = view->heap.n - view->n_heap;
 
-	torsh_text_processes(stdout, shown, n_shown, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, view->reading->profile, shown, n_shown, PROCESSES_SHOWN);
 	if (view->peak.process && view->reading->n_processes > 1)
 		printf("of %zu processes this has the highest peak; --pid shows another\n", view->reading->n_processes);
 	if (view->device.name)

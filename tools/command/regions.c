@@ -359,7 +359,7 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < regions->n; i++)
 		n_left_open += regions->items[i].n_left_open;
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, 10);
+	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, 10);
 	if (!regions->n)
 		torsh_text_heading(stdout, "The program named no regions.");
 	if (regions->n_steps)

@@ -323,7 +323,7 @@ static void print_text(const struct view *view, size_t n_limit)
 	const struct reading *reading = view->reading;
 	size_t n_left;
 
-	torsh_text_processes(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->survey);

@@ -161,6 +161,7 @@ static void take_process(struct profile_process *process, const Torsh__Process *
 	process->delivered = row->delivered;
 	process->dropped = row->dropped;
 	process->uncommitted = row->uncommitted;
+	torsh_apply_losses(process, row);
 	process->has_rss_peak = row->has_rss_peak_bytes;
 	process->rss_peak_bytes = row->rss_peak_bytes;
 	torsh_apply_text(&process->rss_peak_source, row->rss_peak_source);

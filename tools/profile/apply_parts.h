@@ -14,6 +14,10 @@ struct profile_process *torsh_apply_process_of(struct profile *profile, uint32_t
 /* Keep a copy of a text in the place of the one before; NULL: that stays. */
 void torsh_apply_text(char **text, const char *value);
 
+/* What the process's row says that the recording lacks; its counters and sums were taken before. */
+void torsh_apply_losses(struct profile_process *process, const Torsh__Process *row);
+void torsh_apply_forget_losses(struct profile_process *process);
+
 /* Make items hold at least n, growing by doubling because tables arrive in pieces. */
 void *torsh_apply_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
 

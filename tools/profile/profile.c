@@ -9,6 +9,7 @@
 
 #include "agent/wire/channel.h"
 #include "tools/die.h"
+#include "tools/profile/apply_parts.h"
 #include "tools/profile/stack_view.h"
 
 struct profile *torsh_profile_create(const char *path)
@@ -41,6 +42,7 @@ static void destroy_process(struct profile_process *process)
 	free(process->not_followed);
 	free(process->clock);
 	free_texts(process->notes, process->n_notes);
+	torsh_apply_forget_losses(process);
 	for (size_t i = 0; i < process->n_counters; i++)
 		free(process->counters[i].name);
 	free(process->counters);

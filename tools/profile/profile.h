@@ -106,6 +106,13 @@ struct profile_counter {
 	uint64_t value;
 };
 
+/* Something that the recording lacks of a process. */
+struct profile_loss {
+	char *cause, *text; /* text: a plural that a number can stand before */
+	bool is_of_events; /* they are among those dropped */
+	uint64_t count;
+};
+
 struct profile_heap {
 	bool is_there;
 	uint32_t peak_number;
@@ -170,6 +177,8 @@ struct profile_process {
 	size_t n_counters;
 	bool has_memory_left_out, has_heap_left_out; /* that was asked for; memory is all, that of devices too */
 	uint64_t produced, delivered, dropped, uncommitted;
+	struct profile_loss *losses;
+	size_t n_losses;
 	bool has_rss_peak;
 	uint64_t rss_peak_bytes;
 	char *rss_peak_source;

@@ -101,7 +101,7 @@ void torsh_growth_text(const struct growth_view *view)
 {
 	const struct growth *growth = view->growth;
 
-	torsh_text_processes(stdout, view->processes, view->n_processes, 10);
+	torsh_text_begin(stdout, view->profile, view->processes, view->n_processes, 10);
 	print_heading(growth);
 	for (size_t i = 0; i < view->n_processes; i++) {
 		if (torsh_growth_rule(view->processes[i]))

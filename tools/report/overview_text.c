@@ -35,7 +35,7 @@ static void print_head(const struct overview *overview, const struct overview_su
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 
-	torsh_text_processes(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, overview->profile, overview->processes, overview->n_processes, PROCESSES_SHOWN);
 	torsh_text_unfollowed(stdout, overview->unfollowed, overview->n_unfollowed, PROCESSES_SHOWN);
 	torsh_text_events(stdout, overview->processes, overview->n_processes);
 	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/losses.h"
 
 static cJSON *make_frame(const struct frame *frame)
 {
@@ -87,33 +88,48 @@ cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
 	return object;
 }
 
+static cJSON *make_losses(const struct losses *losses)
+{
+	cJSON *list = torsh_json_list();
+
+	for (size_t i = 0; i < losses->n; i++) {
+		const struct loss *loss = &losses->items[i];
+		cJSON *object = torsh_json_object();
+
+		torsh_json_set(object, "cause", torsh_json_text(loss->cause));
+		torsh_json_set(object, "of_events", torsh_json_bool(loss->is_of_events));
+		torsh_json_set(object, "count", torsh_json_u64(loss->count));
+		torsh_json_set(object, "text", torsh_json_text(loss->text));
+		torsh_json_add(list, object);
+	}
+	return list;
+}
+
 cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
 {
-	uint64_t produced = 0, delivered = 0, dropped = 0, uncommitted = 0, unknown = 0, implicit = 0, late = 0;
-	uint64_t pause_frees = 0;
-	uint64_t ring_bytes = 0;
+	uint64_t unknown = 0, implicit = 0, late = 0, pause_frees = 0, ring_bytes = 0;
 	cJSON *object = torsh_json_object();
+	struct losses losses;
 
+	torsh_losses_sum(&losses, processes, n);
 	for (size_t i = 0; i < n; i++) {
-		produced += processes[i]->produced;
-		delivered += processes[i]->delivered;
-		dropped += processes[i]->dropped;
-		uncommitted += processes[i]->uncommitted;
 		ring_bytes += processes[i]->ring_bytes_read;
 		unknown += processes[i]->heap.unknown_frees;
 		pause_frees += processes[i]->heap.pause_frees;
 		implicit += processes[i]->heap.implicit_frees;
 		late += processes[i]->heap.late_events;
 	}
-	torsh_json_set(object, "produced", torsh_json_u64(produced));
-	torsh_json_set(object, "delivered", torsh_json_u64(delivered));
-	torsh_json_set(object, "dropped", torsh_json_u64(dropped));
-	torsh_json_set(object, "uncommitted", torsh_json_u64(uncommitted));
+	torsh_json_set(object, "produced", torsh_json_u64(losses.produced));
+	torsh_json_set(object, "delivered", torsh_json_u64(losses.delivered));
+	torsh_json_set(object, "dropped", torsh_json_u64(losses.dropped));
+	torsh_json_set(object, "uncommitted", torsh_json_u64(losses.uncommitted));
 	torsh_json_set(object, "unknown_frees", torsh_json_u64(unknown));
 	torsh_json_set(object, "pause_frees", torsh_json_u64(pause_frees));
 	torsh_json_set(object, "implicit_frees", torsh_json_u64(implicit));
 	torsh_json_set(object, "late", torsh_json_u64(late));
 	torsh_json_set(object, "ring_bytes", torsh_json_u64(ring_bytes));
+	torsh_json_set(object, "losses", make_losses(&losses));
+	torsh_losses_free(&losses);
 	return object;
 }
 
@@ -218,7 +234,7 @@ cJSON *torsh_parts_recording(const struct profile *profile)
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "file", torsh_json_text(profile->path));
-	torsh_json_set(object, "complete", torsh_json_bool(profile->is_complete));
+	torsh_json_set(object, "complete", torsh_json_bool(torsh_losses_is_whole(profile)));
 	torsh_json_set(object, "being_written", torsh_json_bool(profile->is_being_written));
 	torsh_json_set(object, "damaged", torsh_json_bool(profile->is_truncated || profile->n_bad_rows));
 	torsh_json_set(object, "reasons", make_texts(profile->reasons, profile->n_reasons));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/profile/losses.h"
 #include "tools/report/json.h"
 #include "tools/size.h"
 
@@ -210,6 +211,22 @@ static void print_end(FILE *out, const struct profile_process *process)
 		fprintf(out, ": %s", end);
 }
 
+void torsh_text_missing(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n)
+{
+	char *sentence = torsh_losses_sentence(profile, processes, n);
+
+	if (sentence)
+		torsh_text_heading(out, "%s", sentence);
+	free(sentence);
+}
+
+void torsh_text_begin(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n,
+		      size_t n_lines)
+{
+	torsh_text_missing(out, profile, processes, n);
+	torsh_text_processes(out, processes, n, n_lines);
+}
+
 void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
@@ -234,16 +251,23 @@ void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed,
 
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)
 {
-	uint64_t produced = 0, delivered = 0, dropped = 0;
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
+	struct losses losses;
 
-	for (size_t i = 0; i < n; i++) {
-		produced += processes[i]->produced;
-		delivered += processes[i]->delivered;
-		dropped += processes[i]->dropped;
+	torsh_losses_sum(&losses, processes, n);
+	fprintf(out, "events: %s produced, %s delivered, %s dropped\n", torsh_size_grouped(losses.produced, a),
+		torsh_size_grouped(losses.delivered, b), torsh_size_grouped(losses.dropped, c));
+	if (losses.uncommitted)
+		fprintf(out, "note: %s more %s under way when %s process ended\n",
+			torsh_size_grouped(losses.uncommitted, a), losses.uncommitted == 1 ? "was" : "were",
+			losses.uncommitted == 1 ? "its" : "their");
+	for (size_t i = 0; i < losses.n; i++) {
+		char *words = torsh_losses_words(&losses.items[i]);
+
+		fprintf(out, "lost: %s\n", words);
+		free(words);
 	}
-	fprintf(out, "events: %s produced, %s delivered, %s dropped\n", torsh_size_grouped(produced, a),
-		torsh_size_grouped(delivered, b), torsh_size_grouped(dropped, c));
+	torsh_losses_free(&losses);
 }
 
 static bool was_said(struct profile_process *const *processes, size_t process, const char *note)
@@ -283,13 +307,6 @@ void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_p
 			torsh_size_duration(profile->snapshot_ns, at), profile->snapshot_of);
 	else if (profile->is_being_written)
 		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n", out);
-	else if (!profile->is_complete)
-		fputs("note: the recording isn't complete: its writer ended before all processes had\n", out);
-	if (profile->is_truncated)
-		fputs("note: the file is cut or damaged: what could be read of it is shown\n", out);
-	if (profile->n_bad_rows)
-		fprintf(out, "note: %" PRIu64 " rows of the file make no sense and were left out\n",
-			profile->n_bad_rows);
 	print_pauses(out, profile);
 	for (size_t i = 0; i < profile->n_reasons; i++)
 		fprintf(out, "note: %s\n", profile->reasons[i]);

@@ -35,13 +35,20 @@ void torsh_text_scope(FILE *out, const struct holder *holder);
 /* A holder: rank, bytes, blocks, share of the whole; then its stack. */
 void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid);
 
+/* The line that every report begins with where something is missing. */
+void torsh_text_missing(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);
+
+/* That, and the processes, a line for each; at most n_lines. */
+void torsh_text_begin(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n,
+		      size_t n_lines);
+
 /* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
 void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
 
 /* The same of programs that were not followed, with the reason. */
 void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines);
 
-/* The line about events, then notes on what was not recorded or isn't complete. */
+/* The line about events and what was lost of them, by cause; then notes on what was not recorded. */
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n);
 void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);
 

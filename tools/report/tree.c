@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/report/text.h"
 #include "tools/size.h"
 
 #define ARGUMENTS_SHOWN 3
@@ -169,6 +170,7 @@ void torsh_tree_print(FILE *out, const struct overview *overview)
 {
 	struct tree tree = {.out = out};
 
+	torsh_text_missing(out, overview->profile, overview->processes, overview->n_processes);
 	collect_lines(&tree, overview);
 	for (size_t i = next_child(&tree, tree.n, 0); i < tree.n; i = next_child(&tree, tree.n, i + 1)) {
 		print_process(&tree, i);

@@ -29,6 +29,7 @@ struct recording_file {
 	size_t raw_capacity, stored_capacity;
 	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
 	char stopped[N_WORTHS][128];
+	char missed[128]; /* why a chunk of the last ones isn't there */
 };
 
 static void stop(struct recording_file *file, enum recording_worth worth, const char *why)
@@ -112,6 +113,11 @@ void torsh_recording_finish(struct recording_file *file)
 uint64_t torsh_recording_written(const struct recording_file *file)
 {
 	return file->n_bytes;
+}
+
+const char *torsh_recording_missed(const struct recording_file *file)
+{
+	return file->missed[0] ? file->missed : NULL;
 }
 
 const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth)
@@ -242,7 +248,7 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk)
 	return (int64_t)(sizeof(header) + n_stored);
 }
 
-int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
 {
 	int64_t n_bytes;
 	int result;
@@ -272,4 +278,16 @@ int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enu
 	if (worth != RECORDING_EVENTS)
 		file->tables_bytes += (uint64_t)n_bytes;
 	return 0;
+}
+
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+{
+	int result = append(file, chunk, worth);
+
+	if (result && worth == RECORDING_LAST && !file->missed[0])
+		snprintf(file->missed, sizeof(file->missed), "%s",
+			 file->stopped[worth][0] ? file->stopped[worth]
+			 : result == -E2BIG      ? "a table is larger than a chunk may be"
+						 : strerror(-result));
+	return result;
 }

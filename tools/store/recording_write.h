@@ -46,6 +46,9 @@ int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enu
 /* NULL, or why chunks of this worth are no longer written: a sentence without a full stop. */
 const char *torsh_recording_stopped(const struct recording_file *file, enum recording_worth worth);
 
+/* NULL, or why one of the last chunks is not in the recording. */
+const char *torsh_recording_missed(const struct recording_file *file);
+
 /* Bytes of the file so far. */
 uint64_t torsh_recording_written(const struct recording_file *file);
 

@@ -218,8 +218,10 @@ static void begin_target(struct drain *drain, struct target *target)
 		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
 	torsh_attend_join(&drain->attendance, target);
-	if (drain->options.is_full)
+	if (drain->options.is_full) {
 		target->tally.columns = torsh_columns_create();
+		target->tally.columns_failed = target->tally.columns ? 0 : -ENOMEM;
+	}
 	torsh_together_join(&drain->together, target, drain->targets, drain->n_targets);
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));

@@ -33,20 +33,6 @@ int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limi
 	return ledger->file ? 0 : -ENOMEM;
 }
 
-void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
-{
-	const struct rows_end end = {
-		.is_complete = is_complete && !torsh_recording_stopped(ledger->file, RECORDING_LAST),
-		.at_ns = at_ns,
-		.reasons = ledger->reasons,
-		.n_reasons = ledger->n_reasons,
-	};
-
-	torsh_rows_end(ledger->file, &end);
-	torsh_recording_finish(ledger->file);
-	ledger->file = NULL;
-}
-
 void torsh_ledger_destroy(struct ledger *ledger)
 {
 	for (uint32_t i = 0; i < ledger->n_reasons; i++)
@@ -68,6 +54,24 @@ static void give_reason(struct ledger *ledger, const char *format, const char *w
 	fprintf(stderr, "torsh: %s\n", text);
 }
 
+void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
+{
+	const char *missed = torsh_recording_missed(ledger->file);
+	struct rows_end end;
+
+	if (missed)
+		give_reason(ledger, "some of what was known at the end is not in the recording: %s", missed);
+	end = (struct rows_end){
+		.is_complete = is_complete && !missed,
+		.at_ns = at_ns,
+		.reasons = ledger->reasons,
+		.n_reasons = ledger->n_reasons,
+	};
+	torsh_rows_end(ledger->file, &end);
+	torsh_recording_finish(ledger->file);
+	ledger->file = NULL;
+}
+
 void torsh_ledger_look(struct ledger *ledger)
 {
 	const char *events = torsh_recording_stopped(ledger->file, RECORDING_EVENTS);
@@ -84,16 +88,19 @@ void torsh_ledger_look(struct ledger *ledger)
 
 void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t n_least)
 {
+	struct tally *tally = &target->tally;
 	uint32_t n_lost = torsh_rows_events(ledger->file, target, n_least);
 
-	if (!n_lost && !target->tally.columns_failed)
+	if (!n_lost && !tally->columns_failed)
 		return;
-	if (target->tally.columns_failed)
-		give_reason(ledger, "stopped keeping events, all else goes on: %s",
-			    strerror(-target->tally.columns_failed));
-	torsh_tally_note(&target->tally, "not all events were kept in the recording; the totals have them all");
-	torsh_columns_destroy(target->tally.columns);
-	target->tally.columns = NULL;
+	if (tally->columns_failed)
+		give_reason(ledger, "stopped keeping events, all else goes on: %s", strerror(-tally->columns_failed));
+	else
+		tally->columns_failed = -ENOSPC;
+	tally->losses[WRITER_LOSS_events_unkept] += n_lost + (tally->columns ? torsh_columns_count(tally->columns) : 0);
+	torsh_tally_note(tally, "not all events were kept in the recording; the totals have them all");
+	torsh_columns_destroy(tally->columns);
+	tally->columns = NULL;
 	torsh_ledger_look(ledger);
 }
 
@@ -101,10 +108,13 @@ void torsh_ledger_timeline(struct ledger *ledger, struct target *target, uint32_
 {
 	struct tally *tally = &target->tally;
 
-	if (!torsh_rows_timeline(ledger->file, target, n_least) && !tally->timeline_failed)
+	uint32_t n_lost = torsh_rows_timeline(ledger->file, target, n_least);
+
+	if (!n_lost && !tally->timeline_failed)
 		return;
 	if (!tally->timeline_failed)
 		tally->timeline_failed = -ENOSPC;
+	tally->losses[WRITER_LOSS_timeline_unkept] += n_lost + (tally->timeline ? torsh_timeline_count(tally->timeline) : 0);
 	torsh_tally_note(tally, "not all of the timeline was kept in the recording: %s", strerror(-tally->timeline_failed));
 	torsh_timeline_destroy(tally->timeline);
 	tally->timeline = NULL;

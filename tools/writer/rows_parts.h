@@ -30,6 +30,9 @@ void torsh_rows_free(struct rows_memory *memory);
 
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
 
+/* What it lacks. */
+void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
+
 /* How a process ended, as wait() says it; returns 0 when status is -1: not known. */
 int torsh_rows_put_wait_status(Torsh__Process *row, int status);
 

@@ -12,7 +12,7 @@
 static void put_counters(Torsh__Process *row, struct rows_memory *memory, const struct channel_header *header)
 {
 	static const char *const names[] = {
-#define COUNTER(name, text) #name,
+#define COUNTER(name, kind, text) #name,
 #include "agent/wire/counters.def"
 #undef COUNTER
 	};
@@ -141,5 +141,6 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 	put_end(row, target);
 	put_counters(row, memory, target->view.header);
 	put_counts(row, target);
+	torsh_rows_put_losses(row, memory, target);
 	put_memory(row, target);
 }

@@ -177,8 +177,10 @@ static void keep_event(struct tally *tally, const struct intake *intake, uint32_
 	}
 	row.event.id = event->id;
 	result = torsh_columns_add(tally->columns, &row);
-	if (result)
+	if (result) {
 		tally->columns_failed = result;
+		tally->losses[WRITER_LOSS_events_unkept]++;
+	}
 }
 
 static void pass_turns(struct tally *tally, uint64_t stamp)
@@ -294,11 +296,14 @@ static void learn(struct tally *tally, struct heap_flow *flow, const struct even
 
 static void add_row(struct tally *tally, const struct timeline_event *row)
 {
-	if (tally->timeline_failed)
+	if (tally->timeline_failed) {
+		tally->losses[WRITER_LOSS_timeline_unkept]++;
 		return;
+	}
 	if (!tally->timeline)
 		tally->timeline = torsh_timeline_create();
 	tally->timeline_failed = tally->timeline ? torsh_timeline_add(tally->timeline, row) : -ENOMEM;
+	tally->losses[WRITER_LOSS_timeline_unkept] += tally->timeline_failed != 0;
 }
 
 static void mark_heap(struct tally *tally, uint32_t thread, uint64_t stamp)
@@ -407,6 +412,8 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	/* The writer makes rows of program events: what they say is the channel's. */
 	if (tally->columns && event->id != EVENT_PROGRAM)
 		keep_event(tally, intake, i, stamp);
+	else if (__builtin_expect(tally->columns_failed, 0))
+		tally->losses[WRITER_LOSS_events_unkept]++;
 	switch (event->id) {
 	case EVENT_ALLOC:
 		torsh_heap_alloc(&tally->heap, &intake->heap,

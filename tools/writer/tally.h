@@ -56,6 +56,13 @@ struct tally_out_of_memory {
 	struct event_out_of_memory event;
 };
 
+enum writer_loss {
+#define LOSS(name, kind, text) WRITER_LOSS_##name,
+#include "tools/writer/losses.def"
+#undef LOSS
+	N_WRITER_LOSSES
+};
+
 struct tally {
 	const struct channel_view *view;
 	struct ticks_clock clock;
@@ -81,6 +88,7 @@ struct tally {
 	uint64_t last_stamp;
 	uint64_t n_folded, late_events;
 	uint64_t lost_allocs, lost_frees, lost_others;
+	uint64_t losses[N_WRITER_LOSSES]; /* but for those that target.c works out from rings */
 	uint64_t rss_bytes; /* as last read, for the series */
 	int has_exited; /* an EXIT event was seen */
 	int32_t exit_status;
@@ -91,7 +99,7 @@ struct tally {
 	struct joint *joint; /* that the heap joins when the process forks, unless it did before; NULL: none */
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
-	int columns_failed; /* -errno: an event could not be kept */
+	int columns_failed; /* -errno: an event could not be kept, and none is from there on */
 	struct step_marks steps;
 	struct scopes scopes;
 	struct tally_out_of_memory out_of_memory; /* the last one */

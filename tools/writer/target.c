@@ -141,7 +141,8 @@ static struct target_counts count_intake(const struct intake *intake, int is_ove
 		produced--;
 	if (!is_over || produced < intake->n_decoded)
 		produced = intake->n_decoded;
-	counts.dropped += produced - intake->n_decoded;
+	counts.damaged = produced - intake->n_decoded;
+	counts.dropped += counts.damaged;
 	counts.produced = produced + dropped;
 	return counts;
 }
@@ -152,6 +153,7 @@ static void add_counts(struct target_counts *sum, const struct target_counts *co
 	sum->delivered += counts->delivered;
 	sum->dropped += counts->dropped;
 	sum->uncommitted += counts->uncommitted;
+	sum->damaged += counts->damaged;
 	sum->ring_bytes += counts->ring_bytes;
 	sum->waited_ns += counts->waited_ns;
 }
@@ -242,6 +244,21 @@ static void end_closed_slots(struct target *target, const uint8_t *closed)
 	}
 }
 
+/* What was sent on rings that could not be mapped. */
+static void count_unread_rings(struct target *target)
+{
+	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < target->view.n_slots; i++) {
+		const struct thread_slot *slot = &target->view.slots[i];
+
+		if (!target->slots[i].ring && atomic_load_explicit(&slot->state, memory_order_acquire) != THREAD_SLOT_FREE)
+			target->tally.losses[WRITER_LOSS_ring_unread] +=
+				atomic_load_explicit(&slot->produced, memory_order_relaxed) +
+				atomic_load_explicit(&slot->dropped, memory_order_relaxed);
+	}
+}
+
 /* After the end: every ring was copied empty and folded. What is left over is the cut-off half of an event. */
 static void end_all(struct target *target)
 {
@@ -251,6 +268,7 @@ static void end_all(struct target *target)
 	}
 	while (target->n_intakes)
 		forget_intake(target, target->intakes[0]);
+	count_unread_rings(target);
 	target->is_drained = 1;
 }
 
@@ -359,7 +377,25 @@ void torsh_target_watch_memory(struct target *target, uint64_t now_ns)
 		target->rss_peak_bytes = peak;
 }
 
-struct target_counts torsh_target_counts(const struct target *target)
+/* Events that no ring ever had. */
+static uint64_t count_lost_by_agent(const struct target *target)
+{
+	static const enum counter_kind kinds[] = {
+#define COUNTER(name, kind, text) kind,
+#include "agent/wire/counters.def"
+#undef COUNTER
+	};
+	uint64_t sum = 0;
+
+	for (int i = 0; i < N_COUNTERS; i++) {
+		if (kinds[i] == LOST_EVENTS)
+			sum += atomic_load_explicit(&target->view.header->counters[i], memory_order_relaxed);
+	}
+	return sum;
+}
+
+/* Without what no ring had. */
+static struct target_counts count_rings(const struct target *target)
 {
 	struct target_counts sum = target->ended;
 
@@ -369,4 +405,23 @@ struct target_counts torsh_target_counts(const struct target *target)
 		add_counts(&sum, &counts);
 	}
 	return sum;
+}
+
+struct target_counts torsh_target_counts(const struct target *target)
+{
+	struct target_counts counts = count_rings(target);
+	uint64_t lost = count_lost_by_agent(target) + target->tally.losses[WRITER_LOSS_ring_unread];
+
+	counts.produced += lost;
+	counts.dropped += lost;
+	return counts;
+}
+
+void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_LOSSES])
+{
+	struct target_counts counts = count_rings(target);
+
+	memcpy(losses, target->tally.losses, sizeof(target->tally.losses));
+	losses[WRITER_LOSS_ring_full] = counts.dropped - counts.damaged;
+	losses[WRITER_LOSS_ring_damaged] = counts.damaged;
 }

@@ -28,6 +28,7 @@ struct target_slot {
 
 struct target_counts {
 	uint64_t produced, delivered, dropped, uncommitted;
+	uint64_t damaged; /* of those dropped: they were on rings, and made no sense */
 	uint64_t ring_bytes, waited_ns;
 };
 
@@ -110,7 +111,13 @@ int torsh_target_has_bytes(const struct target *target);
 /* Read the target's memory if that was long ago. */
 void torsh_target_watch_memory(struct target *target, uint64_t now_ns);
 
-/* All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. */
+/*
+ * All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. What the
+ * agent lost before any ring had it is produced and dropped, too: produced = delivered + dropped.
+ */
 struct target_counts torsh_target_counts(const struct target *target);
+
+/* Of each kind of the writer's losses how many there were so far. */
+void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_LOSSES]);
 
 #endif

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from exported import exported  # noqa: E402
+from exported import crowded, exported  # noqa: E402
 from timeline import events  # noqa: E402
 from waves import RANGES, expect_own_tids, recorded_waves  # noqa: E402
 
@@ -57,6 +57,11 @@ def chrome_ranges(path):
     return [(event["name"], event["tid"]) for event in events if event["ph"] == "X" and is_range(event["name"])]
 
 
+def chrome_named(path, name):
+    return [(event["name"], event["tid"]) for event in json.loads(path.read_text())["traceEvents"]
+            if event["ph"] == "X" and event["name"] == name]
+
+
 def sqlite_ranges(path):
     return sqlite3.connect(path).execute("select text, tid from ranges r join threads t on (t.process, t.id) = (r.process, thread) "
                                          "join labels l on (l.process, l.id) = (r.process, r.name) "
@@ -85,6 +90,20 @@ def waves_of_threads_keep_their_events():
     for name, format_, ranges in (("t.json", "chrome", chrome_ranges), ("t.sqlite", "sqlite", sqlite_ranges),
                                   ("events.json", "json", json_ranges), ("t.csv", "csv", csv_ranges)):
         expect_own_tids(ranges(exported(output, name, "--format", format_)), format_)
+
+
+@case
+def reports_of_many_threads_take_no_longer_for_each():
+    # What looks at all threads for each one would not end within the test's time.
+    n = 300_000
+    recording = crowded(n)
+    torsh("leaks", recording)
+    region, = (entry for entry in read_report("regions", recording)["regions"] if entry["threads"] > 1)
+    expect_equal((region["calls"], region["threads"]), (n, n), "calls and threads of the range")
+    expect_equal(len(read_report("report", recording)["threads"]), n + 2, "threads of the report")
+    assert sum(row["calls"] for row in read_report("ops", recording)["ops"]), "no operators"
+    tids = {tid for _, tid in chrome_named(exported(recording, "t.json", "--format", "chrome"), "end of a step")}
+    expect_equal(len(tids), n, "threads in Chrome's JSON")
 
 
 main()

@@ -18,6 +18,14 @@ def made(ranks=None, operators=OPERATORS):
     return path, json.loads(result.stdout)
 
 
+def crowded(threads):
+    """A recording of a process with so many threads, one after another, each with a range and a row of its own."""
+    path = scratch("recording") / "crowd.torsh"
+    result = run([SYNTHETIC, path, str(OPERATORS), "0", "0", str(threads)])
+    expect_equal(result.returncode, 0, "status of synthetic")
+    return path
+
+
 def exported(recording, name, *arguments):
     path = scratch("exported") / name
     torsh("export", recording, "-o", path, *arguments)

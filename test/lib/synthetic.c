@@ -2,13 +2,14 @@
 /*
  * Writes a recording of a training that never was, of any length, for tests and benchmarks of the readers:
  *
- *	synthetic FILE OPERATORS [RANKS [KERNELS]]
+ *	synthetic FILE OPERATORS [RANKS [KERNELS [THREADS]]]
  *
  * A step has 100 operators, forward in two modules on the main thread and backward on another one, with inputs,
  * sequence numbers and tensors; the optimizer ends it. With RANKS there are so many processes of as many operators, of
  * ranks 0, 1 and so on, which also say values and marks and have stacks: of addmm and of the tensors, which it
  * allocates; 0 RANKS are none. With KERNELS each operator launches so many, on two streams of a device that tells of them
- * later. Prints how many there are of each kind in a process, as JSON.
+ * later. With THREADS each process has so many more, one after another, each with a range, an end of an operator that
+ * nobody saw begin, and a row in several messages, as checkpoints write them. Prints how many there are of each kind in a process, as JSON.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,6 +69,8 @@ enum stack { NO_STACK, TRAIN_STACK, FORWARD_STACK, N_STACKS };
 #define CORRELATION_STRIDE 3u /* other calls have numbers too */
 #define KERNELS_UNTOLD 256u /* that a device keeps before it tells of them */
 #define STREAMS 2u
+#define FIRST_MORE 3u /* number of the first thread beyond those of a training, of which the device's is the last */
+#define MORE_TIDS 1000000u
 
 static char *const labels[N_LABELS] = {
 	[LINEAR] = "aten::linear",
@@ -105,6 +108,7 @@ struct synthetic {
 	enum stack stack; /* of events that come */
 	uint64_t sequence, random;
 	uint32_t kernels_of_operator, correlation;
+	uint32_t n_threads; /* more than the two */
 	uint64_t n_kernels, idle_ns[STREAMS]; /* idle: when the stream's last kernel ends */
 	struct event untold[KERNELS_UNTOLD];
 	size_t n_untold;
@@ -427,6 +431,59 @@ static void put_tables(struct synthetic *made)
 	append(made, &chunk);
 }
 
+#define CHECKPOINT_THREADS 1000u /* rows of a message */
+
+/* Row i is thread FIRST_MORE + first + i. */
+static void put_more_threads(struct synthetic *made, uint32_t first, uint32_t n)
+{
+	static char name[] = "more";
+	static uint64_t zeros[CHECKPOINT_THREADS], ns[CHECKPOINT_THREADS];
+	static uint32_t numbers[CHECKPOINT_THREADS], tids[CHECKPOINT_THREADS];
+	static char *names[CHECKPOINT_THREADS];
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	Torsh__Threads row = TORSH__THREADS__INIT, *rows = &row;
+
+	for (uint32_t i = 0; i < n; i++) {
+		numbers[i] = FIRST_MORE + first + i;
+		tids[i] = MORE_TIDS + first + i;
+		ns[i] = made->now_ns;
+		names[i] = name;
+	}
+	row.has_process = 1;
+	row.process = made->process;
+	row.n_number = row.n_tid = row.n_name = row.n_start_ns = row.n_end_ns = n;
+	row.n_allocs = row.n_alloc_bytes = row.n_frees = row.n_dropped = n;
+	row.number = numbers;
+	row.tid = tids;
+	row.name = names;
+	row.start_ns = row.end_ns = ns;
+	row.allocs = row.alloc_bytes = row.frees = row.dropped = zeros;
+	chunk.n_threads = 1;
+	chunk.threads = &rows;
+	append(made, &chunk);
+}
+
+static void run_more_threads(struct synthetic *made)
+{
+	for (uint32_t i = 0; i < made->n_threads; i++) {
+		struct event event = {.id = EVENT_RANGE_PUSH};
+
+		event.range_push.name = HERE;
+		put(made, FIRST_MORE + i, &event);
+		event = (struct event){.id = EVENT_OP_END};
+		event.op_end.record = UINT32_MAX;
+		put(made, FIRST_MORE + i, &event);
+		put(made, FIRST_MORE + i, &(struct event){.id = EVENT_RANGE_POP});
+	}
+}
+
+static void tell_more_threads(struct synthetic *made)
+{
+	for (uint32_t i = 0; i < made->n_threads; i += CHECKPOINT_THREADS)
+		put_more_threads(made, i,
+				 made->n_threads - i < CHECKPOINT_THREADS ? made->n_threads - i : CHECKPOINT_THREADS);
+}
+
 static void put_end(struct synthetic *made)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
@@ -447,8 +504,10 @@ static void put_process(struct synthetic *made, uint64_t n_operators)
 	while (made->n_operators < n_operators)
 		put_step(made);
 	tell_kernels(made);
+	run_more_threads(made);
 	flush_events(made);
 	put_tables(made);
+	tell_more_threads(made);
 	if (made->n_ranks)
 		put_stacks(made);
 }
@@ -460,11 +519,12 @@ int main(int argc, char **argv)
 	uint64_t n_operators;
 	int fd;
 
-	if (argc < 3 || argc > 5)
+	if (argc < 3 || argc > 6)
 		return 2;
 	n_operators = strtoull(argv[2], NULL, 10);
 	made.n_ranks = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
 	made.kernels_of_operator = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 0;
+	made.n_threads = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0;
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	made.file = torsh_recording_create(fd, &limits, START_NS);
 	made.writer = torsh_timeline_create();

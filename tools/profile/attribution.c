@@ -9,7 +9,7 @@
 #include "tools/writer/key_index.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
-#define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
+#define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 
 const struct attribution_words torsh_attribution_words[N_ATTRIBUTION_METHODS] = {
 #define METHOD(NAME, detail, method, confidence) {#detail, #method, #confidence},
@@ -206,7 +206,7 @@ static struct open_ranges *ranges_of(struct process_state *state, uint32_t threa
 {
 	size_t n = state->n_threads ? state->n_threads : 16;
 
-	if (thread >= THREADS_MAX)
+	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
 	while (n <= thread)
 		n *= 2;

@@ -12,7 +12,7 @@
 #include "tools/profile/module_chains.h"
 #include "tools/profile/open_calls.h"
 
-#define THREADS_MAX (1u << 20) /* rows; a number beyond is made up */
+#define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 #define DEPTH_MAX 4096u
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */
 
@@ -22,6 +22,8 @@ struct process_state {
 	const struct profile_process *process;
 	struct open_calls *threads;
 	size_t n_threads;
+	uint32_t *busy; /* threads that may have open calls */
+	size_t n_busy, busy_room;
 	void *async; /* tree of open asynchronous calls */
 	uint64_t n_calls, last_ns;
 	const struct crossing_list *known;
@@ -58,7 +60,7 @@ static struct process_state *find_state(struct walk *walk, const struct profile_
 
 static struct open_calls *find_thread(struct process_state *state, uint32_t thread)
 {
-	if (thread >= THREADS_MAX)
+	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
 	if (thread >= state->n_threads) {
 		size_t n = state->n_threads ? state->n_threads : 16;
@@ -174,6 +176,34 @@ static void find_module(struct process_state *state, struct call *call, const st
 		call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name) : call->modules;
 }
 
+static void list_thread(struct process_state *state, struct open_calls *thread)
+{
+	if (thread->is_listed)
+		return;
+	thread->is_listed = true;
+	state->busy = torsh_need_room(state->busy, state->n_busy, &state->busy_room, sizeof(*state->busy));
+	state->busy[state->n_busy++] = (uint32_t)(thread - state->threads);
+}
+
+/* The thread on which an operator with that record is open, and its place there; NULL: none. */
+static struct open_calls *find_record(struct process_state *state, uint32_t record, uint32_t *place)
+{
+	for (size_t i = 0; i < state->n_busy;) {
+		struct open_calls *thread = &state->threads[state->busy[i]];
+
+		*place = torsh_open_calls_find(thread, record);
+		if (*place != UINT32_MAX)
+			return thread;
+		if (thread->n) {
+			i++;
+			continue;
+		}
+		thread->is_listed = false;
+		state->busy[i] = state->busy[--state->n_busy];
+	}
+	return NULL;
+}
+
 /* call has what the event said; it is put around what comes. */
 static void begin_call(struct walk *walk, struct process_state *state, struct open_calls *thread, struct call *call)
 {
@@ -185,6 +215,7 @@ static void begin_call(struct walk *walk, struct process_state *state, struct op
 	call->ordinal = state->n_calls++;
 	walk->counts.n_calls++;
 	thread->n++;
+	list_thread(state, thread);
 	call->is_async = is_known_crossing(state, call->ordinal);
 	if (!call->is_async) {
 		call->outer = outer;
@@ -379,10 +410,8 @@ static void end_operator(struct walk *walk, struct process_state *state, const s
 	place = thread ? torsh_open_calls_find(thread, record) : UINT32_MAX;
 	if (place == UINT32_MAX && end_async(walk, state, CALL_OPERATOR, record, event->at_ns, event->thread))
 		return;
-	for (size_t i = 0; i < state->n_threads && place == UINT32_MAX; i++) {
-		thread = &state->threads[i];
-		place = torsh_open_calls_find(thread, record);
-	}
+	if (place == UINT32_MAX)
+		thread = find_record(state, record, &place);
 	if (place == UINT32_MAX)
 		walk->counts.n_unmatched++;
 	else
@@ -499,6 +528,7 @@ static void close_state(struct walk *walk, struct process_state *state)
 			  state->last_ns, call->thread);
 	}
 	free(state->threads);
+	free(state->busy);
 	free(state->traits);
 	free(state->forward);
 	torsh_module_chains_free(&state->chains);

@@ -10,6 +10,7 @@ struct open_calls {
 	uint32_t n, n_made;
 	size_t n_room;
 	uint32_t number; /* the framework's; 0: it was not told */
+	bool is_listed; /* among the threads that may have open calls */
 	uint64_t last_ns; /* of its last begin or end */
 };
 

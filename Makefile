@@ -27,7 +27,7 @@ COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -f
 
 # ---- the agent: what is loaded into the target --------------------------------------------------------------------
 
-ARCH := $(shell uname -m)
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
 TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(sort $(wildcard \
 	agent/*.c agent/wire/*.c collectors/*.c shim/*.c shim/*.S)))

@@ -77,7 +77,7 @@ const char *torsh_agent_path(void)
 
 static void find_program_path(void)
 {
-	long n = TORSH_SYS(SYS_readlink, "/proc/self/exe", program_path, sizeof(program_path) - 1, 0, 0, 0);
+	long n = torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
 
 	program_path[n > 0 ? n : 0] = '\0';
 }

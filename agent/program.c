@@ -48,7 +48,7 @@ static long search_program(const char *file, struct text *found)
 		torsh_text_put_bytes(found, path, n);
 		torsh_text_put(found, "/");
 		torsh_text_put(found, file);
-		fd = TORSH_SYS(SYS_access, found->bytes, X_OK, 0, 0, 0, 0) ? -ENOENT : open_program(found->bytes);
+		fd = torsh_sys_access(found->bytes, X_OK) ? -ENOENT : open_program(found->bytes);
 	}
 	return fd;
 }
@@ -131,7 +131,7 @@ static void put_path(long fd, const struct text *found, struct text *out)
 
 	torsh_text_put(&name, "/proc/self/fd/");
 	torsh_text_put_number(&name, (uint64_t)fd);
-	n = TORSH_SYS(SYS_readlink, link, out->bytes, out->capacity - 1, 0, 0, 0);
+	n = torsh_sys_readlink(link, out->bytes, out->capacity - 1);
 	out->length = n > 0 ? (size_t)n : 0;
 	out->bytes[out->length] = '\0';
 	if (n <= 0)

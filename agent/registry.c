@@ -51,7 +51,7 @@ static void read_path(const struct link_map *map, struct text *path)
 	if (!strncmp(map->l_name, "linux-vdso", 10)) {
 		torsh_text_put(path, "[vdso]");
 	} else if (!*map->l_name) {
-		long n = TORSH_SYS(SYS_readlink, "/proc/self/exe", path->bytes, path->capacity - 1, 0, 0, 0);
+		long n = torsh_sys_readlink("/proc/self/exe", path->bytes, path->capacity - 1);
 
 		path->length = n > 0 ? (size_t)n : 0;
 		path->bytes[path->length] = '\0';

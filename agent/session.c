@@ -200,7 +200,7 @@ static int find_writer_beside(struct plan *plan, const char *path)
 
 	torsh_text_put_bytes(&text, path, (size_t)(strrchr(path, '/') - path));
 	torsh_text_put(&text, "/torsh-writer");
-	return !TORSH_SYS(SYS_access, plan->writer, X_OK, 0, 0, 0, 0);
+	return !torsh_sys_access(plan->writer, X_OK);
 }
 
 /* The absolute path of the file that path leads to. */

@@ -6,6 +6,7 @@
 #ifndef TORSH_SHIM_SYS_H
 #define TORSH_SHIM_SYS_H
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,17 @@ static inline void *torsh_sys_own_pages(size_t size_bytes)
 static inline long torsh_sys_munmap(void *at, size_t size_bytes)
 {
 	return TORSH_SYS(SYS_munmap, at, size_bytes, 0, 0, 0, 0);
+}
+
+/* Not every CPU has the old forms of these two. */
+static inline long torsh_sys_readlink(const char *path, char *out, size_t size_bytes)
+{
+	return TORSH_SYS(SYS_readlinkat, AT_FDCWD, path, out, size_bytes, 0, 0);
+}
+
+static inline long torsh_sys_access(const char *path, int mode)
+{
+	return TORSH_SYS(SYS_faccessat, AT_FDCWD, path, mode, 0, 0, 0);
 }
 
 static inline int torsh_sys_gettid(void)

@@ -61,7 +61,7 @@ static _Atomic int is_observed;
 	static void name##_with(const void *record, void **context)                                            \
 	{                                                                                                      \
 		*context = NULL;                                                                               \
-		tell_begin(record, scopes);                                                                    \
+		tell_begin(record, scopes, __builtin_frame_address(0));                                        \
 	}                                                                                                      \
 	void name(void);                                                                                       \
 	__asm__(".text\n.hidden " #name "\n.globl " #name "\n" #name ":\n\tmov x1, x8\n\tb " #name "_with\n");

@@ -134,7 +134,7 @@ static void choose_clock(void)
 
 static void introduce(struct channel_header *header)
 {
-	memcpy(header->magic, CHANNEL_MAGIC, sizeof(header->magic));
+	header->magic = CHANNEL_MAGIC;
 	header->version = CHANNEL_VERSION;
 	header->header_bytes = CHANNEL_HEADER_BYTES;
 	header->pid = (uint32_t)torsh_sys_getpid();

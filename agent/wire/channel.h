@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHANNEL_MAGIC "torshch1"
+#define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
 #define CHANNEL_VERSION 3u
 
 #define CHANNEL_HEADER_BYTES 8192u
@@ -69,7 +69,7 @@ struct channel_text {
 };
 
 struct channel_header {
-	char magic[8];
+	uint64_t magic;
 	uint32_t version;
 	uint32_t header_bytes;
 
@@ -242,7 +242,7 @@ _Static_assert(sizeof(struct channel_address) == 16, "channel_address is part of
 
 /* Say hello: one SOCK_SEQPACKET message with the memfd as its only SCM_RIGHTS descriptor. No answer is sent. */
 struct channel_hello {
-	char magic[8];
+	uint64_t magic;
 	uint32_t version;
 	uint32_t pid;
 };

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define REQUEST_MAGIC "torshrq1"
+#define REQUEST_MAGIC UINT64_C(0x3171726873726f74) /* "torshrq1" */
 #define REQUEST_VERSION 1u
 #define REQUEST_HOLDERS_MAX 4096u
 
@@ -28,7 +28,7 @@ enum request_verb {
 };
 
 struct request {
-	char magic[8];
+	uint64_t magic;
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
 	uint32_t n_holders; /* STATUS: of each process at most, <= REQUEST_HOLDERS_MAX; else 0 */
@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct request) == 24, "request is part of the protocol");
  * also the session's recording, to read, of which the first recording_bytes belong before it.
  */
 struct request_answer {
-	char magic[8];
+	uint64_t magic;
 	uint32_t version;
 	int32_t result; /* 0 or -errno; PAUSE, RESUME: -EALREADY when it was so before */
 	uint64_t recording_bytes;

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 static void lay_out(struct channel_header *header)
 {
 	memset(header, 0, sizeof(*header));
-	memcpy(header->magic, CHANNEL_MAGIC, sizeof(header->magic));
+	header->magic = CHANNEL_MAGIC;
 	header->version = CHANNEL_VERSION;
 	header->header_bytes = CHANNEL_HEADER_BYTES;
 	header->n_thread_slots = 4;

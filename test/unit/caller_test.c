@@ -142,8 +142,8 @@ static void a_request_fits_to_the_byte(void **state)
 	bad = good;           \
 	bad.field = (value);  \
 	assert_int_equal(hear_said(&bad, sizeof(bad), 0, &message), -EPROTO);
-	REFUSED(magic[0], 'T')
-	REFUSED(magic[7], '2')
+	REFUSED(magic, REQUEST_MAGIC ^ 1)
+	REFUSED(magic, REQUEST_MAGIC + (UINT64_C(1) << 56))
 	REFUSED(version, REQUEST_VERSION + 1)
 	REFUSED(verb, 0)
 	REFUSED(verb, REQUEST_EXPORTS + 1)

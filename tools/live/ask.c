@@ -88,7 +88,7 @@ static int receive(int fd, struct live_answer *answer)
 		return -ECONNRESET;
 	take_descriptors(&message, answer->fds);
 	if (n != (ssize_t)sizeof(answer->said) || (message.msg_flags & MSG_TRUNC) ||
-	    memcmp(answer->said.magic, REQUEST_MAGIC, sizeof(answer->said.magic)) ||
+	    answer->said.magic != REQUEST_MAGIC ||
 	    answer->said.version != REQUEST_VERSION || answer->said.result > 0)
 		return -EPROTO;
 	return answer->said.result;

@@ -29,7 +29,7 @@ static uint64_t read_start(const char *path)
 
 	if (!file)
 		return 0;
-	if (fread(&header, sizeof(header), 1, file) != 1 || memcmp(header.magic, RECORDING_MAGIC, sizeof(header.magic)))
+	if (fread(&header, sizeof(header), 1, file) != 1 || header.magic != RECORDING_MAGIC)
 		header.start_realtime_ns = 0;
 	fclose(file);
 	return header.start_realtime_ns;

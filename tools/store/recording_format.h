@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
-#define RECORDING_MAGIC "torshrec"
+#define RECORDING_MAGIC UINT64_C(0x6365726873726f74) /* "torshrec" */
 #define RECORDING_FORMAT 2u /* what is written; FORMAT.md says when it moves */
 #define RECORDING_FORMAT_OLDEST 1u /* what is still read */
 
 /* The first bytes of the file. */
 struct recording_header {
-	char magic[8];
+	uint64_t magic;
 	uint32_t format;
 	uint32_t header_bytes; /* where the first chunk stands */
 	uint64_t start_realtime_ns; /* of the writer */

@@ -93,7 +93,7 @@ static int read_start(struct recording_reader *reader, char *error, size_t n_err
 	if (!bytes)
 		return refuse(error, n_error, "it can't be read");
 	memcpy(&header, bytes, sizeof(header));
-	if (memcmp(header.magic, RECORDING_MAGIC, sizeof(header.magic)))
+	if (header.magic != RECORDING_MAGIC)
 		return refuse(error, n_error, "it is not a recording of torsh");
 	if (header.format < RECORDING_FORMAT_OLDEST || header.format > RECORDING_FORMAT)
 		return refuse(error, n_error, "its format is %u, this version of torsh reads %u to %u", header.format,

@@ -56,7 +56,7 @@ static int is_hello(const void *bytes, size_t n)
 	if (n != sizeof(hello))
 		return 0;
 	memcpy(&hello, bytes, sizeof(hello));
-	return !memcmp(hello.magic, CHANNEL_MAGIC, sizeof(hello.magic)) && hello.version == CHANNEL_VERSION;
+	return hello.magic == CHANNEL_MAGIC && hello.version == CHANNEL_VERSION;
 }
 
 static int is_request(const void *bytes, size_t n)
@@ -66,7 +66,7 @@ static int is_request(const void *bytes, size_t n)
 	if (n != sizeof(request))
 		return 0;
 	memcpy(&request, bytes, sizeof(request));
-	return !memcmp(request.magic, REQUEST_MAGIC, sizeof(request.magic)) && request.version == REQUEST_VERSION &&
+	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
 	       request.verb >= REQUEST_STATUS && request.verb <= REQUEST_END &&
 	       request.n_holders <= REQUEST_HOLDERS_MAX && !request.reserved;
 }

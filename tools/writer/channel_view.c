@@ -24,7 +24,7 @@ static int is_layout(const struct channel_view *view, const struct channel_heade
 {
 	uint64_t tables_end = header->rings_offset;
 
-	if (memcmp(header->magic, CHANNEL_MAGIC, sizeof(header->magic)) || header->version != CHANNEL_VERSION ||
+	if (header->magic != CHANNEL_MAGIC || header->version != CHANNEL_VERSION ||
 	    header->header_bytes < sizeof(*header) || header->header_bytes > CHANNEL_HEADER_BYTES)
 		return 0;
 	if (header->stamp_shift != CHANNEL_STAMP_SHIFT ||

@@ -38,7 +38,7 @@ struct job *torsh_job_create(const struct request *request, void *asker)
 	struct job *job = torsh_memory_new(1, sizeof(*job));
 
 	*job = (struct job){.request = *request, .fds = {-1, -1}, .asker = asker};
-	memcpy(job->answer.magic, REQUEST_MAGIC, sizeof(job->answer.magic));
+	job->answer.magic = REQUEST_MAGIC;
 	job->answer.version = REQUEST_VERSION;
 	job->answer.writer_pid = (uint32_t)getpid();
 	return job;

@@ -21,7 +21,9 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: all agent tools help needs deps deps-test deps-bench unit test check demo bench lint layering exports fuzz \
 	test-tools test-programs install clean FORCE
 
-WARNINGS := -Wall -Wextra -Werror
+# STRICT=1 makes warnings errors: for CI, and for who changes the code. Another compiler warns of other things.
+STRICT ?=
+WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
 COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
 
@@ -75,7 +77,7 @@ TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncurs
 TOOL_FLAGS := -std=c11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.
-TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -pthread
+TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -ldl -pthread
 
 # A command is shown in short; V=1 shows it whole.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
@@ -146,7 +148,8 @@ $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
 $(AGENT): $(TARGET_OBJECTS) $(JEMALLOC) $(wildcard $(EXPORTS_MAP))
 	$(call say,link,$@)$(CC) -shared -o $@ $(TARGET_OBJECTS) $(JEMALLOC) -Wl,-soname,libtorshagent.so -Wl,-z,now -Wl,-z,defs \
 		-Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed \
-		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LINK)
+		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LINK) \
+		-lpthread -ldl
 	@$(if $(JEMALLOC),,echo "note: no libjemalloc_pic.a here: the agent was built without its private jemalloc" >&2)
 comma := ,
 
@@ -188,6 +191,6 @@ clean: ## remove what was built; the environments build/*venv* stay
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
-	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, NEEDS, TORCH, FUZZ_SECONDS, SANITIZE, PYTHON, V=1."
+	@echo "Variables: CC, BUILD, PREFIX, DESTDIR, T=name of a test, J=tests at a time, NEEDS, TORCH, FUZZ_SECONDS, SANITIZE, PYTHON, STRICT=1, V=1."
 
 -include $(TARGET_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(TOOL_BINARIES:$(BUILD)/%=$(BUILD)/tool/tools/%.d)

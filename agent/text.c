@@ -39,9 +39,12 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+/* Since glibc 2.32. strerror is no way around: it translates, and allocates. */
+extern const char *strerrordesc_np(int error) __attribute__((weak));
+
 const char *torsh_text_reason(int error)
 {
-	const char *text = strerrordesc_np(error < 0 ? -error : error);
+	const char *text = strerrordesc_np ? strerrordesc_np(error < 0 ? -error : error) : NULL;
 
 	return text ? text : "unknown error";
 }

@@ -22,6 +22,11 @@
 #error "the agent knows x86-64 and aarch64"
 #endif
 
+/* Of Linux 5.9, the same number on every CPU; older C libraries have no name for it. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 #define TORSH_SYS(nr, a, b, c, d, e, f) \
 	torsh_cpu_syscall(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 

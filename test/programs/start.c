@@ -229,8 +229,10 @@ static int as_daemon(void)
 	child = fork();
 	if (child)
 		_exit(0);
-	if (chdir("/") || close_range(0, UINT_MAX, 0))
+	if (chdir("/"))
 		_exit(93);
+	for (int fd = getdtablesize(); fd-- > 0;)
+		close(fd);
 	keep_in_fork();
 	execve(command[0], command, no_environment);
 	_exit(95);

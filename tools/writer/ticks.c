@@ -14,21 +14,32 @@ uint64_t torsh_ticks_monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+struct reading {
+	uint64_t ticks, ns;
+	uint64_t took_ticks; /* between the two clocks: the less, the better */
+};
+
+static struct reading read_once(void)
+{
+	uint64_t before = torsh_ticks_counter(), ns = torsh_ticks_monotonic_ns();
+	uint64_t took = torsh_ticks_counter() - before;
+
+	return (struct reading){.ticks = before + took / 2, .ns = ns, .took_ticks = took};
+}
+
 /* Both clocks at one moment: the tightest of a few tries. */
 static void read_both(uint64_t *ticks, uint64_t *ns)
 {
-	uint64_t best = UINT64_MAX;
+	struct reading best = read_once();
 
-	for (int i = 0; i < 5; i++) {
-		uint64_t before = torsh_ticks_counter(), at = torsh_ticks_monotonic_ns();
-		uint64_t took = torsh_ticks_counter() - before;
+	for (int i = 1; i < 5; i++) {
+		struct reading next = read_once();
 
-		if (took >= best)
-			continue;
-		best = took;
-		*ticks = before + took / 2;
-		*ns = at;
+		if (next.took_ticks < best.took_ticks)
+			best = next;
 	}
+	*ticks = best.ticks;
+	*ns = best.ns;
 }
 
 void torsh_ticks_start(struct ticks_rate *rate)

@@ -4,8 +4,6 @@
 
 TEST := $(BUILD)/test
 
-include test/simcuda/simcuda.mk
-
 # Agent objects for unit tests: all but those that define an exported name, which would hook the test itself.
 TARGET_LIB := $(TEST)/libtorshtarget.a
 $(TARGET_LIB): $(TARGET_OBJECTS)
@@ -23,6 +21,8 @@ DEVICE_TESTS := $(patsubst test/gpu/%.c,$(TEST)/gpu/%,$(sort $(wildcard test/gpu
 FUZZ_SOURCES := $(filter-out test/fuzz/replay.c,$(sort $(wildcard test/fuzz/*.c)))
 REPLAYS := $(patsubst test/fuzz/%.c,$(TEST)/fuzz/%,$(FUZZ_SOURCES))
 FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
+
+include test/simcuda/simcuda.mk
 
 SYNTHETIC := $(TEST)/synthetic
 COUNTER_NAMES := $(TEST)/counter_names

@@ -153,7 +153,7 @@ static void start(struct folded *folded)
 		folded->flows[i].number = i;
 }
 
-static void stop(struct folded *folded)
+static void finish(struct folded *folded)
 {
 	torsh_heap_destroy(&folded->heap);
 	torsh_stacks_destroy(&folded->stacks);
@@ -280,7 +280,7 @@ static void any_trace_folds_as_it_replays(void **state)
 				assert_same_peak(&replay, &folded);
 		}
 		assert_same_peak(&replay, &folded);
-		stop(&folded);
+		finish(&folded);
 	}
 }
 
@@ -310,7 +310,7 @@ static void of_equal_peaks_the_first_counts(void **state)
 	assert_int_equal(folded.heap.axis.peak_stamp, 10);
 	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[0]].live, &folded.heap.axis), 50);
 	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[1]].live, &folded.heap.axis), 0);
-	stop(&folded);
+	finish(&folded);
 }
 
 /* Free-then-malloc would see 100, malloc-then-free 230; the truth is 130. */
@@ -330,7 +330,7 @@ static void a_realloc_is_one_change(void **state)
 	assert_int_equal(folded.heap.axis.peak_bytes, 130);
 	assert_int_equal(folded.heap.axis.peak_n, 1);
 	assert_int_equal(folded.heap.reallocs, 1);
-	stop(&folded);
+	finish(&folded);
 }
 
 static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
@@ -347,7 +347,7 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 	assert_int_equal(folded.heap.implicit_frees, 0);
 	assert_int_equal(folded.heap.axis.bytes, 137);
 	assert_int_equal(torsh_live_find(&folded.heap.live, 0x100)->size, 7);
-	stop(&folded);
+	finish(&folded);
 }
 
 static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
@@ -366,7 +366,7 @@ static void blocks_are_counted_by_the_magnitude_of_their_size(void **state)
 		alloc(&folded, i, 0x100 + 16 * i, sizes[i].size, 0, 0);
 		assert_int_equal(folded.heap.size_blocks[sizes[i].class], before + 1);
 	}
-	stop(&folded);
+	finish(&folded);
 }
 
 /* Steps and reports compare the times of blocks: of a run of months they are as exact as of one of seconds. */

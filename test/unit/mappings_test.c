@@ -101,7 +101,7 @@ static void start(struct both *both)
 		both->stack_of[i] = torsh_stacks_push(&both->stacks, 0, i, torsh_stacks_hash(0, i));
 }
 
-static void stop(struct both *both)
+static void finish(struct both *both)
 {
 	torsh_mappings_destroy(&both->mappings);
 	torsh_stacks_destroy(&both->stacks);
@@ -273,7 +273,7 @@ static void any_trace_is_as_a_map_of_pages(void **state)
 			assert_same_now(&both);
 		}
 		assert_same_peak(&both);
-		stop(&both);
+		finish(&both);
 	}
 }
 
@@ -298,7 +298,7 @@ static void a_mapping_over_others_is_one_change(void **state)
 	assert_int_equal(both.mappings.axis.n, 3);
 	assert_int_equal(both.mappings.axis.peak_bytes, 6 * PAGE);
 	assert_int_equal(both.mappings.axis.peak_stamp, 3);
-	stop(&both);
+	finish(&both);
 }
 
 static void huge_pages_are_counted_whole(void **state)
@@ -314,7 +314,7 @@ static void huge_pages_are_counted_whole(void **state)
 	start(&both);
 	torsh_mappings_fold(&both.mappings, &both.stacks, &event, both.stack_of[1]);
 	assert_int_equal(both.mappings.axis.bytes, 2u << 20);
-	stop(&both);
+	finish(&both);
 }
 
 static void what_can_not_be_changes_nothing(void **state)
@@ -335,7 +335,7 @@ static void what_can_not_be_changes_nothing(void **state)
 		torsh_mappings_fold(&both.mappings, &both.stacks, &events[i], both.stack_of[1]);
 	assert_int_equal(both.mappings.axis.bytes, 0);
 	assert_int_equal(both.mappings.axis.n, 0);
-	stop(&both);
+	finish(&both);
 }
 
 int main(void)

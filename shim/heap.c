@@ -11,12 +11,20 @@
 #include "shim/boot.h"
 #include "shim/hooks.h"
 #include "shim/next.h"
+#include "shim/operators.h"
+
+/* Parts of an operator new or delete are recorded there. */
+static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller, const void *frame)
+{
+	if (!torsh_operators_is_inner(caller))
+		torsh_heap_allocated(p, n, entry, frame);
+}
 
 EXPORT void *malloc(size_t n)
 {
 	void *p = torsh_next.malloc(n);
 
-	torsh_heap_allocated(p, n, ALLOC_MALLOC, HOOK_FRAME);
+	record(p, n, ALLOC_MALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
@@ -25,21 +33,22 @@ EXPORT void *calloc(size_t n, size_t size)
 	void *p = torsh_next.calloc(n, size);
 
 	/* Where the product overflows the real calloc has failed. */
-	torsh_heap_allocated(p, n * size, ALLOC_CALLOC, HOOK_FRAME);
+	record(p, n * size, ALLOC_CALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
-static inline void release(void *p)
+static inline void release(void *p, const void *caller)
 {
 	if (__builtin_expect(torsh_boot_owns(p), 0))
 		return;
-	torsh_heap_freeing(p);
+	if (!torsh_operators_is_inner(caller))
+		torsh_heap_freeing(p);
 	torsh_next.free(p);
 }
 
 EXPORT void free(void *p)
 {
-	release(p);
+	release(p, HOOK_CALLER);
 }
 
 /* A block of the boot heap moves into the real one; what stays behind is never used again. */
@@ -92,26 +101,28 @@ EXPORT void *reallocarray(void *p, size_t n, size_t size)
 
 EXPORT void cfree(void *p)
 {
-	release(p);
+	release(p, HOOK_CALLER);
 }
 
 /* C23. The allocators that have these treat them as free; so may those that don't. */
 EXPORT void free_sized(void *p, size_t n)
 {
 	(void)n;
-	release(p);
+	release(p, HOOK_CALLER);
 }
 
 EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 {
 	(void)alignment;
 	(void)n;
-	release(p);
+	release(p, HOOK_CALLER);
 }
 
 /* Not every allocator has the whole aligned family: what it lacks comes from the C library. */
-static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *frame)
+static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const void *caller, const void *frame)
 {
+	if (torsh_operators_is_inner(caller))
+		return;
 	if (torsh_next_is_elsewhere & 1u << by)
 		torsh_heap_allocated_elsewhere(p, n, ALLOC_ALIGNED, frame);
 	else
@@ -123,7 +134,7 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
 	int error = torsh_next.posix_memalign(out, alignment, n);
 
 	if (!error)
-		record_aligned(*out, n, NEXT_POSIX_MEMALIGN, HOOK_FRAME);
+		record_aligned(*out, n, NEXT_POSIX_MEMALIGN, HOOK_CALLER, HOOK_FRAME);
 	return error;
 }
 
@@ -131,7 +142,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
 	void *p = torsh_next.aligned_alloc(alignment, n);
 
-	record_aligned(p, n, NEXT_ALIGNED_ALLOC, HOOK_FRAME);
+	record_aligned(p, n, NEXT_ALIGNED_ALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
@@ -139,7 +150,7 @@ EXPORT void *memalign(size_t alignment, size_t n)
 {
 	void *p = torsh_next.memalign(alignment, n);
 
-	record_aligned(p, n, NEXT_MEMALIGN, HOOK_FRAME);
+	record_aligned(p, n, NEXT_MEMALIGN, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
@@ -147,7 +158,7 @@ EXPORT void *valloc(size_t n)
 {
 	void *p = torsh_next.valloc(n);
 
-	record_aligned(p, n, NEXT_VALLOC, HOOK_FRAME);
+	record_aligned(p, n, NEXT_VALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 
@@ -155,7 +166,7 @@ EXPORT void *pvalloc(size_t n)
 {
 	void *p = torsh_next.pvalloc(n);
 
-	record_aligned(p, n, NEXT_PVALLOC, HOOK_FRAME);
+	record_aligned(p, n, NEXT_PVALLOC, HOOK_CALLER, HOOK_FRAME);
 	return p;
 }
 

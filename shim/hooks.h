@@ -15,6 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define HOOK_FRAME __builtin_frame_address(0)
+#define HOOK_CALLER __builtin_return_address(0)
 
 /* Heap: collectors/heap.c. block may be NULL: the call failed. */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);

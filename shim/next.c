@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shim/boot.h"
+#include "shim/elf_symbol.h"
 #include "shim/jemalloc.h"
 #include "shim/symbol.h"
 #include "shim/sys.h"
@@ -18,6 +19,9 @@ enum { LOOK_UP_NOT_BEGUN, LOOK_UP_UNDER_WAY, LOOK_UP_DONE };
 static _Atomic int look_up_state;
 static _Thread_local int is_looking_up;
 static const char *problem, *allocator_path = "";
+
+/* What the program was started with lies in the loader's list from behind us to here; it is never unloaded. */
+static const struct link_map *first_behind, *last_at_start, *allocators_map;
 
 int torsh_next_has_usable_size;
 uint32_t torsh_next_is_elsewhere;
@@ -94,6 +98,14 @@ static void find(const char *name, void *place)
 		memcpy(place, &found, sizeof(found));
 }
 
+static const struct link_map *map_of(const void *code)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
 static const char *path_of(const void *code)
 {
 	Dl_info info;
@@ -141,6 +153,7 @@ static void inspect_allocator(const struct torsh_next *found)
 	const char *before_us = defined_before_us("malloc");
 
 	allocator_path = path_of((const void *)found->malloc);
+	allocators_map = map_of((const void *)found->malloc);
 	torsh_next_is_elsewhere = find_elsewhere(found);
 	torsh_next_has_usable_size = usable && !strcmp(path_of(usable), allocator_path);
 	if (before_us) {
@@ -158,6 +171,13 @@ static void use_jemalloc(struct torsh_next *next)
 
 	if (!wanted || strcmp(wanted, "jemalloc"))
 		return;
+	/* Its other functions (operator new, mallocx) would go on serving blocks, which jemalloc's free can't take. */
+	if (problem || !allocators_map || !torsh_elf_symbol(allocators_map, "__libc_start_main", NULL)) {
+		problem = problem ? problem
+				  : "heap: TORSH_PROFILER_ALLOCATOR=jemalloc is ignored: the program brings another "
+				    "allocator than the C library's, which goes on serving it";
+		return;
+	}
 	if (torsh_jemalloc_serve(next)) {
 		allocator_path = "torsh's jemalloc";
 		torsh_next_is_elsewhere = 0;
@@ -165,6 +185,15 @@ static void use_jemalloc(struct torsh_next *next)
 	} else {
 		problem = "heap: TORSH_PROFILER_ALLOCATOR=jemalloc has no effect: the agent was built without jemalloc";
 	}
+}
+
+static void remember_libraries(void)
+{
+	const struct link_map *own = map_of((const void *)&torsh_next_own_path);
+
+	first_behind = own ? own->l_next : NULL;
+	for (const struct link_map *map = first_behind; map; map = map->l_next)
+		last_at_start = map;
 }
 
 static int look_up(void)
@@ -185,6 +214,7 @@ static int look_up(void)
 #include "shim/next.def"
 #undef NEXT
 #undef NEXT_VOID
+	remember_libraries();
 	inspect_allocator(&found);
 	use_jemalloc(&found);
 	torsh_next = found;
@@ -196,6 +226,22 @@ static int look_up(void)
 const char *torsh_next_own_path(void)
 {
 	return path_of((const void *)&torsh_next_own_path);
+}
+
+void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
+{
+	look_up();
+	for (const struct link_map *map = first_behind; map; map = map->l_next) {
+		void *found = torsh_elf_symbol(map, name, n_bytes);
+
+		if (found) {
+			*is_allocators = map == allocators_map;
+			return found;
+		}
+		if (map == last_at_start)
+			break;
+	}
+	return NULL;
 }
 
 int torsh_next_is_preloaded(void)

@@ -28,6 +28,12 @@ extern int torsh_next_has_usable_size;
 enum torsh_next_aligned { NEXT_POSIX_MEMALIGN, NEXT_ALIGNED_ALLOC, NEXT_MEMALIGN, NEXT_VALLOC, NEXT_PVALLOC };
 extern uint32_t torsh_next_is_elsewhere;
 
+/*
+ * The next definition of a name among the libraries that the program was started with, its size, and whether it is in the
+ * library whose malloc serves the program. NULL: there is none. Takes no lock and leaves no dlerror.
+ */
+void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators);
+
 /* The path by which the loader knows this library, as it was given to it. NULL when it can't be told. */
 const char *torsh_next_own_path(void);
 

@@ -16,6 +16,7 @@
 
 #include "shim/hooks.h"
 #include "shim/next.h"
+#include "shim/operators.h"
 #include "shim/ranges.h"
 
 EXPORT pid_t fork(void)
@@ -235,5 +236,6 @@ EXPORT int dlclose(void *handle)
 
 	if (is_told)
 		torsh_process_code_unmapped();
+	torsh_operators_forget_callers();
 	return result;
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See shim/operators.h. */
+#include "shim/operators.h"
+
+#include <stdint.h>
+
+#include "shim/elf_symbol.h"
+#include "shim/hooks.h"
+#include "shim/next.h"
+
+/* The functions that record lie together: what such a function calls is known by its return address. */
+#define RECORDS __attribute__((section("torsh_operators_text"), noinline))
+extern const char __start_torsh_operators_text[] __attribute__((visibility("hidden")));
+extern const char __stop_torsh_operators_text[] __attribute__((visibility("hidden")));
+
+const char *const torsh_operator_names[N_OPERATORS] = {
+#define OPERATOR_NEW(name, parameters, arguments, entry) #name,
+#define OPERATOR_DELETE(name, parameters, arguments) #name,
+#include "shim/operators.def"
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+};
+
+int torsh_operators_record;
+
+/* Where calls go, and where those that record go on to. */
+static union torsh_operators now, allocators;
+static struct {
+	const char *code;
+	size_t n_bytes;
+} ranges[N_OPERATORS]; /* of the allocator's operators */
+
+static void prepare(void);
+
+/*
+ * Four functions for each: ours, and what it jumps to: the first call, the one that records, and the one that asks who
+ * calls. The real operator new may throw through the one that records: it holds nothing. The real delete is no tail
+ * call there, or what it calls in turn would seem to be called by the program.
+ */
+#define OPERATOR_NEW(name, parameters, arguments, entry)                        \
+	EXPORT void *name parameters;                                           \
+	void *name parameters                                                   \
+	{                                                                       \
+		return now.by_name.name arguments;                              \
+	}                                                                       \
+	static void *first##name parameters                                     \
+	{                                                                       \
+		prepare();                                                      \
+		return now.by_name.name arguments;                              \
+	}                                                                       \
+	static RECORDS void *record##name parameters                            \
+	{                                                                       \
+		void *p = allocators.by_name.name arguments;                    \
+                                                                                \
+		if (!torsh_operators_contain(HOOK_CALLER))                      \
+			torsh_heap_allocated(p, n, entry, HOOK_FRAME);          \
+		return p;                                                       \
+	}                                                                       \
+	static void *local##name parameters                                     \
+	{                                                                       \
+		return torsh_operators_of(HOOK_CALLER)->by_name.name arguments; \
+	}
+#define OPERATOR_DELETE(name, parameters, arguments)                     \
+	EXPORT void name parameters;                                     \
+	void name parameters                                             \
+	{                                                                \
+		now.by_name.name arguments;                              \
+	}                                                                \
+	static void first##name parameters                               \
+	{                                                                \
+		prepare();                                               \
+		now.by_name.name arguments;                              \
+	}                                                                \
+	static RECORDS void record##name parameters                      \
+	{                                                                \
+		if (!torsh_operators_contain(HOOK_CALLER))               \
+			torsh_heap_freeing(p);                           \
+		allocators.by_name.name arguments;                       \
+		__asm__ volatile("");                                    \
+	}                                                                \
+	static void local##name parameters                               \
+	{                                                                \
+		torsh_operators_of(HOOK_CALLER)->by_name.name arguments; \
+	}
+#include "shim/operators.def"
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+#define OPERATOR_NEW(name, parameters, arguments, entry) .name = first##name,
+#define OPERATOR_DELETE(name, parameters, arguments) .name = first##name,
+static union torsh_operators now = {.by_name = {
+#include "shim/operators.def"
+				    }};
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+#define OPERATOR_NEW(name, parameters, arguments, entry) .name = record##name,
+#define OPERATOR_DELETE(name, parameters, arguments) .name = record##name,
+static const union torsh_operators recording = {.by_name = {
+#include "shim/operators.def"
+						}};
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+#define OPERATOR_NEW(name, parameters, arguments, entry) .name = local##name,
+#define OPERATOR_DELETE(name, parameters, arguments) .name = local##name,
+static const union torsh_operators local = {.by_name = {
+#include "shim/operators.def"
+					    }};
+#undef OPERATOR_NEW
+#undef OPERATOR_DELETE
+
+int torsh_operators_contain(const void *caller)
+{
+	const char *code = caller;
+
+	if (code >= __start_torsh_operators_text && code < __stop_torsh_operators_text)
+		return 1;
+	for (size_t i = 0; i < N_OPERATORS; i++)
+		if ((uintptr_t)code - (uintptr_t)ranges[i].code < ranges[i].n_bytes)
+			return 1;
+	return 0;
+}
+
+/* Two threads that come at once find the same. */
+static void prepare(void)
+{
+	for (size_t i = 0; i < N_OPERATORS; i++) {
+		size_t n_bytes = 0;
+		int records = 0;
+		void *found = torsh_next_at_start(torsh_operator_names[i], &n_bytes, &records);
+
+		if (records) {
+			allocators.all[i] = found;
+			ranges[i].code = found;
+			ranges[i].n_bytes = n_bytes;
+			torsh_operators_record = 1;
+		}
+		/* Last, when what it needs is in place: other threads take it as it comes. */
+		__atomic_store_n(&now.all[i],
+				 !found	   ? local.all[i]
+				 : records ? recording.all[i]
+					   : found,
+				 __ATOMIC_RELEASE);
+	}
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Operators new and delete of libraries that were opened while the program ran: see torsh_operators_of. */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/elf_symbol.h"
+#include "shim/objects.h"
+#include "shim/operators.h"
+#include "shim/symbol.h"
+
+#define SETS_MAX 255u /* C++ run-times, counted with those that were closed */
+
+/* What _dl_find_object fills in; older C libraries neither have nor declare it. */
+union object {
+	struct {
+		unsigned long long flags;
+		void *start, *end;
+		struct link_map *map;
+	} found;
+	char room[128];
+};
+typedef int find_object(void *address, union object *object);
+
+/* Sets are never changed once they are counted; they are added by one thread at a time. */
+union torsh_operators torsh_operators_sets[SETS_MAX];
+static _Atomic uint32_t n_sets;
+static _Atomic int is_adding;
+
+_Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
+
+/* Of libraries that have none of their own, whatever asks first; 0: not looked for since a library was closed. */
+static _Atomic uintptr_t shared[N_OPERATORS];
+
+/* The object of the caller's code, without a lock where the C library can tell so: a forked child may come here. */
+static const struct link_map *map_of(const void *code)
+{
+	static _Atomic(find_object *) known;
+	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
+	struct link_map *map = NULL;
+	union object object;
+	Dl_info info;
+
+	if (!find) {
+		find = (find_object *)torsh_symbol(RTLD_DEFAULT, "_dl_find_object");
+		atomic_store_explicit(&known, find, memory_order_relaxed);
+	}
+	if (find)
+		return find((void *)code, &object) == 0 ? object.found.map : NULL;
+	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+/* The C++ run-time that libraries share, else whatever defines it. */
+static void *find_shared(size_t i)
+{
+	static const char *const run_times[] = {"/libstdc++.so", "/libc++.so", "/libc++abi.so"};
+	void *found = (void *)atomic_load_explicit(&shared[i], memory_order_relaxed);
+
+	for (size_t k = 0; !found && k < sizeof(run_times) / sizeof(*run_times); k++)
+		found = torsh_objects_find_in(run_times[k], torsh_operator_names[i]);
+	if (!found)
+		found = torsh_objects_find(torsh_operator_names[i]);
+	atomic_store_explicit(&shared[i], (uintptr_t)found, memory_order_relaxed);
+	return found;
+}
+
+static void find_for(const void *caller, union torsh_operators *found)
+{
+	const struct link_map *asks = map_of(caller);
+
+	/* Of a build without tail calls the caller is this library, which has none but ours. */
+	if (asks == map_of((const void *)&torsh_operators_find))
+		asks = NULL;
+	for (size_t i = 0; i < N_OPERATORS; i++) {
+		found->all[i] = asks ? torsh_elf_symbol(asks, torsh_operator_names[i], NULL) : NULL;
+		if (!found->all[i])
+			found->all[i] = find_shared(i);
+	}
+}
+
+/* The number of the set with these functions, made if need be; SETS_MAX where another thread is at it, or all are taken. */
+static uint32_t number_of(const union torsh_operators *found)
+{
+	uint32_t n, i;
+
+	if (atomic_exchange_explicit(&is_adding, 1, memory_order_acquire))
+		return SETS_MAX;
+	n = atomic_load_explicit(&n_sets, memory_order_relaxed);
+	for (i = 0; i < n && memcmp(&torsh_operators_sets[i], found, sizeof(*found)) != 0; i++)
+		;
+	if (i == n && n < SETS_MAX) {
+		torsh_operators_sets[n] = *found;
+		atomic_store_explicit(&n_sets, n + 1, memory_order_release);
+	}
+	atomic_store_explicit(&is_adding, 0, memory_order_release);
+	return i;
+}
+
+const union torsh_operators *torsh_operators_find(const void *caller)
+{
+	static _Thread_local union torsh_operators found;
+	uint32_t i;
+
+	find_for(caller, &found);
+	i = number_of(&found);
+	if (i >= SETS_MAX)
+		return &found;
+	/* Pairs with the acquire in torsh_operators_of. */
+	atomic_store_explicit(torsh_operators_caller_slot(caller), (uint64_t)(uintptr_t)caller << 8 | i,
+			      memory_order_release);
+	return &torsh_operators_sets[i];
+}
+
+void torsh_operators_forget_callers(void)
+{
+	if (atomic_load_explicit(&n_sets, memory_order_relaxed) == 0)
+		return;
+	for (size_t i = 0; i < OPERATOR_CALLERS; i++)
+		atomic_store_explicit(&torsh_operators_callers[i], 0, memory_order_relaxed);
+	for (size_t i = 0; i < N_OPERATORS; i++)
+		atomic_store_explicit(&shared[i], 0, memory_order_relaxed);
+}

@@ -10,6 +10,7 @@
 #include "agent/process.h"
 
 #define LATE_SPINS 10000
+#define INTERRUPT_LEVELS 4 /* handlers that interrupt each other in hooks */
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
 struct flow torsh_flow_unborn = {.state = FLOW_UNBORN};
@@ -17,6 +18,8 @@ struct flow torsh_flow_quiet = {.state = FLOW_QUIET};
 struct flow torsh_flow_ended = {.state = FLOW_ENDED};
 
 _Thread_local struct flow *torsh_flow_self = &torsh_flow_unborn;
+
+static _Thread_local uint64_t birth_holder; /* of torsh_birth_flow, which is under way; 0: it is not */
 
 static pthread_key_t end_key;
 static int has_end_key;
@@ -67,7 +70,8 @@ static struct flow *open_flow(enum thread_slot_kind kind)
 	torsh_stamp_disown(flow);
 	flow->tid = (int)process->channel.slots[slot].tid;
 	flow->end_rounds = 0;
-	flow->has_lost = 0;
+	flow->has_lost = flow->is_torn = 0;
+	flow->n_before = 0;
 	memset(flow->lost, 0, sizeof(flow->lost));
 	torsh_schedule_forget(flow->open);
 	torsh_stack_reset(flow->stack);
@@ -91,6 +95,9 @@ static void close_flow(struct flow *flow)
 		close_flow(flow->interrupt);
 		flow->interrupt = NULL;
 	}
+	/* The thread ended in the middle of a hook: it was cancelled there. */
+	if (atomic_load_explicit(&flow->state, memory_order_relaxed) >= N_FLOW_STATES)
+		torsh_flow_mend(flow);
 	/* Pairs with the acquire of the writer, which drains up to the last head. */
 	atomic_store_explicit(&flow->ring.slot->state, THREAD_SLOT_CLOSED, memory_order_release);
 	/* The slot is free again only when the writer has been there. */
@@ -127,36 +134,65 @@ struct flow *torsh_birth_flow(void)
 	struct flow *flow;
 
 	torsh_flow_self = &torsh_flow_quiet;
+	birth_holder = torsh_flow_holder(__builtin_frame_address(0));
 	flow = open_flow(THREAD_SLOT_MAIN_FLOW);
 	/* The first 32 keys take no memory; ours was made before the program made any. */
 	if (flow && has_end_key)
 		pthread_setspecific(end_key, flow);
 	/* Without a slot of its own the thread shares the late flow. */
+	birth_holder = 0;
 	torsh_flow_self = flow ? flow : &torsh_flow_ended;
 	return flow;
 }
 
-static struct flow *enter(struct flow *flow)
+static struct flow *enter(struct flow *flow, uint64_t holder)
 {
-	uint32_t idle = FLOW_IDLE;
+	uint64_t idle = FLOW_IDLE;
 
 	if (!flow)
 		return NULL;
 	/* Acquire pairs with the release in torsh_flow_leave, for the late flow. */
-	if (!atomic_compare_exchange_strong_explicit(&flow->state, &idle, FLOW_BUSY, memory_order_acquire,
+	if (!atomic_compare_exchange_strong_explicit(&flow->state, &idle, holder, memory_order_acquire,
 						     memory_order_relaxed))
 		return NULL;
+	flow->n_before = flow->ring.n_events;
 	return flow;
 }
 
-/* A signal handler interrupted a hook of this thread and calls hooks itself. */
-static struct flow *enter_interrupt(struct flow *outer)
+/* Enter if it is idle, or held by a hook that is gone. */
+static struct flow *enter_own(struct flow *flow, const void *frame)
 {
-	struct flow *flow = outer->interrupt;
+	uint64_t holder = torsh_flow_holder(frame), state;
 
-	if (!flow)
-		flow = outer->interrupt = open_flow(THREAD_SLOT_INTERRUPT);
-	flow = enter(flow);
+	if (!flow || enter(flow, holder))
+		return flow;
+	state = atomic_load_explicit(&flow->state, memory_order_relaxed);
+	/* Taken first: a handler that comes meanwhile has a flow of its own. */
+	if (!torsh_flow_is_abandoned(state, frame) ||
+	    !atomic_compare_exchange_strong(&flow->state, &state, holder))
+		return NULL;
+	torsh_flow_mend(flow);
+	return flow;
+}
+
+/*
+ * A signal handler interrupted a hook of this thread and calls hooks itself, or was interrupted in that, and so on; or
+ * one of them jumped out of all.
+ */
+static struct flow *enter_interrupt(struct flow *outer, const void *frame)
+{
+	struct flow *flow = enter_own(outer, frame);
+
+	if (flow)
+		return flow;
+	for (int i = 0; outer && i < INTERRUPT_LEVELS; i++) {
+		if (!outer->interrupt)
+			outer->interrupt = open_flow(THREAD_SLOT_INTERRUPT);
+		outer = outer->interrupt;
+		flow = enter_own(outer, frame);
+		if (flow)
+			break;
+	}
 	torsh_count(flow ? COUNTER_interrupts : COUNTER_interrupts_lost);
 	return flow;
 }
@@ -184,7 +220,7 @@ static struct flow *enter_late(void)
 	struct flow *late = late_flow(), *flow;
 
 	for (int i = 0; late && i < LATE_SPINS; i++) {
-		flow = enter(late);
+		flow = enter(late, FLOW_BUSY);
 		if (flow) {
 			torsh_stamp_disown(flow);
 			return flow;
@@ -195,7 +231,7 @@ static struct flow *enter_late(void)
 	return NULL;
 }
 
-static struct flow *enter_unborn(void)
+static struct flow *enter_unborn(const void *frame)
 {
 	switch (atomic_load_explicit(&torsh_agent_state, memory_order_acquire)) {
 	case AGENT_UNSTARTED:
@@ -218,33 +254,44 @@ static struct flow *enter_unborn(void)
 		return NULL;
 	}
 	if (torsh_birth_flow())
-		return enter(torsh_flow_self);
+		return enter(torsh_flow_self, torsh_flow_holder(frame));
 	return enter_late();
 }
 
 /* Everything that is not an idle flow. errno is kept: a hook's caller sees the real function's. */
-struct flow *torsh_flow_enter_slowly(struct flow *flow)
+struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
 {
 	int saved = errno;
 	struct flow *entered = NULL;
 
 	switch (atomic_load_explicit(&flow->state, memory_order_relaxed)) {
 	case FLOW_UNBORN:
-		entered = enter_unborn();
+		entered = enter_unborn(frame);
 		break;
-	case FLOW_BUSY:
-		entered = enter_interrupt(flow);
+	case FLOW_QUIET:
+		/* A handler jumped out of the hook that was making this thread's flow. */
+		if (torsh_flow_is_abandoned(birth_holder, frame)) {
+			birth_holder = 0;
+			torsh_flow_self = &torsh_flow_unborn;
+			entered = enter_unborn(frame);
+		}
+		break;
+	case FLOW_IDLE:
+		/* A handler has mended it since it was looked at. */
+		entered = enter_own(flow, frame);
 		break;
 	case FLOW_ENDED:
 		if (torsh_process->pid)
 			entered = enter_late();
 		else
-			entered = enter_unborn();
+			entered = enter_unborn(frame);
 		break;
 	case FLOW_WIPED:
 		torsh_flow_self = &torsh_flow_unborn;
-		entered = enter_unborn();
+		entered = enter_unborn(frame);
 		break;
+	default:
+		entered = enter_interrupt(flow, frame);
 	}
 	errno = saved;
 	return entered;

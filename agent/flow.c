@@ -129,6 +129,18 @@ static void put_cold(struct flow *flow, uint32_t id, const void *payload, uint32
 
 	end = torsh_codec_put_cold(&flow->codec, begin, torsh_flow_stamp(flow), id, payload, n_bytes);
 	torsh_ring_commit(&flow->ring, begin, end);
+	flow->n_before = flow->ring.n_events; /* the hook's own event is still to come */
+}
+
+/* The reader's encoding may be another one by now: both begin anew, from this stamp. */
+static void put_restart(struct flow *flow)
+{
+	struct event event = {.id = EVENT_RESTART, .restart = {.base_stamp = torsh_flow_stamp(flow)}};
+	uint8_t payload[CODEC_PAYLOAD_MAX];
+
+	torsh_codec_start(&flow->codec, event.restart.base_stamp);
+	put_cold(flow, EVENT_RESTART, payload, torsh_codec_pack(&event, payload));
+	flow->is_torn = 0;
 }
 
 static void put_lost(struct flow *flow)
@@ -155,9 +167,12 @@ int torsh_flow_make_room(struct flow *flow)
 	for (;;) {
 		if (!grant_room(flow) && !wait_for_room(flow))
 			return 0;
-		if (!flow->has_lost)
+		if (!flow->has_lost && !flow->is_torn)
 			return 1;
-		put_lost(flow);
+		if (flow->is_torn)
+			put_restart(flow);
+		else
+			put_lost(flow);
 		if (flow->ring.head + FLOW_ROOM <= flow->ring.room_until)
 			return 1;
 	}

@@ -16,6 +16,7 @@
 #define TORSH_AGENT_FLOW_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/python.h"
@@ -29,16 +30,22 @@
 enum flow_state {
 	FLOW_WIPED, /* these pages were zeroed by fork: the process is a new one */
 	FLOW_IDLE,
-	FLOW_BUSY, /* its thread is in a hook */
+	FLOW_BUSY, /* the late flow: some thread is in a hook */
 	FLOW_UNBORN, /* stands for a thread that has none yet */
 	FLOW_QUIET, /* stands for a thread whose calls are the agent's own */
 	FLOW_ENDED, /* stands for a thread that has given its flow back */
+	N_FLOW_STATES,
 };
 
 enum flow_loss { LOSS_ALLOC, LOSS_FREE, LOSS_OTHER, N_LOSSES };
 
 struct flow {
-	_Atomic uint32_t state; /* enum flow_state; written by its thread only, but for the late flow */
+	/*
+	 * enum flow_state, or while its thread is in a hook the holder of torsh_flow_holder; written by its thread only, but
+	 * for the late flow.
+	 */
+	_Atomic uint64_t state;
+	uint64_t n_before; /* events that the ring had when the one under way was begun */
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
@@ -48,6 +55,7 @@ struct flow {
 	struct flow *interrupt; /* NULL until a handler needed it */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
+	uint32_t is_torn; /* the next event is a restart: what the encoding remembers may not be what was sent */
 	uint32_t end_rounds; /* calls of the key's destructor so far */
 	int tid;
 	struct codec codec;
@@ -56,17 +64,30 @@ struct flow {
 extern _Thread_local struct flow *torsh_flow_self;
 extern struct flow torsh_flow_unborn, torsh_flow_quiet, torsh_flow_ended;
 
+/*
+ * A hook's hold of its flow: the hook's frame, and a part of the return address that lies there. A handler that interrupts
+ * a hook may jump out of it (siglongjmp, setcontext, an exception, a cancellation), and the hold is never given back: by
+ * these it is known for one of a frame that is gone.
+ */
+static inline uint64_t torsh_flow_holder(const void *frame)
+{
+	return (uint64_t)(uintptr_t)frame << 16 | *((const uint16_t *)frame + 4);
+}
+
 extern int torsh_flow_clock_is_monotonic; /* the counter can't be trusted: stamps are clock_gettime's */
 
-struct flow *torsh_flow_enter_slowly(struct flow *flow);
+/* frame: of the hook that enters. */
+struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame);
 
-static inline struct flow *torsh_flow_enter(void)
+/* For the hook whose frame stays until torsh_flow_leave: in a function that enters for it, that one is inlined too. */
+static inline __attribute__((always_inline)) struct flow *torsh_flow_enter(void)
 {
 	struct flow *flow = torsh_flow_self;
 
 	if (__builtin_expect(atomic_load_explicit(&flow->state, memory_order_relaxed) != FLOW_IDLE, 0))
-		return torsh_flow_enter_slowly(flow);
-	atomic_store_explicit(&flow->state, FLOW_BUSY, memory_order_relaxed);
+		return torsh_flow_enter_slowly(flow, __builtin_frame_address(0));
+	flow->n_before = flow->ring.n_events;
+	atomic_store_explicit(&flow->state, torsh_flow_holder(__builtin_frame_address(0)), memory_order_relaxed);
 	/* A signal handler that comes from here on finds the flow busy. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return flow;
@@ -190,6 +211,15 @@ void torsh_flow_event(struct flow *flow, const struct event *event, const void *
 int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp);
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp);
 void torsh_flow_release(struct flow *flow);
+
+/* Is the hook gone that holds a flow in this state? A hook of this frame finds it so, on the same thread. */
+bool torsh_flow_is_abandoned(uint64_t state, const void *frame);
+
+/*
+ * Make a flow whose hook is gone usable; the caller holds it now. An event that was under way is counted as lost,
+ * and what is sent from now on is encoded from nothing.
+ */
+void torsh_flow_mend(struct flow *flow);
 
 /* Called by the thread key's destructor of the calling thread, until it says that this was the last round. */
 int torsh_flow_end_round(struct flow *flow);

@@ -83,6 +83,11 @@ struct python *torsh_python_create(void)
 	return torsh_sys_pages(sizeof(struct python));
 }
 
+void torsh_python_forget(struct python *python)
+{
+	memset(python, 0, sizeof(*python));
+}
+
 /* ---- the thread's state ---- */
 
 /* Another thread's state may go away while it is looked at. */

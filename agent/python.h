@@ -22,6 +22,9 @@ void torsh_python_consider(const struct link_map *map);
 /* NULL when there is no memory. Never freed: flows are used again. */
 struct python *torsh_python_create(void);
 
+/* What it found before is used no more. */
+void torsh_python_forget(struct python *python);
+
 /*
  * Amend the difference that torsh_stack_capture just found for stack: it becomes one between stacks with Python frames
  * in them, each run directly outside of the native frame that executes it. is_main: the calling thread is the one that

@@ -60,6 +60,9 @@ void torsh_stack_look(const struct stack *stack, struct stack_look *look);
 /* The next capture answers STACK_POP_ALL and every frame: after a delta was dropped. */
 void torsh_stack_reset(struct stack *stack);
 
+/* The same, and nothing of earlier captures is used again: one of them was left in its middle. */
+void torsh_stack_forget(struct stack *stack);
+
 /*
  * Code is about to be unmapped, or may be (dlclose); it was: no rule and no cached frame from before may be used again.
  * Always in pairs.

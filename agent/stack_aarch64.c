@@ -84,6 +84,11 @@ void torsh_stack_look(const struct stack *s, struct stack_look *look)
 	*look = (struct stack_look){.depth = s->depth, .ids = s->ids, .sp = s->sp, .ip = s->ip};
 }
 
+void torsh_stack_forget(struct stack *s)
+{
+	torsh_stack_reset(s);
+}
+
 void torsh_stack_reset(struct stack *s)
 {
 	s->depth = 0;

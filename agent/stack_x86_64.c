@@ -141,6 +141,14 @@ void torsh_stack_reset(struct stack *s)
 	s->is_too_deep = false;
 }
 
+void torsh_stack_forget(struct stack *s)
+{
+	for (uint32_t i = 0; i < N_TAILS; i++)
+		s->tails[i].generation = 0;
+	s->generation = 0;
+	torsh_stack_reset(s);
+}
+
 /* From nothing, by the rules of this generation: where some were forgotten, what was found by them is void. */
 static void start_anew(struct stack *s, uint32_t generation)
 {

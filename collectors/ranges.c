@@ -50,7 +50,7 @@ static uint32_t label_of(struct range_text text)
 }
 
 /* What a hook does before its labels and its event, and after it. */
-static struct flow *enter(int *saved)
+static inline __attribute__((always_inline)) struct flow *enter(int *saved)
 {
 	*saved = errno;
 	return torsh_flow_enter();

@@ -12,7 +12,7 @@
 #include "shim/hooks.h"
 #include "shim/next.h"
 
-static struct flow *enter(void)
+static inline __attribute__((always_inline)) struct flow *enter(void)
 {
 	return torsh_config.activities & ACTIVITY_VM ? torsh_flow_enter() : NULL;
 }
@@ -58,7 +58,7 @@ struct held {
 	uint64_t stamp;
 };
 
-static struct held hold(const void *frame)
+static inline __attribute__((always_inline)) struct held hold(const void *frame)
 {
 	struct held held = {.flow = enter()};
 

@@ -233,6 +233,12 @@ static long decode_cold(struct codec *codec, struct reader *in, uint32_t lead, s
 	unpack(&payload, event);
 	if (id == EVENT_STACK && unpack_stack(&payload, event, stack))
 		return -EPROTO;
+	if (id == EVENT_RESTART) {
+		if (event->restart.base_stamp < codec->stamp)
+			return -EPROTO;
+		stamp = event->restart.base_stamp;
+		torsh_codec_start(codec, stamp);
+	}
 	codec->stamp = event->stamp = stamp;
 	return 1;
 }

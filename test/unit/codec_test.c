@@ -86,13 +86,16 @@ static uint8_t *encode_stack(struct codec *codec, uint64_t *random, uint64_t sta
 	return torsh_codec_put_cold(codec, sent->bytes, stamp, EVENT_STACK, payload, n);
 }
 
+/* Cold, and with no meaning to the codec. */
+#define IS_PLAIN(number) ((number) >= 8 && (number) != EVENT_STACK && (number) != EVENT_RESTART)
+
 /* Every field of every cold event of the table, with random values. */
 static void fill_cold(uint64_t *random, struct event *event, uint32_t wanted)
 {
 	uint32_t kind = 0;
 
 #define EVENT(number, NAME, name, text)                                                                                \
-	if ((number) >= 8 && (number) != EVENT_STACK && kind++ == wanted) {                                            \
+	if (IS_PLAIN(number) && kind++ == wanted) {                                                                    \
 		struct event_##name *e = &event->name;                                                                 \
 		event->id = (number);
 #define FIELD(type, name) e->name = (torsh_wire_##type)random_wide(random);
@@ -107,7 +110,7 @@ static uint32_t count_cold(void)
 {
 	uint32_t n = 0;
 
-#define EVENT(number, NAME, name, text) n += (number) >= 8 && (number) != EVENT_STACK;
+#define EVENT(number, NAME, name, text) n += IS_PLAIN(number);
 #define FIELD(type, name)
 #define END(NAME)
 #include "agent/wire/events.def"
@@ -190,6 +193,56 @@ static void what_is_encoded_is_decoded(void **state)
 		assert_received(&sent, &event, &stack);
 		assert_memory_equal(&encoder, &decoder, sizeof(encoder));
 	}
+}
+
+static uint8_t *encode_restart(struct codec *codec, uint64_t stamp, struct sent *sent)
+{
+	uint8_t payload[CODEC_PAYLOAD_MAX];
+
+	memset(sent, 0, sizeof(*sent));
+	sent->event = (struct event){.id = EVENT_RESTART, .stamp = stamp, .restart = {.base_stamp = stamp}};
+	sent->stack.form = CODEC_STACK_SAME;
+	torsh_codec_start(codec, stamp);
+	return torsh_codec_put_cold(codec, sent->bytes, stamp, EVENT_RESTART, payload, torsh_codec_pack(&sent->event, payload));
+}
+
+/* As after a jump out of the encoder: what it remembers has never been sent. */
+static void an_encoder_that_was_left_begins_anew(void **state)
+{
+	static struct codec encoder, decoder;
+	uint64_t random = 7, stamp = 1000;
+	struct codec_stack stack;
+	struct event event;
+	struct sent sent;
+
+	(void)state;
+	torsh_codec_start(&encoder, stamp);
+	torsh_codec_start(&decoder, stamp);
+	for (int i = 0; i < 2000; i++) {
+		stamp += random_below(&random, 300);
+		encode_some(&encoder, &random, stamp, &sent);
+		if (i % 50 == 49) {
+			stamp += random_wide(&random) >> 8;
+			sent.n_bytes = (size_t)(encode_restart(&encoder, stamp, &sent) - sent.bytes);
+		}
+		assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, sent.n_bytes, &event, &stack), sent.n_bytes);
+		assert_received(&sent, &event, &stack);
+		assert_memory_equal(&encoder, &decoder, sizeof(encoder));
+	}
+}
+
+static void a_restart_into_the_past_is_refused(void **state)
+{
+	static struct codec encoder, decoder;
+	struct codec_stack stack;
+	struct event event;
+	struct sent sent;
+	uint8_t *end;
+
+	(void)state;
+	torsh_codec_start(&decoder, 1000);
+	end = encode_restart(&encoder, 999, &sent);
+	assert_int_equal(torsh_codec_decode(&decoder, sent.bytes, (size_t)(end - sent.bytes), &event, &stack), -EPROTO);
 }
 
 /* The cut copy lies at the end of its own memory, where AddressSanitizer sees a byte too much being read. */
@@ -339,6 +392,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_encoded_is_decoded),
+		cmocka_unit_test(an_encoder_that_was_left_begins_anew),
+		cmocka_unit_test(a_restart_into_the_past_is_refused),
 		cmocka_unit_test(a_cut_event_waits_for_its_rest),
 		cmocka_unit_test(any_bytes_are_decoded_or_refused),
 		cmocka_unit_test(an_event_of_a_later_version_is_skipped),

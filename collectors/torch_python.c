@@ -12,6 +12,7 @@
 #include "agent/process.h"
 #include "agent/schedule.h"
 #include "agent/text.h"
+#include "agent/wire/channel.h"
 #include "collectors/torch.h"
 #include "shim/cpython_api.h"
 #include "shim/hooks.h"
@@ -289,7 +290,7 @@ void torsh_torch_loading(const char *path)
 	if (!path || !(torsh_config.activities & ACTIVITY_TORCH) || !is_on() || !is_extension_of_torch(path) ||
 	    !torsh_cpython_api_is_ready() || atomic_exchange(&is_run, 1))
 		return;
-	if (torsh_cpython_api_run(torsh_torch_script, "<torsh>", methods))
+	if (torsh_cpython_api_run(torsh_torch_script, AGENT_PYTHON_FILE, methods))
 		torsh_channel_note(&torsh_process->channel,
 				   "torch: operators have names and times only, and modules no names: what the agent "
 				   "has to ask Python could not be run");

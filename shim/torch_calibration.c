@@ -19,6 +19,13 @@
 #define STRIDES (1 + TORCH_INLINE_DIMS) /* words from the count of c10::SizesAndStrides to its strides in place */
 #define MANY_DIMS 6u /* more than there is place for */
 
+/*
+ * An optional c10::Device of the host: type 0, index -1, and that there is one. Unlike the type alone that is nowhere else in
+ * a tensor, so that no tensor of another device is needed.
+ */
+#define HOST_DEVICE UINT64_C(0x01ff00)
+#define HOST_DEVICE_BYTES 3u
+
 _Thread_local bool torsh_torch_is_calibrating;
 
 struct step {
@@ -185,9 +192,12 @@ static bool look_many_dims(const void *record, uint64_t number)
 
 /* ---- types and devices ---- */
 
-/* Keep the places where the tensor has this number in so many bytes; returns how many are left, *last is one. */
+/*
+ * Keep the places where the tensor has this number in so many bytes, at a multiple of align; returns how many are left, *last
+ * is one.
+ */
 static uint32_t keep_places(struct places *places, const struct tensor *tensor, uint64_t number, uint32_t n_bytes,
-			    uint32_t *last)
+			    uint32_t align, uint32_t *last)
 {
 	const uint8_t *bytes = (const uint8_t *)tensor->words;
 	uint32_t n = 0;
@@ -198,7 +208,7 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 	for (uint32_t i = 0; i < sizeof(tensor->words); i++) {
 		uint64_t bit = UINT64_C(1) << i % 64;
 		bool is_there =
-			i % n_bytes == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
+			i % align == 0 && i + n_bytes <= 8 * tensor->n && !memcmp(bytes + i, &number, n_bytes);
 
 		if (!is_there)
 			places->bits[i / 64] &= ~bit;
@@ -210,7 +220,8 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 	return n;
 }
 
-static bool look_place(const void *record, struct places *places, uint64_t number, uint32_t n_bytes, uint16_t *place)
+static bool look_place(const void *record, struct places *places, uint64_t number, uint32_t n_bytes, uint32_t align,
+		       uint16_t *place)
 {
 	struct arguments call;
 	struct tensor tensor = {0};
@@ -218,19 +229,20 @@ static bool look_place(const void *record, struct places *places, uint64_t numbe
 
 	if (!read_arguments(record, &call, 2) || !read_tensor(&call.values[0], &tensor))
 		return false;
-	n = keep_places(places, &tensor, number, n_bytes, &last);
+	n = keep_places(places, &tensor, number, n_bytes, align, &last);
 	*place = n == 1 ? (uint16_t)last : TORCH_UNKNOWN;
 	return n != 0;
 }
 
 static bool look_type(const void *record, uint64_t number)
 {
-	return look_place(record, &types, number, sizeof(uint16_t), &found.type);
+	return look_place(record, &types, number, sizeof(uint16_t), sizeof(uint16_t), &found.type);
 }
 
 static bool look_device(const void *record, uint64_t number)
 {
-	return look_place(record, &devices, number, sizeof(uint8_t), &found.device);
+	(void)number;
+	return look_place(record, &devices, HOST_DEVICE, HOST_DEVICE_BYTES, 1, &found.device);
 }
 
 /* ---- the rest ---- */

@@ -28,6 +28,9 @@
 /* Frames that a stack sent to the writer has at most: native ones and those of an interpreter. */
 #define CHANNEL_STACK_MAX 4096u
 
+/* The file of the agent's own Python, in stacks of what it allocates. */
+#define AGENT_PYTHON_FILE "<torsh>"
+
 #define CHANNEL_RING_MIN_BYTES (64u << 10)
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
 #define CHANNEL_RING_DEFAULT_BYTES (1u << 20)

@@ -19,13 +19,18 @@ struct Device {
 	int8_t type, index;
 };
 
+struct OptionalDevice {
+	Device device;
+	bool is_there;
+};
+
 struct TensorImpl {
 	virtual ~TensorImpl();
 	uint64_t reference_counts = 1;
 	void *storage = nullptr;
 #if LAYOUT == 1
 	uint16_t type = 0;
-	Device device = {};
+	OptionalDevice device = {};
 	uint64_t keys = 0x1234;
 #endif
 #if LAYOUT == 2
@@ -38,7 +43,7 @@ struct TensorImpl {
 	} dims = {};
 	int64_t n_elements = 0;
 #if LAYOUT != 1
-	Device device = {};
+	OptionalDevice device = {};
 	uint16_t type = 0;
 	uint64_t keys = 0x1234;
 #endif
@@ -237,12 +242,12 @@ extern "C" {
 static void *place_tensor()
 {
 	static unsigned n_made;
-	const uint8_t cpu = 0, meta = 14;
+	const c10::OptionalDevice host = {{0, -1}, true}, none = {};
 	const bool is_second = n_made++ / 2 % 2;
-	auto *place = static_cast<uint8_t *>(::operator new(sizeof(c10::TensorImpl) + 2));
+	auto *place = static_cast<uint8_t *>(::operator new(sizeof(c10::TensorImpl) + 2 * sizeof(host)));
 
-	place[sizeof(c10::TensorImpl)] = is_second ? meta : cpu;
-	place[sizeof(c10::TensorImpl) + 1] = is_second ? cpu : meta;
+	memcpy(place + sizeof(c10::TensorImpl), is_second ? &none : &host, sizeof(host));
+	memcpy(place + sizeof(c10::TensorImpl) + sizeof(host), is_second ? &host : &none, sizeof(host));
 	return place;
 }
 
@@ -262,7 +267,7 @@ c10::TensorImpl *stand_in_tensor(int n_dims, const int64_t *sizes, const int64_t
 		dims[gap + i] = strides[i];
 	}
 	tensor->type = (uint16_t)type;
-	tensor->device = {(int8_t)device, (int8_t)(device == 1 ? 0 : -1)};
+	tensor->device = {{(int8_t)device, (int8_t)(device == 1 ? 0 : -1)}, true};
 	return tensor;
 }
 

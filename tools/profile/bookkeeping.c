@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/profile/agent_stacks.h"
 #include "tools/symbols/symbols.h"
 
 #define NAME_BYTES 128
@@ -133,6 +134,8 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_p
 	size_t n = torsh_profile_walk(process, stack, addresses, FRAMES_MAX), i = 0;
 	enum bookkeeping_kind kind;
 
+	if (torsh_agent_stacks_has(process, stack))
+		return "torsh: what it asked of PyTorch";
 	if (n > FRAMES_MAX)
 		n = FRAMES_MAX;
 	if (!n)

@@ -61,6 +61,7 @@ static void destroy_process(struct profile_process *process)
 	free_texts(process->symbols, process->n_symbols);
 	torsh_stack_view_free(process);
 	free(process->stacks);
+	free(process->is_agents);
 	free_rows(&process->totals);
 	free_rows(&process->joint_shares);
 	free_rows(&process->live);

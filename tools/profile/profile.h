@@ -196,6 +196,8 @@ struct profile_process {
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
+	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
+	size_t n_is_agents;
 
 	struct profile_heap heap;
 	struct profile_rows totals; /* struct profile_total */

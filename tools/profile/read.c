@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/die.h"
+#include "tools/profile/agent_stacks.h"
 #include "tools/profile/progress.h"
 #include "tools/store/recording_read.h"
 
@@ -98,6 +99,8 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 		torsh_progress_show(&progress, torsh_recording_position(reader));
 	}
 	torsh_progress_end(&progress);
+	for (size_t i = 0; i < profile->n_processes; i++)
+		torsh_agent_stacks_hide(profile->processes[i]);
 	found = torsh_recording_problem(reader);
 	*problem = found ? torsh_need(strdup(found)) : NULL;
 	profile->is_truncated = found;

@@ -8,6 +8,14 @@
 
 enum { RANK_NONE, RANK_ANY, RANK_PROGRAM, RANK_IMPORT, RANK_PYTHON };
 
+static uint32_t rank_of_python(const char *file)
+{
+	/* The line of the program that it runs for is the one that counts. */
+	if (!strcmp(file, AGENT_PYTHON_FILE))
+		return RANK_ANY;
+	return strncmp(file, "<frozen importlib.", 18) ? RANK_PYTHON : RANK_IMPORT;
+}
+
 /* What a file's name begins with: the C and C++ libraries, as they are called where they are installed. */
 static int is_run_time(const char *path)
 {
@@ -28,8 +36,7 @@ static uint32_t rank_of(const struct code_table *code, uint32_t number)
 	if (address->module == CHANNEL_NO_MODULE || address->flags > ADDRESS_PYTHON)
 		return RANK_ANY;
 	if (address->flags == ADDRESS_PYTHON)
-		return strncmp(code->functions[address->module].file, "<frozen importlib.", 18) ? RANK_PYTHON
-												: RANK_IMPORT;
+		return rank_of_python(code->functions[address->module].file);
 	return is_run_time(code->modules[address->module].path) ? RANK_ANY : RANK_PROGRAM;
 }
 

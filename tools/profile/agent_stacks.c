@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/profile/agent_stacks.h"
+
+#include <string.h>
+
+#include "agent/wire/channel.h"
+#include "tools/die.h"
+
+static bool is_agents(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_function *function = torsh_profile_function(process, address);
+
+	return function && function->file && strcmp(function->file, AGENT_PYTHON_FILE) == 0;
+}
+
+static bool has_agents_function(const struct profile_process *process)
+{
+	for (size_t i = 0; i < process->n_functions; i++) {
+		const char *file = process->functions[i].file;
+
+		if (file && strcmp(file, AGENT_PYTHON_FILE) == 0)
+			return true;
+	}
+	return false;
+}
+
+void torsh_agent_stacks_hide(struct profile_process *process)
+{
+	if (!process->n_stacks || !has_agents_function(process))
+		return;
+	process->is_agents = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*process->is_agents));
+	process->n_is_agents = process->n_stacks;
+	/* A parent is older than its children, and is already what is outside of the agent. */
+	for (size_t i = 1; i < process->n_stacks; i++) {
+		struct profile_stack *stack = &process->stacks[i];
+
+		process->is_agents[i] = process->is_agents[stack->parent] || is_agents(process, stack->address);
+		if (process->is_agents[i])
+			*stack = process->stacks[stack->parent];
+	}
+}
+
+bool torsh_agent_stacks_has(const struct profile_process *process, uint32_t stack)
+{
+	return stack < process->n_is_agents && process->is_agents[stack];
+}

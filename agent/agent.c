@@ -25,6 +25,7 @@
 #include "shim/boot.h"
 #include "shim/next.h"
 #include "shim/thread.h"
+#include "shim/unloading.h"
 
 #define ARGUMENTS_MAX 4096
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
@@ -329,7 +330,7 @@ void torsh_agent_restart_in_child(void)
 	int result = -ECANCELED;
 
 	torsh_flow_self = &torsh_flow_quiet;
-	torsh_stack_forked();
+	torsh_unloading_forked();
 	torsh_thread_forked();
 	torsh_counters = spare_counters;
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "agent/modules.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -27,10 +28,6 @@
 #define HINT_BITS 10
 #define N_SAMPLES 8u
 #define BUILD_ID_SAMPLES 2u /* 64 bits of a hash */
-
-/* How long a dlclose waits for readers at most: some microseconds are usual, but a signal may have taken one away. */
-#define READERS_WAIT_NS 1000000u
-#define READERS_WAITS 10
 
 /* What _dl_find_object fills in on architectures without dlfo_eh_dbase; older C libraries don't declare it. */
 struct find_object_result {
@@ -66,10 +63,6 @@ static torsh_module_gone *module_gone;
 static struct slot remembered[N_REMEMBERED];
 static _Atomic uint32_t n_slots; /* those above were never used */
 static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
-
-/* Threads in dlclose, and those that read what may be none of their stack. Each looks at the other's after its own. */
-static _Atomic uint32_t n_closing, n_reading;
-static _Thread_local uint32_t own_closing; /* of n_closing, this thread's */
 
 void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 {
@@ -146,9 +139,13 @@ static void take_samples(const struct module *module, struct samples *samples)
 /* Whether the object that the samples are of is still there. Reads nothing itself. */
 static bool hold(const struct samples *samples)
 {
-	for (uint32_t i = 0; i < samples->n && i < N_SAMPLES; i++)
-		if (!torsh_probe_holds(samples->words[i].at, samples->words[i].value))
+	for (uint32_t i = 0; i < samples->n && i < N_SAMPLES; i++) {
+		long answer = torsh_sys_compare(samples->words[i].at, samples->words[i].value);
+
+		/* Where a filter keeps the kernel from looking, the place has to do. */
+		if (answer == -EAGAIN || answer == -EFAULT)
 			return false;
+	}
 	return true;
 }
 
@@ -304,8 +301,7 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	return MODULE_NEW;
 }
 
-/* Compare all remembered objects with what is loaded now. Other threads may be loading and unloading. */
-static void recheck(void)
+void torsh_modules_recheck(void)
 {
 	struct module known, now;
 	struct samples samples;
@@ -315,41 +311,4 @@ static void recheck(void)
 	for (uint32_t i = 0; (slot = next_used(&i, &state, &known, &samples));)
 		if (!ask_glibc || !look_up(known.start, &now) || !is_in_place(&known, &now) || !hold(&samples))
 			forget(slot, state, &known);
-}
-
-bool torsh_modules_enter(void)
-{
-	atomic_fetch_add(&n_reading, 1);
-	if (atomic_load(&n_closing) <= own_closing)
-		return true;
-	torsh_modules_leave();
-	return false;
-}
-
-void torsh_modules_leave(void)
-{
-	atomic_fetch_sub(&n_reading, 1);
-}
-
-void torsh_modules_closing(void)
-{
-	uint32_t n;
-
-	own_closing++;
-	atomic_fetch_add(&n_closing, 1);
-	for (int i = 0; (n = atomic_load(&n_reading)) && i < READERS_WAITS; i++)
-		torsh_sys_futex_wait(&n_reading, n, READERS_WAIT_NS);
-}
-
-void torsh_modules_closed(void)
-{
-	recheck();
-	own_closing--;
-	atomic_fetch_sub(&n_closing, 1);
-}
-
-void torsh_modules_forked(void)
-{
-	atomic_store(&n_reading, 0);
-	atomic_store(&n_closing, own_closing);
 }

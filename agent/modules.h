@@ -34,25 +34,14 @@ enum module_answer {
 
 /*
  * The object that holds pc, which is remembered; gone is called for a remembered one that it has replaced. It is on the
- * calling thread's stack: nobody unmaps it meanwhile.
+ * calling thread's stack, or unloading is forbidden (shim/unloading.h): nobody unmaps it meanwhile.
  */
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
 
 /*
- * Around torsh_modules_find, and around what reads the object that it found, where nobody proves that it is on the
- * calling thread's stack. False: another thread may unmap it now; nothing is to be read then, nor left.
+ * Compare all remembered objects with what is loaded now: gone is called for those that aren't. Other threads may be
+ * loading and unloading.
  */
-bool torsh_modules_enter(void);
-void torsh_modules_leave(void);
-
-/*
- * Around a dlclose. The first waits for readers of torsh_modules_enter; the second compares all remembered objects with
- * what is loaded then: gone is called for those that aren't.
- */
-void torsh_modules_closing(void);
-void torsh_modules_closed(void);
-
-/* In a forked child: threads that were at it are gone. */
-void torsh_modules_forked(void);
+void torsh_modules_recheck(void);
 
 #endif

@@ -26,14 +26,3 @@ bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value
 	*value = *(const uintptr_t *)address;
 	return true;
 }
-
-bool torsh_probe_holds(uintptr_t address, uint32_t value)
-{
-	static const uint32_t nobody_waits_here;
-
-	/* Told to move no waiter anywhere the kernel still compares first: EAGAIN says that they differ. */
-	long answer =
-		TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, &nobody_waits_here, value);
-
-	return answer != -EAGAIN && answer != -EFAULT;
-}

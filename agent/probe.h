@@ -25,10 +25,4 @@ bool torsh_probe(uintptr_t address);
  */
 bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value);
 
-/*
- * Whether the four aligned bytes at address are there and have this value: looked at by the kernel, so that another
- * thread may unmap them at any time. True, too, where a filter keeps the kernel from looking.
- */
-bool torsh_probe_holds(uintptr_t address, uint32_t value);
-
 #endif

@@ -63,15 +63,8 @@ void torsh_stack_reset(struct stack *stack);
 /* The same, and nothing of earlier captures is used again: one of them was left in its middle. */
 void torsh_stack_forget(struct stack *stack);
 
-/*
- * Code is about to be unmapped, or may be (dlclose); it was: no rule and no cached frame from before may be used again.
- * Always in pairs.
- */
-void torsh_stack_code_going(void);
-void torsh_stack_code_gone(void);
-
-/* In a forked child, before its first capture. */
-void torsh_stack_forked(void);
+/* Code was unmapped, or may have been (dlclose): no rule and no cached frame from before may be used again. */
+void torsh_stack_forget_code(void);
 
 /*
  * Debugging: take every n-th capture both ways and count differences (0: never). The arbiter is libunwind, opened

@@ -95,19 +95,9 @@ void torsh_stack_reset(struct stack *s)
 	s->is_anew = true;
 }
 
-void torsh_stack_code_going(void)
+void torsh_stack_forget_code(void)
 {
-	torsh_modules_closing();
-}
-
-void torsh_stack_code_gone(void)
-{
-	torsh_modules_closed();
-}
-
-void torsh_stack_forked(void)
-{
-	torsh_modules_forked();
+	torsh_modules_recheck();
 }
 
 int torsh_stack_check_every(uint32_t n)

@@ -22,6 +22,7 @@
 #include "agent/rules.h"
 #include "agent/step.h"
 #include "shim/sys.h"
+#include "shim/unloading.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 
@@ -275,10 +276,10 @@ static __attribute__((noinline)) uint64_t learn(struct stack *s, uint64_t key)
 
 	if (!s->stepper.is_guessing)
 		return torsh_rules_learn(key, &s->stepper.scratch);
-	if (!torsh_modules_enter())
+	if (!torsh_unloading_forbid())
 		return RULE_NOWHERE;
 	rule = torsh_rules_learn(key, &s->stepper.scratch);
-	torsh_modules_leave();
+	torsh_unloading_allow();
 	return rule;
 }
 
@@ -556,19 +557,9 @@ static void check(struct stack *s)
 
 /* ---- the capture ---- */
 
-void torsh_stack_code_going(void)
+void torsh_stack_forget_code(void)
 {
-	torsh_modules_closing();
-}
-
-void torsh_stack_code_gone(void)
-{
-	torsh_modules_closed();
-}
-
-void torsh_stack_forked(void)
-{
-	torsh_modules_forked();
+	torsh_modules_recheck();
 }
 
 /* Whether the cache has room, and a stack that is too deep still shows enough. */

@@ -11,6 +11,7 @@
 #include "agent/probe.h"
 #include "agent/rule.h"
 #include "shim/registers_x86_64.h"
+#include "shim/unloading.h"
 
 /* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
 #define MAX_OWN_FRAMES 64
@@ -138,10 +139,10 @@ int torsh_unwind_step(struct unwind_cursor *c)
 
 	if (!c->is_guessing)
 		return step(c);
-	if (!torsh_modules_enter())
+	if (!torsh_unloading_forbid())
 		return -EAGAIN;
 	result = step(c);
-	torsh_modules_leave();
+	torsh_unloading_allow();
 	return result;
 }
 

@@ -176,23 +176,14 @@ void torsh_process_exiting(int status, enum exit_how how)
 	torsh_agent_exiting(status, how);
 }
 
-int torsh_process_unmapping_code(void)
-{
-	int saved = errno;
-
-	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON)
-		return 0;
-	torsh_stack_code_going();
-	errno = saved;
-	return 1;
-}
-
 void torsh_process_code_unmapped(void)
 {
 	int saved = errno;
 
-	torsh_registry_forget_modules();
-	torsh_stack_code_gone();
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON) {
+		torsh_registry_forget_modules();
+		torsh_stack_forget_code();
+	}
 	errno = saved;
 }
 

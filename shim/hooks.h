@@ -51,8 +51,6 @@ void torsh_process_not_executed(int told);
 /* posix_spawn made a child that runs program. */
 void torsh_process_spawned(pid_t child, const char *program, char *const *argv);
 void torsh_process_exiting(int status, enum exit_how how);
-/* A dlclose is about to be called; not 0: torsh_process_code_unmapped is to be called after it. */
-int torsh_process_unmapping_code(void);
 void torsh_process_code_unmapped(void);
 void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */
 

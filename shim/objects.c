@@ -1,10 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Two ways through the loaded objects. By dl_iterate_phdr, under the loader's lock. And along the loader's list without
+ * one, where that lock may never be free: in a forked child, and at the end of a process. See objects.h.
+ */
 #include "shim/objects.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "shim/elf_symbol.h"
+#include "shim/sys.h"
+#include "shim/unloading.h"
+
+#define PAGE_BYTES 4096u
+
+/* This library's own, which never goes; NULL before its constructor. */
+static const struct link_map *own_map;
+static const char *is_original; /* in a page that a forked child finds zeroed */
+
+/* Called with each object until it says 1. */
+typedef int look(const struct link_map *map, void *context);
+
+/* Before the constructors that ask. */
+__attribute__((constructor(101))) static void find_own_map(void)
+{
+	char *page = torsh_sys_own_pages(PAGE_BYTES);
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (page)
+		*page = 1;
+	is_original = page;
+	if (dladdr1((const void *)&torsh_objects_find, &info, (void **)&map, RTLD_DL_LINKMAP))
+		own_map = map;
+}
+
+static int is_forked_child(void)
+{
+	return is_original && !*is_original;
+}
+
+/* ---- without a lock ---------------------------------------------------------------------------------------------- */
+
+static int is_readable(const void *at)
+{
+	return at && torsh_sys_compare((uintptr_t)at & ~(uintptr_t)3, 0) != -EFAULT;
+}
+
+/*
+ * Whether this is a neighbour in the list. Where a dlopen fails meanwhile, or another thread was in dlclose when the
+ * process forked, there may be one that isn't whole.
+ */
+static int follows(const struct link_map *map, const struct link_map *next)
+{
+	return is_readable(next) && is_readable(&next->l_prev) && next->l_prev == map && is_readable(next->l_name);
+}
+
+static int walk_list(look *look, void *context)
+{
+	const struct link_map *map = own_map;
+
+	while (map && map->l_prev && is_readable(map->l_prev))
+		map = map->l_prev;
+	for (; map; map = follows(map, map->l_next) ? map->l_next : NULL)
+		if (look(map, context))
+			return 1;
+	return 0;
+}
+
+/* 0, too, where another thread is in dlclose: nothing can be said then. */
+static int walk(look *look, void *context)
+{
+	int result;
+
+	if (!torsh_unloading_forbid())
+		return 0;
+	result = walk_list(look, context);
+	torsh_unloading_allow();
+	return result;
+}
+
+/* ---- under the loader's lock ------------------------------------------------------------------------------------- */
+
+struct iteration {
+	look *look;
+	void *context;
+};
+
+static ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
+{
+	const struct iteration *iteration = context;
+	/* As much of a link_map as is asked for. */
+	struct link_map map = {
+		.l_addr = object->dlpi_addr, .l_name = (char *)object->dlpi_name, .l_ld = dynamic_of(object)};
+
+	(void)n_bytes;
+	return iteration->look(&map, iteration->context);
+}
+
+static int iterate(look *look, void *context)
+{
+	struct iteration iteration = {.look = look, .context = context};
+
+	return is_forked_child() ? walk(look, context) : dl_iterate_phdr(look_at, &iteration);
+}
+
+/* ---- what is asked ----------------------------------------------------------------------------------------------- */
 
 struct search {
 	const char *name;
@@ -13,13 +125,60 @@ struct search {
 	void *found;
 };
 
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+static int is_called(const struct link_map *map, void *text)
 {
-	for (int i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-	return NULL;
+	return map->l_name && strstr(map->l_name, text);
 }
+
+static int look_into(const struct link_map *map, void *context)
+{
+	struct search *search = context;
+
+	if (own_map && map->l_ld == own_map->l_ld) {
+		search->is_behind = 0;
+		return 0;
+	}
+	if (search->is_behind || (search->text && !is_called(map, (void *)search->text)))
+		return 0;
+	if (is_forked_child() && !is_readable(map->l_ld))
+		return 0;
+	search->found = torsh_elf_symbol(map, search->name, NULL);
+	return search->found != NULL;
+}
+
+void *torsh_objects_find(const char *name)
+{
+	struct search search = {.name = name};
+
+	iterate(look_into, &search);
+	return search.found;
+}
+
+void *torsh_objects_find_in(const char *text, const char *name)
+{
+	struct search search = {.name = name, .text = text};
+
+	iterate(look_into, &search);
+	return search.found;
+}
+
+void *torsh_objects_find_behind(const char *name)
+{
+	struct search search = {.name = name, .is_behind = 1};
+
+	iterate(look_into, &search);
+	return search.found;
+}
+
+int torsh_objects_has(const char *text)
+{
+	return walk(is_called, (void *)text);
+}
+
+struct place {
+	const char *text;
+	const void *address;
+};
 
 static int has_address(const struct dl_phdr_info *object, const void *address)
 {
@@ -33,68 +192,6 @@ static int has_address(const struct dl_phdr_info *object, const void *address)
 	}
 	return 0;
 }
-
-static int is_this_library(const struct dl_phdr_info *object)
-{
-	return has_address(object, (const void *)&torsh_objects_find);
-}
-
-static int look_into(struct dl_phdr_info *object, size_t n_bytes, void *context)
-{
-	struct search *search = context;
-	/* As much of a link_map as the look-up asks for. */
-	struct link_map map = {.l_addr = object->dlpi_addr, .l_ld = (ElfW(Dyn) *)dynamic_of(object)};
-
-	(void)n_bytes;
-	if (is_this_library(object)) {
-		search->is_behind = 0;
-		return 0;
-	}
-	if (search->is_behind || (search->text && !(object->dlpi_name && strstr(object->dlpi_name, search->text))))
-		return 0;
-	search->found = torsh_elf_symbol(&map, search->name, NULL);
-	return search->found != NULL;
-}
-
-void *torsh_objects_find(const char *name)
-{
-	struct search search = {.name = name};
-
-	dl_iterate_phdr(look_into, &search);
-	return search.found;
-}
-
-void *torsh_objects_find_in(const char *text, const char *name)
-{
-	struct search search = {.name = name, .text = text};
-
-	dl_iterate_phdr(look_into, &search);
-	return search.found;
-}
-
-void *torsh_objects_find_behind(const char *name)
-{
-	struct search search = {.name = name, .is_behind = 1};
-
-	dl_iterate_phdr(look_into, &search);
-	return search.found;
-}
-
-static int is_called(struct dl_phdr_info *object, size_t n_bytes, void *text)
-{
-	(void)n_bytes;
-	return object->dlpi_name && strstr(object->dlpi_name, text);
-}
-
-int torsh_objects_has(const char *text)
-{
-	return dl_iterate_phdr(is_called, (void *)text);
-}
-
-struct place {
-	const char *text;
-	const void *address;
-};
 
 static int is_there(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {

@@ -8,7 +8,8 @@
 
 /*
  * The first definition of name outside of this library, NULL when no object has one. Goes through all objects under the
- * loader's lock: not for a hot path, nor for a hook that the loader calls.
+ * loader's lock: not for a hot path, nor for a hook that the loader calls. In a forked child, where nobody may be left
+ * to give that lock back, without it.
  */
 void *torsh_objects_find(const char *name);
 
@@ -19,7 +20,10 @@ void *torsh_objects_find_behind(const char *name);
 /* Does the address lie in an object whose path contains this text? As above. */
 int torsh_objects_lies_in(const char *text, const void *address);
 
-/* Does any loaded object's path contain this text? As above. */
+/*
+ * Does any loaded object's path contain this text? Takes no lock, for the end of a process too; 0 where another thread is
+ * in dlclose.
+ */
 int torsh_objects_has(const char *text);
 
 #endif

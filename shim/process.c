@@ -18,6 +18,7 @@
 #include "shim/next.h"
 #include "shim/operators.h"
 #include "shim/ranges.h"
+#include "shim/unloading.h"
 
 EXPORT pid_t fork(void)
 {
@@ -232,10 +233,12 @@ EXPORT void *dlmopen(long space, const char *path, int mode)
 /* Other code may be mapped where the library was. The result doesn't depend on who calls: this can be wrapped. */
 EXPORT int dlclose(void *handle)
 {
-	int is_told = torsh_process_unmapping_code(), result = torsh_next.dlclose(handle);
+	int result;
 
-	if (is_told)
-		torsh_process_code_unmapped();
+	torsh_unloading_begins();
+	result = torsh_next.dlclose(handle);
+	torsh_process_code_unmapped();
 	torsh_operators_forget_callers();
+	torsh_unloading_ended();
 	return result;
 }

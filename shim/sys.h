@@ -101,4 +101,16 @@ static inline long torsh_sys_futex_wake(const void *word, int n_waiters)
 	return TORSH_SYS(SYS_futex, word, FUTEX_WAKE, n_waiters, 0, 0, 0);
 }
 
+/*
+ * Whether the four aligned bytes at address are there and have this value: looked at by the kernel, so that another
+ * thread may unmap them at any time. 0, -EAGAIN where they differ, -EFAULT where they can't be read; anything else is a
+ * filter's answer. Told to move no waiter anywhere the kernel still compares first.
+ */
+static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
+{
+	static const uint32_t nobody_waits_here;
+
+	return TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, &nobody_waits_here, value);
+}
+
 #endif

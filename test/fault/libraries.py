@@ -12,6 +12,7 @@ from harness import *  # noqa: E402,F403
 LOADER = PROGRAMS / "loader"
 N_LIBRARIES = 10
 N_ROUNDS = 2500
+N_FORKS = 100
 
 
 def libraries():
@@ -34,6 +35,16 @@ def closed_by(n_threads, settings):
         assert total(found, "blocks") >= kept, f"{total(found, 'blocks')} blocks reported, {kept} kept"
     else:
         expect_equal(total(entries_through(found, "keep_block"), "blocks"), kept, "blocks of the report")
+
+
+@case
+def children_forked_while_libraries_load_end():
+    command = [LOADER, "fork", 2, N_FORKS, *libraries()]
+    expect_equal(run(command).returncode, 0, "status without the agent")
+    result, output = record(command)
+    expect_equal(result.returncode, 0, f"status (stderr: {result.stderr.decode(errors='replace')})")
+    reported = total(entries_through(leaks(output)["leaks"], "keep_block"), "blocks")
+    expect_equal(reported, int(result.stdout), "blocks of the report")
 
 
 add_case("two_threads_close_libraries", closed_by, 2, {})

@@ -25,7 +25,7 @@
 #define HELD 3 /* libraries that a thread has open at a time */
 #define THREADS_MAX 64
 #define HANG_S 60
-#define EXITS 3
+#define EXITS 4
 
 static char **libraries;
 static long n_libraries, n_rounds;
@@ -85,7 +85,10 @@ static void *iterate(void *unused)
 	return unused;
 }
 
-/* Children that end in each way while other threads are in the loader; whoever hangs is ended by its alarm. */
+/*
+ * Children that end in each way while other threads are in the loader; whoever hangs is ended by its alarm. No exit() and
+ * no quick_exit(): the C library takes a lock there that one of those threads may have had.
+ */
 static int fork_children(void)
 {
 	int status, n_hung = 0;
@@ -99,8 +102,10 @@ static int fork_children(void)
 				_exit(0);
 			if (i % EXITS == 1)
 				_Exit(0);
+			if (i % EXITS == 2)
+				execl("/bin/true", "true", NULL);
 			free(malloc(KEPT_BYTES));
-			quick_exit(0);
+			_exit(0);
 		}
 		if (child < 0 || waitpid(child, &status, 0) != child || status)
 			n_hung++;

@@ -235,13 +235,6 @@ static void *run_in_library(const char *library_name, const char *first_name)
 	return (void *)second;
 }
 
-/* As the wrapper of dlclose does; here after the call. */
-static void say_closed(void)
-{
-	torsh_stack_code_going();
-	torsh_stack_code_gone();
-}
-
 static void a_library_in_anothers_place_has_its_own_rules(void **state)
 {
 	(void)state;
@@ -249,9 +242,9 @@ static void a_library_in_anothers_place_has_its_own_rules(void **state)
 	for (int i = 0; i < 5; i++) {
 		void *small = run_in_library("libtwin_small.so", NULL);
 
-		say_closed();
+		torsh_stack_forget_code();
 		assert_ptr_equal(run_in_library("libtwin_large.so", NULL), small);
-		say_closed();
+		torsh_stack_forget_code();
 		hook();
 	}
 	expect_no_mismatch(35);
@@ -263,7 +256,7 @@ static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 	uint32_t generation;
 
 	(void)state;
-	say_closed();
+	torsh_stack_forget_code();
 	begin_comparing();
 	run_in_library("libtwin_small.so", "call_small");
 	generation = torsh_rules_generation;
@@ -277,13 +270,13 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 	uint32_t generation, before;
 
 	(void)state;
-	say_closed();
+	torsh_stack_forget_code();
 	hook();
 	generation = torsh_rules_generation;
 	for (volatile int i = 0; i < 3; i++) {
 		before = n_addresses;
 		dlclose(dlopen("libcmocka.so.0", RTLD_NOW));
-		say_closed();
+		torsh_stack_forget_code();
 		hook();
 		if (i > 0)
 			assert_int_equal(n_addresses, before);
@@ -303,7 +296,7 @@ static void objects_are_found_without_the_c_librarys_help(void **state)
 	expect_no_mismatch(3);
 	assert_int_equal(outcome.n_cut, 0);
 	run_in_library("libtwin_small.so", NULL);
-	say_closed();
+	torsh_stack_forget_code();
 	run_in_library("libtwin_large.so", NULL);
 	expect_no_mismatch(9);
 }

@@ -15,6 +15,7 @@
 #include "agent/config.h"
 #include "agent/counter.h"
 #include "agent/environment.h"
+#include "agent/exit_wait.h"
 #include "agent/injection.h"
 #include "agent/output.h"
 #include "agent/pause.h"
@@ -357,13 +358,13 @@ int torsh_agent_is_abandoned(void)
 	return torsh_session_is_abandoned(socket_path);
 }
 
-/* The recording ends before the program does, or there is none: a forked child leaves that to its parent. */
-static void say_if_abandoned(const struct channel_header *header)
+/* Does the recording end before the program does, or is there none? */
+static int say_if_abandoned(const struct channel_header *header)
 {
 	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE;
 
-	if (header->forked_from || !torsh_agent_is_abandoned())
-		return;
+	if (!torsh_agent_is_abandoned())
+		return 0;
 	if (was_there)
 		torsh_say("the writer was killed: what came after that is not in the recording", NULL);
 	else
@@ -371,6 +372,7 @@ static void say_if_abandoned(const struct channel_header *header)
 			  "says whether it can run",
 			  NULL);
 	torsh_session_remove(socket_path);
+	return 1;
 }
 
 int torsh_agent_is_borrowed(void)
@@ -396,12 +398,12 @@ void torsh_agent_exiting(int status, uint32_t how)
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
 	atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
-	say_if_abandoned(header);
-	if (!header->forked_from && torsh_output_has_exports())
-		torsh_session_await_exports(socket_path,
-					    atomic_load_explicit(&header->writer_pid, memory_order_relaxed));
+	/* A forked child leaves the writer to its parent. */
+	if (!header->forked_from && !say_if_abandoned(header))
+		torsh_exit_wait(header, torsh_session_is_own(socket_path));
 }
 
+/* Registered before the program's own handlers, and before the loader's: it runs behind all that these free. */
 static void at_exit(int status, void *unused)
 {
 	(void)unused;

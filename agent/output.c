@@ -49,12 +49,6 @@ static const char *export_ending(const char *path)
 	return NULL;
 }
 
-int torsh_output_has_exports(void)
-{
-	return (torsh_config.export_formats && *torsh_config.export_formats) ||
-	       (torsh_config.output && export_ending(torsh_config.output));
-}
-
 void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 {
 	const char *ending;

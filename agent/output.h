@@ -18,9 +18,6 @@ struct output {
 /* What the configuration says for the process pid of the program with that base name, which the output keeps. */
 void torsh_output_plan(struct output *output, const char *program, uint64_t pid);
 
-/* Is anything to be exported at the end of the session? */
-int torsh_output_has_exports(void);
-
 /*
  * Make the recording, in the directory for temporary files where it can't be made in its place. Returns its descriptor,
  * close-on-exec and locked until the last copy is closed, or -errno; what went wrong was said on stderr.

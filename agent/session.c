@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,7 +22,6 @@
 #include "agent/output.h"
 #include "agent/text.h"
 #include "agent/wire/channel.h"
-#include "agent/wire/request.h"
 #include "shim/sys.h"
 
 #define SOCKET_FD 3
@@ -66,6 +64,19 @@ static int plan_socket(struct plan *plan)
 	return error;
 }
 
+/* torsh-UID-PID-NUMBER, as plan_socket names the directory. */
+int torsh_session_is_own(const char *socket_path)
+{
+	const char *end = strrchr(socket_path, '/'), *at = end;
+	char digits[24] = "";
+	struct text text = TEXT_IN(digits);
+
+	for (int dashes = 0; at && at > socket_path && dashes < 2; dashes += *at == '-')
+		at--;
+	torsh_text_put_number(&text, (uint64_t)torsh_sys_getpid());
+	return at && !strncmp(at + 1, digits, text.length) && at[1 + text.length] == '-';
+}
+
 void torsh_session_remove(const char *socket_path)
 {
 	char directory[SESSION_SOCKET_MAX];
@@ -99,6 +110,14 @@ static void put_option_number(struct text *text, uint64_t number)
 	torsh_text_put_number(text, number);
 }
 
+/* Whoever reads a pipe to its end would wait for the writer too: what it has to say the target prints at its exit. */
+static int is_read_to_its_end(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
 __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 {
 	char max_size[24], reserve[24], target[24];
@@ -123,8 +142,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);
 	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
-	/* Without a summary whoever reads the target's stderr to its end need not wait for the writer's. */
-	if (!torsh_config.summary)
+	if (!torsh_config.summary || is_read_to_its_end(STDERR_FILENO))
 		dup2(STDIN_FILENO, STDERR_FILENO);
 	result = TORSH_SYS(SYS_execve, plan->writer, arguments, environment, 0, 0, 0);
 	dup2(stderr_fd, STDERR_FILENO);
@@ -308,70 +326,6 @@ static int connect_to(const char *socket_path)
 	error = errno;
 	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
 	return -error;
-}
-
-/* A writer that was stopped by a signal, or is gone, closes nothing. */
-static int is_writer_at_work(uint32_t writer_pid)
-{
-	char path[64], stat[512], *at;
-	struct text text = TEXT_IN(path);
-	long fd, n;
-
-	torsh_text_put(&text, "/proc/");
-	torsh_text_put_number(&text, writer_pid);
-	torsh_text_put(&text, "/stat");
-	fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	if (fd < 0)
-		return 0;
-	n = TORSH_SYS(SYS_read, fd, stat, sizeof(stat) - 1, 0, 0, 0);
-	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
-	stat[n > 0 ? n : 0] = '\0';
-	/* "12 (name) S ...": what stands in the name is the process's own choice. */
-	at = strrchr(stat, ')');
-	return at && !strncmp(at, ") ", 2) && !strchr("TtZX", at[2]);
-}
-
-/* The writer says itself why, where it says anything. */
-static void hear_answer(int s)
-{
-	struct request_answer answer = {.result = 0};
-	long n = TORSH_SYS(SYS_recvfrom, s, &answer, sizeof(answer), MSG_DONTWAIT, 0, 0);
-
-	if (n == (long)sizeof(answer) && answer.result && !torsh_config.summary)
-		torsh_say("not all that was to be exported could be written: `torsh export` tells why", NULL);
-}
-
-static void await_answer(int s, uint32_t writer_pid)
-{
-	struct pollfd connection = {.fd = s, .events = POLLIN};
-	const struct timespec patience = {.tv_sec = 1};
-	int has_said = !torsh_config.summary;
-	long n;
-
-	for (;;) {
-		struct timespec left = patience; /* the kernel writes back what is left of it */
-
-		n = TORSH_SYS(SYS_ppoll, &connection, 1, &left, 0, 0, 0);
-		if (n || !is_writer_at_work(writer_pid))
-			break;
-		if (!has_said)
-			torsh_say("the exports are being written; an interrupt leaves that to the background", NULL);
-		has_said = 1;
-	}
-	if (n > 0)
-		hear_answer(s);
-}
-
-void torsh_session_await_exports(const char *socket_path, uint32_t writer_pid)
-{
-	const struct request request = {.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = REQUEST_EXPORTS};
-	int s = connect_to(socket_path);
-
-	if (s < 0)
-		return;
-	if (TORSH_SYS(SYS_sendto, s, &request, sizeof(request), MSG_NOSIGNAL, 0, 0) == (long)sizeof(request))
-		await_answer(s, writer_pid);
-	TORSH_SYS(SYS_close, s, 0, 0, 0, 0, 0);
 }
 
 int torsh_session_join(const char *socket_path, int fd)

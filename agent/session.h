@@ -29,12 +29,8 @@ int torsh_session_join(const char *socket_path, int fd);
  */
 int torsh_session_is_abandoned(const char *socket_path);
 
-/*
- * Wait, as the last that this process does, until the session's exports are written: until the writer answers, or a
- * signal was handled, or the writer is found stopped. Where this process isn't the one that began the session it need not
- * wait.
- */
-void torsh_session_await_exports(const char *socket_path, uint32_t writer_pid);
+/* Did this process begin the session, as the image that it is now or as one before? By the socket's name. */
+int torsh_session_is_own(const char *socket_path);
 
 /* Remove the socket of a session that no writer serves, and its directory. */
 void torsh_session_remove(const char *socket_path);

@@ -84,3 +84,9 @@ void torsh_say(const char *first, ...)
 	if (is_stderr_our_own())
 		TORSH_SYS(SYS_write, STDERR_FILENO, buffer, text.length + 1, 0, 0, 0);
 }
+
+void torsh_say_bytes(const char *bytes, size_t n)
+{
+	if (is_stderr_our_own())
+		TORSH_SYS(SYS_write, STDERR_FILENO, bytes, n, 0, 0, 0);
+}

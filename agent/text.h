@@ -27,8 +27,11 @@ const char *torsh_text_reason(int error);
 /* "torsh: MESSAGE\n" in one write to stderr; strings up to the first NULL are joined. errno is kept. */
 void torsh_say(const char *first, ...) __attribute__((sentinel));
 
+/* Whole lines as they are, in one write to stderr. */
+void torsh_say_bytes(const char *bytes, size_t n);
+
 /*
- * From here on torsh_say is silent when descriptor 2 is no longer the file that it is now: a program that closed its
+ * From here on both are silent when descriptor 2 is no longer the file that it is now: a program that closed its
  * stderr may have a file of its own there.
  */
 void torsh_say_keep_to_stderr(void);

@@ -20,6 +20,7 @@
 
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
+#include "tools/writer/farewell.h"
 #include "tools/writer/finish.h"
 #include "tools/writer/inherited.h"
 #include "tools/writer/memory.h"
@@ -134,10 +135,11 @@ static int has_descriptors(void)
 }
 
 /* Another process of this program and its arguments, and --early: see torsh_control_run. */
-static pid_t export_early(void *context)
+static pid_t export_early(void *context, int messages_fd)
 {
 	static char early[] = "--early";
 	const struct options *options = context;
+	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	char **argv;
 	size_t n = 0;
@@ -151,7 +153,10 @@ static pid_t export_early(void *context)
 	argv[n] = early;
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-	error = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, messages_fd, STDERR_FILENO);
+	error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	free(argv);
 	return error ? -error : pid;
@@ -176,6 +181,7 @@ static int serve(struct options *options)
 		.first_pid = options->first_pid,
 		.first_pidfd = options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
 		.export_early = torsh_finish_has_exports(&options->finish) ? export_early : NULL,
+		.has_summary = options->finish.is_said,
 		.context = options,
 	};
 	struct drain_options drain_options = {
@@ -184,6 +190,8 @@ static int serve(struct options *options)
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.without_flops = options->without_flops,
+		.first_pid = options->first_pid,
+		.farewell = torsh_farewell_wishes(options->finish.is_said, torsh_finish_has_exports(&options->finish)),
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};
@@ -200,14 +208,15 @@ static int serve(struct options *options)
 	}
 	result = torsh_control_run(&control, drain, &has_exported);
 	torsh_drain_stop(drain, result == 1);
+	/* The first process has printed it, unless it was killed. */
+	options->finish.is_said = options->finish.is_said && !torsh_drain_has_said_farewell(drain);
 	if (options->finish.is_said)
 		torsh_summary_print(stderr, drain, options->finish.recording);
 	is_whole = has_exported && is_all_exported(drain);
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */
 	flock(RECORDING_FD, LOCK_UN);
-	/* Once more, quietly, where something came after what was exported. */
-	options->finish.is_said = options->finish.is_said && !has_exported;
+	/* Once more where something came after what was exported, quietly where that was said. */
 	if (!is_whole)
 		torsh_finish_exports(&options->finish, RECORDING_FD);
 	return result < 0;

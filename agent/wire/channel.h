@@ -57,6 +57,15 @@ enum channel_writer_state {
 /* What a count means for the recording: nothing; an event that it lacks; something else that it lacks. */
 enum counter_kind { COUNTED, LOST_EVENTS, LOST_OTHER };
 
+/* Bits: what a process is to wait for at its exit. */
+enum channel_exit_wish {
+	EXIT_SUMMARY = 1, /* the text that it prints */
+	EXIT_EXPORTS = 2, /* what is exported at the end of a run */
+	EXIT_WHOLE = 4, /* the file: the writer may not outlive the process */
+};
+
+#define CHANNEL_EXIT_TEXT_BYTES 2048u
+
 /* Counted failures of the agent, by name: counters.def. */
 enum channel_counter {
 #define COUNTER(name, kind, text) COUNTER_##name,
@@ -120,6 +129,7 @@ struct channel_header {
 	_Atomic int32_t exit_status;
 	_Atomic uint64_t rss_peak_bytes; /* VmHWM as read by the process itself at its exit; 0: it never came there */
 	_Atomic uint64_t counters[N_COUNTERS];
+	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
 
 	/* Sentences for the report's header, each ended by a newline, at the start of the text area. */
 	_Atomic uint32_t notes_length;
@@ -137,6 +147,12 @@ struct channel_header {
 
 	/* Stored by the writer, read with every allocation: 1 says that new blocks need not be sent. */
 	alignas(64) _Atomic uint32_t is_paused;
+
+	/* Stored by the writer. */
+	alignas(64) _Atomic uint32_t exit_wishes; /* bits of channel_exit_wish; before writer_state */
+	_Atomic uint32_t exit_answer; /* a futex word: 1 says that all of it is done, and the text there */
+	_Atomic uint32_t exit_text_length;
+	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
 };
 
 _Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the header has outgrown its pages");

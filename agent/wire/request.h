@@ -18,12 +18,7 @@ enum request_verb {
 	REQUEST_PAUSE = 3,
 	REQUEST_RESUME = 4,
 
-	/*
-	 * From the session's first process, which is about to end: the answer comes when what is exported at the end of a
-	 * run was written, or, with result -EIO, not all of it. To anybody else there is none.
-	 */
-	REQUEST_EXPORTS = 5,
-
+	/* 5 is not used any more. */
 	REQUEST_END = 6, /* the recording ends here, whoever runs on */
 };
 

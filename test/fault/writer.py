@@ -156,6 +156,53 @@ def readers_of_the_targets_stderr_do_not_wait_for_the_writer():
             os.kill(pid, signal.SIGCONT)
 
 
+def summary_environment(output):
+    return agent_environment(output, TORSH_PROFILER_SUMMARY=1)
+
+
+@case
+def a_pipeline_ends_when_the_program_does():
+    # The writer is stopped before it can end: who reads the program's stderr to its end may not wait for it.
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    with started(committed.command(counts, 100, 1, "wait"), summary_environment(output), stderr=subprocess.PIPE) as process:
+        pid = wait_until(lambda: writer_of(output), "a writer")
+        held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        assert not any(name.startswith("pipe:") for name in held), f"the writer holds {held}"
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            process.kill()
+            expect_equal(process.communicate(timeout=10)[1], b"", "stderr")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@case
+def the_summary_is_there_when_the_program_has_ended():
+    for how in ("return", "_exit", "quick_exit"):
+        output, counts = scratch(), committed.Counts(scratch("counts"))
+        with started(committed.command(counts, 1000, 1, how), summary_environment(output), stderr=subprocess.PIPE) as process:
+            words = process.communicate(timeout=TIMEOUT_S)[1].decode()
+        assert "torsh: committed (pid " in words and "1,000 blocks not freed" in words and str(output) in words, words
+        expect_equal(words.count("torsh leaks"), 1, f"summaries in {words}")
+
+
+@case
+def an_exit_does_not_wait_for_a_stopped_writer():
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    env = summary_environment(output)
+    env["TORSH_PROFILER_EXPORT_FORMAT"] = "folded"
+    gate = ["sh", "-c", f"{shell_words(*committed.command(counts, 10))}; read line"]
+    process = subprocess.Popen(gate, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    pid = wait_until(lambda: writer_of(output), "a writer")
+    wait_until(counts.all_there, "all blocks")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        process.communicate(b"go\n", timeout=30)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    expect_equal(process.returncode, 0, "status of the target")
+
+
 @case
 def the_writer_is_nobodys_child():
     script = "import os, subprocess; subprocess.run(['true'])\ntry: os.wait()\nexcept ChildProcessError: print('none')"

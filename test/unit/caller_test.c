@@ -111,16 +111,17 @@ static void a_hello_comes_with_its_channel(void **state)
 
 static void a_request_comes_without_descriptors(void **state)
 {
+	static const uint32_t verbs[] = {REQUEST_STATUS, REQUEST_SNAPSHOT, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_END};
 	struct caller_message message;
 	int free_before = lowest_free();
 
 	(void)state;
-	for (uint32_t verb = REQUEST_STATUS; verb <= REQUEST_EXPORTS; verb++) {
-		struct request request = make_request(verb);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		struct request request = make_request(verbs[i]);
 
 		assert_int_equal(hear_said(&request, sizeof(request), 0, &message), 0);
 		assert_int_equal(message.kind, CALLER_REQUEST);
-		assert_int_equal(message.request.verb, verb);
+		assert_int_equal(message.request.verb, verbs[i]);
 		assert_int_equal(message.channel_fd, -1);
 		for (int n_fds = 1; n_fds <= PASSED_MAX; n_fds++)
 			assert_int_equal(hear_said(&request, sizeof(request), n_fds, &message), -EPROTO);
@@ -146,7 +147,8 @@ static void a_request_fits_to_the_byte(void **state)
 	REFUSED(magic, REQUEST_MAGIC + (UINT64_C(1) << 56))
 	REFUSED(version, REQUEST_VERSION + 1)
 	REFUSED(verb, 0)
-	REFUSED(verb, REQUEST_EXPORTS + 1)
+	REFUSED(verb, REQUEST_RESUME + 1)
+	REFUSED(verb, REQUEST_END + 1)
 	REFUSED(n_holders, REQUEST_HOLDERS_MAX + 1)
 	REFUSED(reserved, 1)
 #undef REFUSED

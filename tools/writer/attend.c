@@ -109,3 +109,13 @@ void torsh_attend_answer(struct attendance *attendance, struct snapshot *snapsho
 	for (uint32_t i = 0; i < snapshot->n_targets; i++)
 		torsh_target_let_go(snapshot->targets[i]);
 }
+
+void torsh_attend_done(struct attendance *attendance, struct target *const *targets, uint32_t n_targets)
+{
+	struct job *job = attendance->job;
+
+	attendance->job = NULL;
+	torsh_jobs_answer(&attendance->jobs, job, 0);
+	for (uint32_t i = 0; i < n_targets; i++)
+		torsh_target_let_go(targets[i]);
+}

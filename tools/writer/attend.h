@@ -36,6 +36,9 @@ int torsh_attend_is_due(const struct attendance *attendance, struct target *cons
 /* Is that job's answer all that the recording lacks? */
 int torsh_attend_is_whole(const struct attendance *attendance);
 
+/* The job needs no more: hand it back, and let the targets go. */
+void torsh_attend_done(struct attendance *attendance, struct target *const *targets, uint32_t n_targets);
+
 /*
  * Answer it and let the targets of the snapshot go. The snapshot has all but its number of holders; the recording has
  * recording_bytes so far, and recording_fd, which is the writer's.

@@ -59,6 +59,20 @@ static int is_hello(const void *bytes, size_t n)
 	return hello.magic == CHANNEL_MAGIC && hello.version == CHANNEL_VERSION;
 }
 
+static int is_verb(uint32_t verb)
+{
+	switch (verb) {
+	case REQUEST_STATUS:
+	case REQUEST_SNAPSHOT:
+	case REQUEST_PAUSE:
+	case REQUEST_RESUME:
+	case REQUEST_END:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static int is_request(const void *bytes, size_t n)
 {
 	struct request request;
@@ -66,8 +80,7 @@ static int is_request(const void *bytes, size_t n)
 	if (n != sizeof(request))
 		return 0;
 	memcpy(&request, bytes, sizeof(request));
-	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION &&
-	       request.verb >= REQUEST_STATUS && request.verb <= REQUEST_END &&
+	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION && is_verb(request.verb) &&
 	       request.n_holders <= REQUEST_HOLDERS_MAX && !request.reserved;
 }
 

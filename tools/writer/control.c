@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,8 +49,9 @@ struct control {
 	int epoll_fd;
 	struct watch socket, done, answer;
 	struct watch export; /* a child's pidfd, while it exports for the first process */
-	struct watch *awaiting; /* of the callers: the first process, which waits for that */
 	pid_t export_pid; /* 0: there is no such child */
+	int messages_fd; /* what it has to say; -1: the same */
+	char *summary; /* that the first process prints when it goes on; NULL: it doesn't wait */
 	int has_exported;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
@@ -87,8 +89,6 @@ static void drop_watch(struct control *control, struct watch **list, struct watc
 		control->n_callers--;
 		if (watch->job)
 			watch->job->asker = NULL;
-		if (watch == control->awaiting)
-			control->awaiting = NULL;
 	}
 	watch->next = control->gone;
 	watch->fd = -1;
@@ -214,6 +214,40 @@ static void answer_now(struct control *control, struct watch *watch, enum reques
 	drop_watch(control, &control->callers, watch);
 }
 
+static void put_messages(FILE *out, int fd)
+{
+	char bytes[4096];
+	ssize_t n;
+	off_t at = 0;
+
+	while (fd >= 0 && (n = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+		fwrite(bytes, 1, (size_t)n, out);
+		at += n;
+	}
+}
+
+/* Let the first process go on. */
+static void answer_farewell(struct control *control)
+{
+	const struct control_options *options = control->options;
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (out) {
+		fputs(control->summary, out);
+		put_messages(out, control->messages_fd);
+		if (options->export_early && !control->has_exported && !options->has_summary)
+			fputs("torsh: not all that was to be exported could be written: `torsh export` tells why\n", out);
+		fclose(out);
+	}
+	torsh_drain_answer_farewell(control->drain, text ? text : "");
+	free(text);
+	if (control->messages_fd >= 0)
+		close(control->messages_fd);
+	control->messages_fd = -1;
+}
+
 /* The child has ended, or is about to. */
 static void end_export(struct control *control)
 {
@@ -226,8 +260,7 @@ static void end_export(struct control *control)
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->export.fd, NULL);
 	close(control->export.fd);
 	control->export.fd = -1;
-	if (control->awaiting)
-		answer_now(control, control->awaiting, REQUEST_EXPORTS, control->has_exported ? 0 : -EIO);
+	answer_farewell(control);
 }
 
 /* Nobody waits for it any more: what it began is done again at the end. */
@@ -239,23 +272,25 @@ static void stop_export(struct control *control)
 	end_export(control);
 }
 
-/* Only the first process, and only once: others are let go at once. */
-static void begin_export(struct control *control, struct watch *watch, pid_t pid)
+/* The first process waits at its exit: all that it did is folded, and what it prints of that is in the job. */
+static void begin_farewell(struct control *control, const struct job *job)
 {
 	const struct control_options *options = control->options;
 
-	if (!options->export_early || pid != options->first_pid || control->export_pid > 0 || control->has_exported) {
-		drop_watch(control, &control->callers, watch);
+	control->summary = torsh_memory_text(job->text ? job->text : "");
+	if (!options->export_early) {
+		answer_farewell(control);
 		return;
 	}
-	control->awaiting = watch;
-	control->export_pid = options->export_early(options->context);
+	control->messages_fd = memfd_create("torsh-messages", MFD_CLOEXEC);
+	control->export_pid = options->export_early(options->context, control->messages_fd);
 	control->export.fd = control->export_pid > 0 ? torsh_process_open(control->export_pid) : -1;
 	if (control->export.fd >= 0 && !watch_fd(control, &control->export))
 		return;
-	stop_export(control);
-	if (control->awaiting)
-		drop_watch(control, &control->callers, watch);
+	if (control->export_pid > 0)
+		stop_export(control);
+	else
+		answer_farewell(control);
 }
 
 static void hear_caller(struct control *control, struct watch *watch)
@@ -268,14 +303,10 @@ static void hear_caller(struct control *control, struct watch *watch)
 		control->last_change_ns = torsh_ticks_monotonic_ns();
 		return;
 	}
-	if (result || watch->job || watch == control->awaiting) {
+	if (result || watch->job) {
 		if (!result && message.channel_fd >= 0)
 			close(message.channel_fd);
 		drop_watch(control, &control->callers, watch);
-		return;
-	}
-	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_EXPORTS) {
-		begin_export(control, watch, message.pid);
 		return;
 	}
 	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_END) {
@@ -302,6 +333,8 @@ static void send_answers(struct control *control)
 	while ((job = torsh_drain_answered(control->drain))) {
 		struct watch *watch = job->asker;
 
+		if (job->request.verb == JOB_FAREWELL)
+			begin_farewell(control, job);
 		if (watch) {
 			torsh_caller_answer(watch->fd, &job->answer, job->fds, 2);
 			drop_watch(control, &control->callers, watch);
@@ -466,6 +499,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		.done = {.kind = WATCH_DONE, .fd = options->done_fd},
 		.answer = {.kind = WATCH_ANSWER, .fd = options->answer_fd},
 		.export = {.kind = WATCH_EXPORT, .fd = -1},
+		.messages_fd = -1,
 		.start_ns = torsh_ticks_monotonic_ns(),
 	};
 	int result;
@@ -488,6 +522,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 	*has_exported = control.has_exported;
 	leave_all(&control);
 	wait_for_drain(&control);
+	free(control.summary);
 	close(control.epoll_fd);
 	return result;
 }

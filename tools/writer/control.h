@@ -16,10 +16,11 @@ struct control_options {
 	int first_pidfd; /* of the same: no hello is waited for after its end. Or -errno */
 
 	/*
-	 * Starts a child that exports what the session has so far, for the first process to find when it ends. Returns its
-	 * pid, or -errno. NULL: nothing is to be exported.
+	 * Starts a child that exports what the session has so far, for the first process to find when it ends, and says on
+	 * messages_fd what it has to. Returns its pid, or -errno. NULL: nothing is to be exported.
 	 */
-	pid_t (*export_early)(void *context);
+	pid_t (*export_early)(void *context, int messages_fd);
+	int has_summary; /* the first process prints one */
 	void *context;
 };
 

@@ -11,6 +11,7 @@
 
 #include "tools/writer/attend.h"
 #include "tools/writer/awaited.h"
+#include "tools/writer/farewell.h"
 #include "tools/writer/ledger.h"
 #include "tools/writer/lineage.h"
 #include "tools/writer/memory.h"
@@ -19,6 +20,7 @@
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
+#include "tools/writer/summary.h"
 #include "tools/writer/together.h"
 
 #define BUDGET 32768u /* events folded between two looks at the rings */
@@ -45,6 +47,7 @@ struct drain {
 	uint32_t n_incoming, incoming_capacity;
 	struct stranger **unwatched; /* for the control thread to take */
 	uint32_t n_unwatched, unwatched_capacity;
+	char *farewell; /* for the first process to print; NULL: not yet */
 
 	/* The thread's own. */
 	struct ledger ledger;
@@ -60,6 +63,8 @@ struct drain {
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	uint64_t last_active_ns, last_measure_ns;
+	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
+	int has_said_farewell;
 	struct drain_summary *summaries;
 	uint32_t n_summaries, summary_capacity;
 };
@@ -141,6 +146,20 @@ void torsh_drain_ask(struct drain *drain, struct job *job)
 struct job *torsh_drain_answered(struct drain *drain)
 {
 	return torsh_jobs_answered(&drain->attendance.jobs);
+}
+
+void torsh_drain_answer_farewell(struct drain *drain, const char *text)
+{
+	pthread_mutex_lock(&drain->lock);
+	free(drain->farewell);
+	drain->farewell = torsh_memory_text(text);
+	pthread_mutex_unlock(&drain->lock);
+	torsh_sleep_wake(&drain->mail);
+}
+
+int torsh_drain_has_said_farewell(const struct drain *drain)
+{
+	return drain->has_said_farewell;
 }
 
 /* ---- the recording ------------------------------------------------------------------------------------------- */
@@ -229,6 +248,8 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_awaited_forget(&drain->awaited, target->pid);
 	torsh_awaited_forget(&drain->awaited, (pid_t)target->start.pid);
 	torsh_rows_process(drain->ledger.file, target);
+	if (target->pid == drain->options.first_pid)
+		torsh_farewell_promise(target, drain->options.farewell);
 	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
 	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
 }
@@ -272,19 +293,16 @@ static void await_children(struct drain *drain, const struct target *target, uin
 	}
 }
 
-static void add_summary(struct drain *drain, const struct target *target)
+static struct drain_summary summary_of(const struct target *target)
 {
 	struct target_counts counts = torsh_target_counts(target);
 	const struct heap *heap = &target->tally.heap;
-	struct drain_summary *summary;
+	struct drain_summary summary;
 	size_t n;
 	char *program = torsh_view_text(&target->view, target->start.program, -1, &n);
 	const char *slash = strrchr(program, '/');
 
-	drain->summaries = torsh_memory_grow(drain->summaries, &drain->summary_capacity, drain->n_summaries,
-					     sizeof(*drain->summaries));
-	summary = &drain->summaries[drain->n_summaries++];
-	*summary = (struct drain_summary){
+	summary = (struct drain_summary){
 		.pid = (uint32_t)target->pid,
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
@@ -296,8 +314,16 @@ static void add_summary(struct drain *drain, const struct target *target)
 		.has_heap = !count_of(target, COUNTER_heap_left_out),
 		.ended_with_exit = target->tally.has_exited && target->tally.exit_stamp == target->tally.last_stamp,
 	};
-	snprintf(summary->program, sizeof(summary->program), "%s", slash ? slash + 1 : program);
+	snprintf(summary.program, sizeof(summary.program), "%s", slash ? slash + 1 : program);
 	free(program);
+	return summary;
+}
+
+static void add_summary(struct drain *drain, const struct target *target)
+{
+	drain->summaries = torsh_memory_grow(drain->summaries, &drain->summary_capacity, drain->n_summaries,
+					     sizeof(*drain->summaries));
+	drain->summaries[drain->n_summaries++] = summary_of(target);
 }
 
 static void ring_done(struct drain *drain)
@@ -357,6 +383,43 @@ static int awaits_parent(const struct target *target, uint64_t now)
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
 
+static struct target *find_number(const struct drain *drain, uint32_t number)
+{
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		if (drain->targets[i]->number == number)
+			return drain->targets[i];
+	}
+	return NULL;
+}
+
+/* Once a session: a process that waits is asked after no more. */
+static void look_for_farewell(struct drain *drain, const struct target *target)
+{
+	const struct request none = {.verb = JOB_FAREWELL};
+
+	if (drain->leaving || !torsh_farewell_is_asked(target))
+		return;
+	drain->leaving = target->number;
+	torsh_drain_ask(drain, torsh_job_create(&none, NULL));
+}
+
+static void say_farewell(struct drain *drain)
+{
+	struct target *leaving;
+	char *text;
+
+	pthread_mutex_lock(&drain->lock);
+	text = drain->farewell;
+	drain->farewell = NULL;
+	pthread_mutex_unlock(&drain->lock);
+	leaving = text ? find_number(drain, drain->leaving) : NULL;
+	if (leaving && !torsh_process_has_ended(leaving->pidfd)) {
+		torsh_farewell_answer(leaving, text);
+		drain->has_said_farewell = 1;
+	}
+	free(text);
+}
+
 static void take_requests(struct drain *drain)
 {
 	struct job *job;
@@ -391,6 +454,64 @@ static void keep_out_of_memory(struct drain *drain, struct target *target)
 	torsh_pauses_release(&session);
 }
 
+/* The recording as it would be if the session ended now: what comes later is written behind it. */
+static void write_whole(struct drain *drain)
+{
+	static char why[] = "the writer ends with its PID namespace, of which process 1 may have ended now: of other "
+			    "processes that ran then, the end is not known";
+	char *reasons[] = {why};
+	uint64_t at_ns = session_ns(drain, now_ns());
+	const struct rows_end end = {
+		.is_complete = drain->n_targets == 1,
+		.at_ns = at_ns,
+		.reasons = reasons,
+		.n_reasons = drain->n_targets > 1,
+	};
+
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		struct target *target = drain->targets[i];
+
+		target->end_ns = at_ns;
+		torsh_ledger_events(&drain->ledger, target, 1);
+		torsh_ledger_timeline(&drain->ledger, target, 1);
+		torsh_rows_target(drain->ledger.file, target, RECORDING_LAST);
+		torsh_rows_symbols(drain->ledger.file, target, drain->book);
+	}
+	if (drain->lineage.n > 1)
+		torsh_together_checkpoint(&drain->together, drain->ledger.file);
+	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->ledger.file);
+	torsh_rows_end(drain->ledger.file, &end);
+}
+
+/* What the summary says as of now, with the process that leaves; the caller's. */
+static char *make_summary(struct drain *drain, const struct target *leaving)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		return NULL;
+	add_summary(drain, leaving);
+	torsh_summary_print(out, drain, drain->options.recording_path);
+	drain->n_summaries--;
+	fclose(out);
+	return text;
+}
+
+/* The first process waits at its exit, and all that it committed before is folded. */
+static void prepare_farewell(struct drain *drain)
+{
+	struct job *job = drain->attendance.job;
+	struct target *leaving = find_number(drain, drain->leaving);
+
+	if (leaving && drain->options.farewell & EXIT_SUMMARY)
+		job->text = make_summary(drain, leaving);
+	if (leaving && drain->options.farewell & EXIT_WHOLE)
+		write_whole(drain);
+	torsh_attend_done(&drain->attendance, drain->targets, drain->n_targets);
+}
+
 static void answer_request(struct drain *drain)
 {
 	const struct ticks_moment *moment = &drain->attendance.moment;
@@ -412,6 +533,14 @@ static void answer_request(struct drain *drain)
 	torsh_attend_answer(&drain->attendance, &snapshot, drain->options.recording_fd,
 			    torsh_recording_written(drain->ledger.file));
 	torsh_pauses_release(&snapshot.session);
+}
+
+static void answer_due(struct drain *drain)
+{
+	if (drain->attendance.job->request.verb == JOB_FAREWELL)
+		prepare_farewell(drain);
+	else
+		answer_request(drain);
 	/* The next one may be there already. */
 	torsh_sleep_wake(&drain->mail);
 }
@@ -441,6 +570,7 @@ static struct target_pass drain_all(struct drain *drain)
 		torsh_ledger_events(&drain->ledger, target, EVENTS_CHUNK);
 		torsh_ledger_timeline(&drain->ledger, target, EVENTS_CHUNK);
 		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
+		look_for_farewell(drain, target);
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
 	}
@@ -528,6 +658,7 @@ static void *run(void *argument)
 		must_stop = atomic_load_explicit(&drain->must_stop, memory_order_acquire);
 		take_incoming(drain);
 		take_requests(drain);
+		say_farewell(drain);
 		if (now - drain->last_measure_ns > MEASURE_EVERY_NS) {
 			torsh_ticks_measure(&drain->rate);
 			drain->last_measure_ns = now;
@@ -535,7 +666,7 @@ static void *run(void *argument)
 		pass = drain_all(drain);
 		torsh_together_settle(&drain->together, drain->targets, drain->n_targets);
 		if (torsh_attend_is_due(&drain->attendance, drain->targets, drain->n_targets))
-			answer_request(drain);
+			answer_due(drain);
 		if (must_stop && !drain->n_targets)
 			break;
 		if (now >= drain->ledger.next_checkpoint_ns)
@@ -595,6 +726,7 @@ void torsh_drain_destroy(struct drain *drain)
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->together.joint);
 	torsh_lineage_destroy(&drain->lineage);
+	free(drain->farewell);
 	free(drain->summaries);
 	free(drain->targets);
 	free(drain->unwatched);

@@ -20,6 +20,8 @@ struct drain_options {
 	struct recording_limits limits;
 	int is_full; /* keep every event */
 	int without_flops; /* reports of the recording compute none */
+	pid_t first_pid; /* of the process that began the session; 0: not known */
+	uint32_t farewell; /* bits of channel_exit_wish, for that process */
 	int done_fd; /* an eventfd: written to whenever there is something for the control thread to take or to know */
 	int answer_fd; /* the same whenever a job is answered */
 };
@@ -64,6 +66,12 @@ int torsh_drain_awaits_child(struct drain *drain);
 /* Hand a job over; the next one that was answered, or NULL: those that were asked are answered in their order. */
 void torsh_drain_ask(struct drain *drain, struct job *job);
 struct job *torsh_drain_answered(struct drain *drain);
+
+/* What the first process, which waits at its exit, is to print; afterwards it goes on. */
+void torsh_drain_answer_farewell(struct drain *drain, const char *text);
+
+/* Did it take that? After torsh_drain_stop. */
+int torsh_drain_has_said_farewell(const struct drain *drain);
 
 /* All targets are finished: write the end and stop the thread. */
 void torsh_drain_stop(struct drain *drain, int is_complete);

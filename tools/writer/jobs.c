@@ -50,6 +50,7 @@ void torsh_job_destroy(struct job *job)
 		if (job->fds[i] >= 0)
 			close(job->fds[i]);
 	}
+	free(job->text);
 	free(job);
 }
 

@@ -10,12 +10,16 @@
 
 #include "agent/wire/request.h"
 
+/* A verb that nobody sends: the drain thread has seen that the first process waits at its exit. */
+#define JOB_FAREWELL 0u
+
 /* From a request's receipt to its answer. */
 struct job {
 	struct request request;
 	struct request_answer answer;
 	int fds[2]; /* the answer's descriptors; -1: none */
 	void *asker; /* the control thread's own */
+	char *text; /* FAREWELL: the summary; NULL: none was wanted */
 	struct job *next;
 };
 

@@ -126,6 +126,17 @@ int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_
 	return read_kib(status, "\nVmRSS:", rss_bytes);
 }
 
+uint64_t torsh_process_filters(int status_fd)
+{
+	char status[4096];
+	ssize_t n = status_fd < 0 ? -1 : pread(status_fd, status, sizeof(status) - 1, 0);
+	const char *line;
+
+	status[n > 0 ? n : 0] = '\0';
+	line = strstr(status, "\nSeccomp_filters:");
+	return line ? strtoull(strchr(line, ':') + 1, NULL, 10) : 0;
+}
+
 static int ask_pidfd(int pidfd, int *status)
 {
 	struct pidfd_information information = {.mask = PIDFD_INFORMATION_EXIT};

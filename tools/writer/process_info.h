@@ -37,6 +37,9 @@ pid_t torsh_process_parent(int stat_fd);
 /* VmRSS and VmHWM in bytes; returns 0, or -errno when there are none (any more). */
 int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes);
 
+/* Filters of system calls that lie on the process behind a status; 0 where that can't be read. */
+uint64_t torsh_process_filters(int status_fd);
+
 /*
  * How a process ended that is not our child: as wait() would have told its parent. Before its parent has waited for it
  * its stat says it, afterwards (from Linux 6.15 on) its pidfd. Returns 0 with *status, or -ENODATA.

@@ -15,6 +15,7 @@ struct stranger;
 /* What was written of a target so far. */
 struct rows_state {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
+	uint32_t n_named; /* addresses whose functions' names were looked for */
 	int has_missed; /* totals could not be written */
 };
 
@@ -58,7 +59,7 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 /* The same of the timeline. */
 uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target, uint32_t n_least);
 
-/* Names of functions for its addresses, from the files of its modules; for a target that has ended. */
+/* Names of functions for its addresses, from the files of its modules; once it has ended, or is about to. */
 void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
 
 /* The session's peak so far; clock is that of the joint's stamps. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Names of functions for the addresses of a process that has ended, module by module.
+ * Names of functions for the addresses of a process, module by module.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,11 @@ static int is_code(const struct view_address *address)
 	return address->flags < ADDRESS_PYTHON && address->ip;
 }
 
-static void ask_module(struct asked *asked, const struct code_table *code, uint32_t module)
+/* From that address on. */
+static void ask_module(struct asked *asked, const struct code_table *code, uint32_t first, uint32_t module)
 {
 	asked->n = 0;
-	for (uint32_t i = 0; i < code->n_addresses; i++) {
+	for (uint32_t i = first; i < code->n_addresses; i++) {
 		const struct view_address *address = &code->addresses[i];
 		uint64_t exact = address->ip - code->modules[module].bias;
 
@@ -97,9 +98,10 @@ void torsh_rows_symbols(struct recording_file *file, const struct target *target
 	for (uint32_t i = 0; i < code->n_modules; i++) {
 		if (code->modules[i].path[0] != '/')
 			continue;
-		ask_module(&asked, code, i);
+		ask_module(&asked, code, target->rows->n_named, i);
 		torsh_book_look_up(book, &code->modules[i], asked.places, asked.n, asked.names);
 		append_module(file, target, &asked);
 	}
+	target->rows->n_named = code->n_addresses;
 	torsh_rows_free(&memory);
 }

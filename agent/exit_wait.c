@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "agent/exit_wait.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "agent/channel.h"
+#include "agent/text.h"
+
+#define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
+#define STEP_NS UINT64_C(50000000)
+#define SILENT_AT_MOST_NS UINT64_C(5000000000) /* without a sign of the writer: it is stopped, or dead */
+#define SUMMARY_AT_MOST_NS UINT64_C(5000000000)
+#define WAIT_AT_MOST_NS UINT64_C(600000000000) /* whatever it seems to do */
+
+struct exit_wait {
+	uint64_t begin_ns, at_ns;
+	uint64_t moved_ns; /* when the heartbeat was found to have moved */
+	uint32_t heartbeat;
+	int has_said;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What is waited for: bits of channel_exit_wish. 0: nothing. */
+static uint32_t wishes_of(struct channel_header *header, int may_be_first)
+{
+	uint32_t state = atomic_load_explicit(&header->writer_state, memory_order_acquire);
+
+	if (state == CHANNEL_WRITER_NONE)
+		return may_be_first ? EXIT_SUMMARY : 0;
+	return state == CHANNEL_WRITER_ATTACHED ? atomic_load_explicit(&header->exit_wishes, memory_order_relaxed) : 0;
+}
+
+/* Called again and again: has the writer moved, and is it not too late for what is waited for? */
+static int is_worth_it(struct exit_wait *wait, uint32_t heartbeat, uint32_t wishes)
+{
+	wait->at_ns = now_ns();
+	if (heartbeat != wait->heartbeat)
+		wait->moved_ns = wait->at_ns;
+	wait->heartbeat = heartbeat;
+	return wait->at_ns - wait->moved_ns < SILENT_AT_MOST_NS &&
+	       wait->at_ns - wait->begin_ns < (wishes == EXIT_SUMMARY ? SUMMARY_AT_MOST_NS : WAIT_AT_MOST_NS);
+}
+
+static void say_what_takes_so_long(struct exit_wait *wait, uint32_t wishes)
+{
+	const uint32_t both = EXIT_EXPORTS | EXIT_SUMMARY;
+
+	if (wait->has_said || (wishes & both) != both || wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
+		return;
+	wait->has_said = 1;
+	torsh_say("the exports are being written; an interrupt leaves that to the background", NULL);
+}
+
+/* Returns whether the answer came. */
+static int await_answer(struct channel_header *header, int may_be_first)
+{
+	struct exit_wait wait = {.begin_ns = now_ns()};
+
+	wait.moved_ns = wait.begin_ns;
+	while (!atomic_load_explicit(&header->exit_answer, memory_order_acquire)) {
+		uint32_t wishes = wishes_of(header, may_be_first);
+
+		if (!wishes || !is_worth_it(&wait, atomic_load_explicit(&header->heartbeat, memory_order_relaxed), wishes))
+			return 0;
+		say_what_takes_so_long(&wait, wishes);
+		if (torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS) == -EINTR && !(wishes & EXIT_WHOLE))
+			return 0;
+	}
+	return 1;
+}
+
+void torsh_exit_wait(struct channel_header *header, int may_be_first)
+{
+	uint32_t n;
+
+	if (!wishes_of(header, may_be_first))
+		return;
+	/* Pairs with the acquire in torsh_farewell_is_asked: what the exit stored before is there. */
+	atomic_store_explicit(&header->exit_waits, 1, memory_order_seq_cst);
+	torsh_channel_ring_doorbell(header);
+	if (!await_answer(header, may_be_first))
+		return;
+	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);
+	if (n && n <= CHANNEL_EXIT_TEXT_BYTES)
+		torsh_say_bytes(header->exit_text, n);
+}

@@ -338,8 +338,12 @@ void torsh_agent_restart_in_child(void)
 	if (torsh_config.follow)
 		result = open_channel(&parent);
 	if (result) {
-		if (result != -ECANCELED)
+		if (result != -ECANCELED) {
 			torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
+			/* Its own report there is none: its parent's says so. */
+			atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1,
+						  memory_order_relaxed);
+		}
 		turn_off();
 	}
 	torsh_channel_unmap(&parent);

@@ -7,6 +7,7 @@
 #include "tools/command/command.h"
 #include "tools/command/options.h"
 #include "tools/die.h"
+#include "tools/profile/losses.h"
 #include "tools/report/device.h"
 #include "tools/report/growth.h"
 #include "tools/report/parts.h"
@@ -135,7 +136,8 @@ static cJSON *make_processes(const struct view *view)
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
 		cJSON *process = torsh_parts_process(view->reading->processes[i]);
 
-		torsh_parts_set_leaks(process, &view->leaks.processes[i]);
+		torsh_parts_set_leaks(process, &view->leaks.processes[i],
+				      view->leaks.device || torsh_profile_has_heap(view->reading->processes[i]));
 		torsh_json_add(list, process);
 	}
 	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
@@ -183,6 +185,7 @@ static void print_json(const struct view *view)
 	const struct reading *reading = view->reading;
 	const struct profile_process *first = last_image(reading);
 	cJSON *inherited = torsh_json_object(), *at_exec = torsh_json_object();
+	bool is_known = leaks->device || torsh_profile_has_heaps(reading->processes, reading->n_processes);
 	struct json json;
 	char end[32];
 
@@ -194,8 +197,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "end", torsh_json_text(end));
 	torsh_json_member(&json, "alive_at", torsh_json_text(leaks->at_exec ? "exec" : "end"));
 	print_device(&json, view);
-	torsh_json_member(&json, "leaked_bytes", torsh_json_u64(leaks->bytes));
-	torsh_json_member(&json, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_member(&json, "leaked_bytes", is_known ? torsh_json_u64(leaks->bytes) : torsh_json_text(NULL));
+	torsh_json_member(&json, "leaked_blocks", is_known ? torsh_json_u64(leaks->blocks) : torsh_json_text(NULL));
 	torsh_json_member(&json, "usable_bytes",
 			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes) : torsh_json_text(NULL));
 	torsh_json_member(&json, "overhead_bytes",
@@ -288,6 +291,8 @@ static void print_text(const struct view *view)
 				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
 	else if (!leaks->device && !torsh_profile_has_heaps(reading->processes, reading->n_processes))
 		torsh_text_heading(stdout, "Nothing is known about the heap.");
+	else if (!leaks->blocks && !torsh_losses_heap_is_whole(reading->profile, reading->processes, reading->n_processes))
+		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
 				   leaks->device ? leaks->device : "");
@@ -295,6 +300,8 @@ static void print_text(const struct view *view)
 		torsh_text_heading(stdout, "%s%s%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
 				   leaks->device ? " of " : "", leaks->device ? leaks->device : "",
 				   torsh_text_blocks(leaks->blocks, blocks));
+	if (!leaks->device)
+		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	print_device_text(view);
 	if (leaks->blocks && leaks->usable_is_known)
 		printf("the allocator took %s for them\n", torsh_size_exact(leaks->usable_bytes, usable));

@@ -157,6 +157,7 @@ static void take_process(struct profile_process *process, const Torsh__Process *
 	torsh_apply_text(&process->clock, row->clock);
 	set_texts(&process->notes, &process->n_notes, row->notes, row->n_notes);
 	apply_counters(process, row->counters, row->n_counters);
+	process->has_counts = row->has_produced;
 	process->produced = row->produced;
 	process->delivered = row->delivered;
 	process->dropped = row->dropped;

@@ -100,15 +100,30 @@ static bool is_readable(const struct profile *profile)
 	return !profile->is_truncated && !profile->n_bad_rows;
 }
 
-bool torsh_losses_is_whole(const struct profile *profile)
+static bool is_any_lost(struct profile_process *const *processes, size_t n)
 {
 	struct losses losses;
-	bool is_whole;
+	bool are_there;
 
-	torsh_losses_sum(&losses, profile->processes, profile->n_processes);
-	is_whole = profile->is_complete && is_readable(profile) && !losses.n;
+	torsh_losses_sum(&losses, processes, n);
+	are_there = losses.n;
 	torsh_losses_free(&losses);
-	return is_whole;
+	return are_there;
+}
+
+bool torsh_losses_heap_is_whole(const struct profile *profile, struct profile_process *const *processes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (torsh_profile_heap_problem(processes[i]))
+			return false;
+	}
+	return is_readable(profile) && (profile->is_complete || is_going_on(profile)) && !is_any_lost(processes, n);
+}
+
+bool torsh_losses_is_whole(const struct profile *profile)
+{
+	return profile->is_complete && is_readable(profile) &&
+	       !is_any_lost(profile->processes, profile->n_processes);
 }
 
 /* *text and this behind it. */

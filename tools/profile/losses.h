@@ -24,6 +24,12 @@ struct losses {
 void torsh_losses_sum(struct losses *losses, struct profile_process *const *processes, size_t n);
 void torsh_losses_free(struct losses *losses);
 
+/*
+ * May it be said of these processes that they have no leaks, where none was found: the heap of each was recorded, and nothing
+ * was lost but what is still to come?
+ */
+bool torsh_losses_heap_is_whole(const struct profile *profile, struct profile_process *const *processes, size_t n);
+
 /* "12 events that ...", "1 event that ...": the caller's to free. */
 char *torsh_losses_words(const struct loss *loss);
 

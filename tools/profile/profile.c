@@ -174,9 +174,18 @@ bool torsh_profile_rank(const char *rank, uint32_t *number)
 	return !errno && !*end && value <= UINT32_MAX;
 }
 
+const char *torsh_profile_heap_problem(const struct profile_process *process)
+{
+	if (process->has_heap_left_out)
+		return "it was not asked for";
+	if (process->has_counts && !process->delivered)
+		return process->dropped ? "all events of the process were lost" : "the process sent no events";
+	return process->heap.is_there ? NULL : "the recording ends before anything was known";
+}
+
 bool torsh_profile_has_heap(const struct profile_process *process)
 {
-	return process->heap.is_there && !process->has_heap_left_out;
+	return !torsh_profile_heap_problem(process);
 }
 
 bool torsh_profile_has_heaps(struct profile_process *const *processes, size_t n)

@@ -176,6 +176,7 @@ struct profile_process {
 	struct profile_counter *counters;
 	size_t n_counters;
 	bool has_memory_left_out, has_heap_left_out; /* that was asked for; memory is all, that of devices too */
+	bool has_counts; /* its row said these */
 	uint64_t produced, delivered, dropped, uncommitted;
 	struct profile_loss *losses;
 	size_t n_losses;
@@ -270,6 +271,9 @@ void torsh_profile_end_name(const struct profile_process *process, char *out, si
 
 /* The number that a process's rank is. Returns false where there is none. */
 bool torsh_profile_rank(const char *rank, uint32_t *number);
+
+/* Why nothing is known about its heap: "it was not asked for". NULL: it was recorded. */
+const char *torsh_profile_heap_problem(const struct profile_process *process);
 
 /* Was its heap recorded? And that of any of n processes? */
 bool torsh_profile_has_heap(const struct profile_process *process);

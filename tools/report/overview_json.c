@@ -27,6 +27,11 @@ struct overview_sums torsh_overview_sum(const struct overview *overview)
 	return sums;
 }
 
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
 static cJSON *make_holders(const struct holders *holders, size_t n)
 {
 	cJSON *list = torsh_json_list();
@@ -51,8 +56,9 @@ static cJSON *make_processes(const struct overview *overview)
 		const struct profile_process *process = overview->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
-		torsh_parts_set_leaks(object, &overview->leaks.processes[i]);
-		torsh_json_set(object, "peak_bytes", torsh_json_u64(process->heap.peak_bytes));
+		torsh_parts_set_leaks(object, &overview->leaks.processes[i], torsh_profile_has_heap(process));
+		torsh_json_set(object, "peak_bytes",
+			       known_or_null(torsh_profile_has_heap(process), process->heap.peak_bytes));
 		torsh_json_set(object, "rss_peak_bytes",
 			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
 		torsh_json_add(list, object);
@@ -116,10 +122,11 @@ static cJSON *make_threads(const struct overview *overview)
 static cJSON *make_leaks(const struct overview *overview)
 {
 	const struct leaks *leaks = &overview->leaks;
+	bool is_known = torsh_profile_has_heaps(overview->processes, overview->n_processes);
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "leaked_bytes", torsh_json_u64(leaks->bytes));
-	torsh_json_set(object, "leaked_blocks", torsh_json_u64(leaks->blocks));
+	torsh_json_set(object, "leaked_bytes", known_or_null(is_known, leaks->bytes));
+	torsh_json_set(object, "leaked_blocks", known_or_null(is_known, leaks->blocks));
 	torsh_json_set(object, "bookkeeping_bytes", torsh_json_u64(leaks->bookkeeping_bytes));
 	torsh_json_set(object, "bookkeeping_blocks", torsh_json_u64(leaks->bookkeeping_blocks));
 	torsh_json_set(object, "suppressed_bytes", torsh_json_u64(leaks->suppressed_bytes));
@@ -129,11 +136,6 @@ static cJSON *make_leaks(const struct overview *overview)
 	torsh_json_set(object, "leaks", make_holders(&leaks->found, overview->n_leaks));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
 	return object;
-}
-
-static cJSON *known_or_null(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
 static cJSON *make_peak(const struct overview *overview)

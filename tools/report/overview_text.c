@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/profile/losses.h"
 #include "tools/report/findings.h"
 #include "tools/report/text.h"
 #include "tools/die.h"
@@ -52,10 +53,13 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->blocks)
 		torsh_text_heading(stdout, "Leaks: %s in %s not freed", torsh_size_exact(leaks->bytes, bytes),
 				   torsh_text_blocks(leaks->blocks, blocks));
-	else if (torsh_profile_has_heaps(overview->processes, overview->n_processes))
-		torsh_text_heading(stdout, "No leaks");
-	else
+	else if (!torsh_profile_has_heaps(overview->processes, overview->n_processes))
 		torsh_text_heading(stdout, "Leaks: nothing is known about the heap");
+	else if (!torsh_losses_heap_is_whole(overview->profile, overview->processes, overview->n_processes))
+		torsh_text_heading(stdout, "Leaks: none are among what was recorded");
+	else
+		torsh_text_heading(stdout, "No leaks");
+	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
 	if (leaks->bookkeeping_blocks)
 		printf("left out: %s in %s of the libraries' own bookkeeping\n",
 		       torsh_size_exact(leaks->bookkeeping_bytes, bytes),

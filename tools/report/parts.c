@@ -133,6 +133,11 @@ cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
 	return object;
 }
 
+static cJSON *known_or_null(bool is_known, uint64_t number)
+{
+	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
+}
+
 static cJSON *make_texts(char **texts, size_t n)
 {
 	cJSON *list = torsh_json_list();
@@ -148,11 +153,6 @@ static cJSON *make_rank(const char *rank)
 	uint32_t number;
 
 	return torsh_profile_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
-}
-
-static cJSON *known_or_null(bool is_known, uint64_t number)
-{
-	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
 /* What a fork had of its parent's, or null: it is none. */
@@ -189,7 +189,8 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "allocator", torsh_json_text(process->allocator));
 	torsh_json_set(object, "inherited", make_inherited(process));
 	torsh_json_set(object, "followed", torsh_json_bool(!process->not_followed));
-	torsh_json_set(object, "reason", torsh_json_text(process->not_followed));
+	torsh_json_set(object, "reason",
+		       torsh_json_text(process->not_followed ? process->not_followed : torsh_profile_heap_problem(process)));
 	return object;
 }
 
@@ -221,12 +222,12 @@ void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfo
 	}
 }
 
-void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks)
+void torsh_parts_set_leaks(cJSON *object, const struct leaks_process *leaks, bool is_known)
 {
-	torsh_json_set(process, "leaked_bytes", torsh_json_u64(leaks->bytes));
-	torsh_json_set(process, "leaked_blocks", torsh_json_u64(leaks->blocks));
-	torsh_json_set(process, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
-	torsh_json_set(process, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
+	torsh_json_set(object, "leaked_bytes", known_or_null(is_known, leaks->bytes));
+	torsh_json_set(object, "leaked_blocks", known_or_null(is_known, leaks->blocks));
+	torsh_json_set(object, "at_exec_bytes", known_or_null(is_known, leaks->exec_bytes));
+	torsh_json_set(object, "at_exec_blocks", known_or_null(is_known, leaks->exec_blocks));
 }
 
 cJSON *torsh_parts_recording(const struct profile *profile)

@@ -29,8 +29,8 @@ cJSON *torsh_parts_pauses(const struct profile *profile);
 void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
 				const char *const *measured);
 
-/* What the process leaked, and what it had when it became another program, into its object. */
-void torsh_parts_set_leaks(cJSON *process, const struct leaks_process *leaks);
+/* What a process leaked, and what it had when it became another program, into its object; null where that isn't known. */
+void torsh_parts_set_leaks(cJSON *object, const struct leaks_process *leaks, bool is_known);
 
 /* {"file", "complete", "still_written", "start_realtime_ns", ...}. */
 cJSON *torsh_parts_recording(const struct profile *profile);

@@ -249,6 +249,21 @@ void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed,
 		fprintf(out, "... and %zu more programs that were not followed\n", n - n_lines);
 }
 
+void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
+{
+	size_t n_unknown = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *problem = torsh_profile_heap_problem(processes[i]);
+
+		if (problem && ++n_unknown <= n_lines)
+			fprintf(out, "nothing is known about the heap of %s (pid %" PRIu32 "): %s\n",
+				torsh_profile_program_name(processes[i]), processes[i]->pid, problem);
+	}
+	if (n_unknown > n_lines)
+		fprintf(out, "... nor about the heaps of %zu more processes\n", n_unknown - n_lines);
+}
+
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];

@@ -45,6 +45,9 @@ void torsh_text_begin(FILE *out, const struct profile *profile, struct profile_p
 /* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
 void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
 
+/* A line for each process about whose heap nothing is known, with the reason; at most n_lines. */
+void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
+
 /* The same of programs that were not followed, with the reason. */
 void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines);
 

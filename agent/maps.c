@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -75,12 +76,24 @@ static bool is_same_file(const struct mapping *a, const struct mapping *b)
 	return a->inode == b->inode && a->device_major == b->device_major && a->device_minor == b->device_minor;
 }
 
+/*
+ * What the loader knows of the object with this dynamic section. Its list is read without its lock: objects are added
+ * at the end, and those on the calling thread's stack stay.
+ */
+static const struct link_map *map_of(uintptr_t dynamic)
+{
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
+		if ((uintptr_t)map->l_ld == dynamic)
+			return map;
+	return NULL;
+}
+
 /* first maps the start of a file: find the unwind information through its program headers. */
 static bool read_object(const struct mapping *first, struct module *module)
 {
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)first->start;
 	const Elf64_Phdr *phdr;
-	uintptr_t bias = 0, eh_frame = 0, end = 0;
+	uintptr_t bias = 0, eh_frame = 0, dynamic = 0, end = 0;
 	bool has_bias = false;
 
 	if (first->permissions[0] != 'r' || !torsh_probe(first->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
@@ -97,12 +110,15 @@ static bool read_object(const struct mapping *first, struct module *module)
 			end = bias + phdr[i].p_vaddr + phdr[i].p_memsz;
 		if (phdr[i].p_type == PT_GNU_EH_FRAME)
 			eh_frame = bias + phdr[i].p_vaddr;
+		if (phdr[i].p_type == PT_DYNAMIC)
+			dynamic = bias + phdr[i].p_vaddr;
 	}
 	if (!has_bias || !eh_frame || !torsh_probe(eh_frame & ~(uintptr_t)7))
 		return false;
 	*module = (struct module){
 		.start = first->start,
 		.end = end,
+		.link_map = dynamic ? map_of(dynamic) : NULL,
 		.eh_frame_hdr = (const uint8_t *)eh_frame,
 	};
 	return true;

@@ -10,7 +10,7 @@
 
 #include "agent/modules.h"
 
-/* The object mapped at pc that has unwind information; its link_map stays NULL, its fingerprint 0. */
+/* The object mapped at pc that has unwind information; its link_map is NULL where the loader has none. */
 bool torsh_maps_find(uintptr_t pc, struct module *module);
 
 #endif

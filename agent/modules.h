@@ -13,7 +13,7 @@
 
 struct module {
 	uintptr_t start, end; /* its mapping */
-	const void *link_map; /* NULL without _dl_find_object */
+	const void *link_map; /* the loader's; NULL where it has none */
 	const uint8_t *eh_frame_hdr;
 	bool is_start_readable; /* the first page, where the file's header is as a rule */
 	struct object_memory memory;

@@ -2,11 +2,13 @@
 /* Captures through code that lies about itself, says nothing, or is replaced. Compared with libunwind's. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "agent/modules.h"
 #include "agent/rules.h"
 #include "test/unit/stack_fixture.h"
 
@@ -284,6 +286,17 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 	assert_int_equal(torsh_rules_generation, generation);
 }
 
+static void expect_loaders_map(const void *code)
+{
+	struct link_map *map = NULL;
+	struct module module;
+	Dl_info info;
+
+	assert_true(dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP));
+	assert_true(torsh_modules_find((uintptr_t)code, &module) != MODULE_NONE);
+	assert_ptr_equal(module.link_map, map);
+}
+
 /* What it does where the C library has no _dl_find_object. Last: it stays so. */
 static void objects_are_found_without_the_c_librarys_help(void **state)
 {
@@ -299,6 +312,9 @@ static void objects_are_found_without_the_c_librarys_help(void **state)
 	torsh_stack_forget_code();
 	run_in_library("libtwin_large.so", NULL);
 	expect_no_mismatch(9);
+	/* Names and lines of frames, and those of Python, are found by these. */
+	expect_loaders_map((const void *)hook);
+	expect_loaders_map((const void *)qsort);
 }
 
 int main(void)

@@ -161,13 +161,23 @@ static void step_through_everything(void)
 	}
 }
 
+/*
+ * glibc 2.41's __memmove_chk falls through padding that no function's unwind information covers: libunwind finds no
+ * caller there either. Anywhere else a stack that ends early is a mistake of ours.
+ */
+static void expect_no_early_cut(void)
+{
+	assert_int_equal(outcome.n_cut_early, 0);
+	assert_true(outcome.n_cut <= 8 * 2);
+}
+
 static void every_instruction_can_be_interrupted(void **state)
 {
 	(void)state;
 	set_handler(SIGTRAP, 0);
 	step_through_everything();
 	expect_no_mismatch(5000);
-	assert_int_equal(outcome.n_cut, 0);
+	expect_no_early_cut();
 }
 
 static void every_instruction_can_be_interrupted_on_a_signal_stack(void **state)
@@ -177,7 +187,7 @@ static void every_instruction_can_be_interrupted_on_a_signal_stack(void **state)
 	set_handler(SIGTRAP, SA_ONSTACK);
 	step_through_everything();
 	expect_no_mismatch(5000);
-	assert_int_equal(outcome.n_cut, 0);
+	expect_no_early_cut();
 }
 
 /* The trampoline of the dynamic linker finds its frame through rbx. */

@@ -25,6 +25,7 @@ FUZZERS := $(patsubst test/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 include test/simcuda/simcuda.mk
 
 SYNTHETIC := $(TEST)/synthetic
+ESCAPES := $(TEST)/escapes
 COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
@@ -38,8 +39,8 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 # Compare with headers that are not needed to build: without them they are skipped.
 $(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test driver_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
-# Writes recordings for tests of the readers.
-$(SYNTHETIC): test/lib/synthetic.c $(TOOL_LIB) $(BUILD)/flags
+# Write recordings for tests of the readers.
+$(SYNTHETIC) $(ESCAPES): $(TEST)/%: test/lib/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
@@ -69,7 +70,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC) $(COUNTER_NAMES)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/command/command.h"
 #include "tools/die.h"
+#include "tools/terminal.h"
 
 #ifndef TORSH_VERSION
 #define TORSH_VERSION "unknown"
@@ -23,7 +23,6 @@ static const struct {
 #undef COMMAND
 };
 
-#define OUTPUT_BUFFER_BYTES (64 << 10) /* what a pipe holds */
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
 
 static void print_usage(FILE *file)
@@ -39,15 +38,6 @@ static void print_usage(FILE *file)
 	      "`torsh COMMAND --help` tells each command's options. Exit status: 0 done, 1 a budget failed,\n"
 	      "2 wrong usage or unreadable input. More in the manual page torsh(1).\n",
 	      file);
-}
-
-/* Reports are megabytes of JSON, and the C library writes 4 KB at a time into a pipe. */
-static void buffer_output(void)
-{
-	static char buffer[OUTPUT_BUFFER_BYTES];
-
-	if (!isatty(STDOUT_FILENO))
-		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 }
 
 /* What was not written has not been said, whatever the command found. */
@@ -66,7 +56,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	char *full;
 
-	buffer_output();
+	torsh_terminal_guard();
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_usage(stdout);
 		return TORSH_EXIT_DONE;

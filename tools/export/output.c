@@ -9,14 +9,17 @@
 #include <unistd.h>
 
 #include "tools/die.h"
+#include "tools/terminal.h"
 
 void torsh_output_open(struct output *output, const char *path)
 {
 	struct stat status;
 
-	*output = (struct output){.path = path, .file = stdout};
-	if (!path)
+	*output = (struct output){.path = path};
+	if (!path) {
+		output->file = torsh_terminal_raw_output();
 		return;
+	}
 	/* A device or a pipe can't be replaced. */
 	if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
 		output->temporary = torsh_need_text("%s.tmp", path);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "tools/terminal.h"
 
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(100000000)
@@ -25,7 +26,7 @@ void torsh_progress_start(struct progress *progress, const char *what, uint64_t 
 		.what = what,
 		.total = total,
 		.started_ns = now_ns(),
-		.is_terminal = isatty(STDERR_FILENO),
+		.is_terminal = torsh_terminal_is(stderr),
 	};
 }
 
@@ -43,8 +44,10 @@ void torsh_progress_show(struct progress *progress, uint64_t done)
 	if (done > progress->total)
 		done = progress->total;
 	cells = (int)((double)done / (double)progress->total * BAR_CELLS);
-	fprintf(stderr, "\r%s [%-*.*s] %3d %%", progress->what, BAR_CELLS, cells, full,
+	torsh_terminal_control(stderr, "\r");
+	fprintf(stderr, "%s [%-*.*s] %3d %%", progress->what, BAR_CELLS, cells, full,
 		(int)((double)done / (double)progress->total * 100));
+	fflush(stderr);
 	progress->shown_ns = now;
 	progress->is_shown = true;
 }
@@ -52,6 +55,6 @@ void torsh_progress_show(struct progress *progress, uint64_t done)
 void torsh_progress_end(struct progress *progress)
 {
 	if (progress->is_shown)
-		fputs("\r\033[K", stderr);
+		torsh_terminal_control(stderr, "\r\033[K");
 	progress->is_shown = false;
 }

@@ -9,12 +9,32 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/utf8.h"
+
+/* JSON is ASCII but in its strings; what a terminal would obey there is escaped, and loses nothing. */
+static void print_escaped(FILE *file, const char *text)
+{
+	const char *end = text + strlen(text), *from = text;
+
+	while (text < end) {
+		size_t n = (unsigned char)*text < 0x7f ? 1 : torsh_utf8_bytes(text, (size_t)(end - text));
+		uint32_t character = n ? torsh_utf8_character(text, n) : 0;
+
+		if (character >= 0x7f && torsh_utf8_is_obeyed(character)) {
+			fwrite(from, 1, (size_t)(text - from), file);
+			fprintf(file, "\\u%04" PRIx32, character);
+			from = text + n;
+		}
+		text += n ? n : 1;
+	}
+	fputs(from, file);
+}
 
 static void print_value(FILE *file, cJSON *value)
 {
 	char *text = torsh_need(cJSON_PrintUnformatted(value));
 
-	fputs(text, file);
+	print_escaped(file, text);
 	cJSON_free(text);
 	cJSON_Delete(value);
 }
@@ -94,32 +114,6 @@ cJSON *torsh_json_hex(uint64_t number)
 	return torsh_need(cJSON_CreateString(digits));
 }
 
-/* Bytes of the UTF-8 character at text, or 0 where there is none. */
-static size_t character_bytes(const unsigned char *text)
-{
-	static const struct {
-		unsigned char first, last, second_first, second_last;
-		size_t n;
-	} forms[] = {
-		{0x01, 0x7f, 0, 0, 1},	     {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		if (*text < forms[i].first || *text > forms[i].last)
-			continue;
-		if (forms[i].n > 1 && (text[1] < forms[i].second_first || text[1] > forms[i].second_last))
-			return 0;
-		for (size_t k = 2; k < forms[i].n; k++) {
-			if ((text[k] & 0xc0) != 0x80)
-				return 0;
-		}
-		return forms[i].n;
-	}
-	return 0;
-}
-
 cJSON *torsh_json_double(double number)
 {
 	return torsh_need(isfinite(number) ? cJSON_CreateNumber(number) : cJSON_CreateNull());
@@ -127,19 +121,18 @@ cJSON *torsh_json_double(double number)
 
 char *torsh_json_utf8(const char *text)
 {
-	const unsigned char *from = (const unsigned char *)text;
-	char *clean = torsh_need(malloc(strlen(text) * 3 + 1)), *to = clean;
+	const char *end = text + strlen(text);
+	char *clean = torsh_need(malloc((size_t)(end - text) * 3 + 1)), *to = clean;
 
-	while (*from) {
-		size_t n = character_bytes(from);
+	while (text < end) {
+		size_t n = torsh_utf8_bytes(text, (size_t)(end - text));
 
 		if (n) {
-			memcpy(to, from, n);
-			to += n;
-			from += n;
+			to = mempcpy(to, text, n);
+			text += n;
 		} else {
 			to = stpcpy(to, "\xef\xbf\xbd");
-			from++;
+			text++;
 		}
 	}
 	*to = '\0';

@@ -12,20 +12,24 @@
 #include "tools/profile/losses.h"
 #include "tools/report/json.h"
 #include "tools/size.h"
+#include "tools/terminal.h"
 
 #define FUNCTION_COLUMNS 44
 #define FUNCTION_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */
 
 void torsh_text_heading(FILE *out, const char *format, ...)
 {
-	bool is_terminal = isatty(fileno(out));
+	bool is_terminal = torsh_terminal_is(out);
 	va_list arguments;
 
-	fputs(is_terminal ? "\033[1m" : "", out);
+	if (is_terminal)
+		torsh_terminal_control(out, "\033[1m");
 	va_start(arguments, format);
 	vfprintf(out, format, arguments);
 	va_end(arguments);
-	fputs(is_terminal ? "\033[0m\n" : "\n", out);
+	if (is_terminal)
+		torsh_terminal_control(out, "\033[0m");
+	fputc('\n', out);
 }
 
 const char *torsh_text_blocks(uint64_t blocks, char *out)

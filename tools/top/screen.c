@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tools/die.h"
+#include "tools/terminal.h"
 
 #define LINES_BESIDE 9 /* of a frame, that are no processes and no holders */
 #define KEYS "q quit   s sort   p hold the view"
@@ -83,7 +84,7 @@ bool torsh_top_show(struct top *top, int interval_ms)
 	bool is_there = true, is_wanted = true;
 
 	setlocale(LC_CTYPE, "");
-	if (!newterm(NULL, stdout, stdin))
+	if (!newterm(NULL, torsh_terminal_raw_output(), stdin))
 		torsh_die("this terminal can't be drawn on (TERM); --once prints one frame");
 	atexit(leave_screen);
 	cbreak();

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/utf8.h"
 #include "tools/writer/memory.h"
 
 #define PAGE 4096u
@@ -139,23 +140,6 @@ void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring)
 	munmap((void *)(uintptr_t)ring, view->ring_bytes);
 }
 
-/* Is a character of UTF-8 at `at`? Its length, or 0. Protobuf's strings must be UTF-8. */
-static size_t character_length(const char *at, const char *end)
-{
-	uint8_t lead = (uint8_t)*at;
-	size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : 0;
-
-	if (lead >= 0xf0 && lead < 0xf5)
-		n = 4;
-	if (!n || (size_t)(end - at) < n)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if (((uint8_t)at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return n;
-}
-
 static int is_control(char c)
 {
 	return ((uint8_t)c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
@@ -174,7 +158,7 @@ char *torsh_view_text(const struct channel_view *view, struct channel_text text,
 	if (n_bytes)
 		memcpy(copy, view->text + text.offset, n_bytes);
 	for (char *at = copy; at < end; at += length ? length : 1) {
-		length = character_length(at, end);
+		length = torsh_utf8_bytes(at, (size_t)(end - at));
 		if (separator >= 0 && *at == (char)separator)
 			*at = '\0';
 		else if (!length || is_control(*at))

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Whatever programs, files, functions, operators and ranges are called: no command prints what a terminal obeys, and JSON has
+the names whole.
+"""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+SYNTHETIC = BUILD / "test/synthetic"
+ESCAPES = BUILD / "test/escapes"
+ADDED = "\033]0;owned\007\033[31m\x9b41m\u202e\r\x7f"
+SHOWN = "?]0;owned??[31m?41m???"
+OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+READERS = {
+    "report": [[], ["--no-timeline"]],
+    "leaks": [[], ["--growth"], ["--device", "cuda:0"], ["--merge", "none"]],
+    "peak": [[], ["--device", "all"]],
+    "ops": [[], ["--group", "module"], ["--group", "stack"], ["--group", "shape"], ["--group", "phase"]],
+    "steps": [[]],
+    "modules": [[]],
+    "kernels": [[], ["--counters"]],
+    "tensors": [[]],
+    "regions": [[]],
+    "dump": [[]],
+}
+EXPORTS = ("folded",)
+
+
+def with_escapes(recording, name):
+    copy = scratch(name) / "copy.torsh"
+    result = run([ESCAPES, recording, copy])
+    expect_equal(result.returncode, 0, f"status of escapes: {result.stderr.decode()}")
+    assert int(result.stdout) > 10, f"only {result.stdout} texts in {recording}"
+    return copy
+
+
+def synthetic(name):
+    """Operators, modules, kernels, ranges, stacks and leaks of two ranks."""
+    recording = scratch(f"{name}-plain") / "synthetic.torsh"
+    result = run([SYNTHETIC, recording, "400", "2", "2"])
+    expect_equal(result.returncode, 0, f"status of synthetic: {result.stderr.decode()}")
+    return recording
+
+
+def old(name):
+    return pathlib.Path(__file__).resolve().parent / f"recordings/{name}.torsh"
+
+
+def expect_harmless(text, what):
+    found = OBEYED.search(text)
+    assert not found, f"{what} printed {found[0]!r} in {text[max(0, found.start() - 60):found.end() + 20]!r}"
+
+
+def read_all(recording):
+    """How often the added text was shown, over all commands; none of them printed what a terminal obeys."""
+    n_shown = 0
+    for command, forms in READERS.items():
+        for arguments in forms:
+            for form in ([], ["--json"]):
+                result = run([TORSH, command, recording, *arguments, *form])
+                what = f"torsh {command} {' '.join([*arguments, *form])}"
+                # Not every form suits every recording; that is said in a sentence, which may hold names, too.
+                assert result.returncode in (0, 2), f"{what}: status {result.returncode}"
+                expect_harmless(result.stdout.decode(), what)
+                expect_harmless(result.stderr.decode(), what)
+                n_shown += result.stdout.count(SHOWN.encode())
+    return n_shown
+
+
+def commands_print_nothing_that_a_terminal_obeys(recording):
+    n_shown = read_all(with_escapes(recording, "escaped"))
+    assert n_shown > 10, f"names were shown {n_shown} times"
+
+
+add_case("commands_print_nothing_that_a_terminal_obeys_of_operators",
+         lambda: commands_print_nothing_that_a_terminal_obeys(synthetic("escapes")))
+for kept in ("format-1-entries-folded", "format-2-lifecycle-full"):
+    add_case("commands_print_nothing_that_a_terminal_obeys_of_" + kept.replace("-", "_"),
+             lambda kept=kept: commands_print_nothing_that_a_terminal_obeys(old(kept)))
+
+
+@case
+def json_has_names_whole():
+    plain = synthetic("whole")
+    names = {operator["name"] for operator in read_report("ops", plain, "--limit", "0")["ops"]}
+    found = {operator["name"] for operator in
+             read_report("ops", with_escapes(plain, "escaped"), "--limit", "0")["ops"]}
+    expect_equal(found, {name + ADDED for name in names}, "names of operators")
+
+
+@case
+def a_running_program_with_a_name_of_escapes_is_listed_harmlessly():
+    """What live commands and the summary print of a program, its file and its arguments."""
+    folder = scratch("programs")
+    program = folder / f"cat{ADDED.replace('/', '')}"
+    program.symlink_to(need_command("cat"))
+    output = scratch()
+    env = agent_environment(output, TORSH_PROFILER_SUMMARY="1")
+    with started([program], env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"here\n")
+        process.stdin.flush()
+        expect_equal(process.stdout.readline(), b"here\n", "what cat writes")
+        for command in (["list"], ["top", "--once", process.pid]):
+            expect_harmless(torsh(*command), f"torsh {command[0]}")
+        process.stdin.close()
+        said = process.stderr.read().decode()
+        assert "torsh" in said, f"no summary in {said!r}"
+        expect_harmless(said, "the summary")
+    expect_harmless(torsh("report", output), "torsh report")
+
+
+@case
+def what_is_no_utf8_is_shown_as_question_marks():
+    """Messages hold what the user gave, whatever it is."""
+    result = subprocess.run([os.fsencode(TORSH), b"report", b"/nowhere/\xff\x9b31m\xc3"], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=clean_environment(), timeout=TIMEOUT_S)
+    expect_equal(result.returncode, 2, "status")
+    assert b"/nowhere/??31m?" in result.stderr, result.stderr
+    expect_harmless(result.stderr.decode(), "the message")
+
+
+main()

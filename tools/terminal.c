@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/terminal.h. */
+#include "tools/terminal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/die.h"
+#include "tools/utf8.h"
+
+#define PIECE_BYTES 4096
+#define BUFFER_BYTES (64 << 10) /* what a pipe holds */
+
+/* One of the two streams. */
+struct guard {
+	FILE *file; /* what stdout or stderr is from now on */
+	int fd;
+	bool is_trusted; /* what comes is the command's own */
+	char cut[4]; /* the start of a character whose end has not come yet */
+	size_t n_cut;
+};
+
+static struct guard output = {.fd = STDOUT_FILENO}, errors = {.fd = STDERR_FILENO};
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t n_written = write(fd, bytes, n);
+
+		if (n_written < 0 && errno == EINTR)
+			continue;
+		if (n_written < 0)
+			return -1;
+		bytes += n_written;
+		n -= (size_t)n_written;
+	}
+	return 0;
+}
+
+/* Cleans the character at text into `to`; returns how many bytes it took, 0 when its end is missing. */
+static size_t clean_one(const char *text, size_t n, char *to, size_t *n_to)
+{
+	size_t n_bytes = *text >= ' ' && *text < 0x7f ? 1 : torsh_utf8_bytes(text, n);
+
+	if (n_bytes && !torsh_utf8_is_obeyed(torsh_utf8_character(text, n_bytes))) {
+		memcpy(to, text, n_bytes);
+		*n_to = n_bytes;
+		return n_bytes;
+	}
+	if (!n_bytes && torsh_utf8_is_cut(text, n))
+		return 0;
+	*to = '?';
+	*n_to = 1;
+	return n_bytes ? n_bytes : 1;
+}
+
+static int write_clean(struct guard *guard, const char *text, size_t n)
+{
+	char clean[PIECE_BYTES];
+	size_t n_clean = 0, n_one;
+
+	while (n) {
+		size_t n_taken = clean_one(text, n, clean + n_clean, &n_one);
+
+		if (!n_taken) {
+			memcpy(guard->cut, text, n);
+			guard->n_cut = n;
+			break;
+		}
+		text += n_taken;
+		n -= n_taken;
+		n_clean += n_one;
+		if (n_clean <= sizeof(clean) - sizeof(guard->cut))
+			continue;
+		if (write_all(guard->fd, clean, n_clean))
+			return -1;
+		n_clean = 0;
+	}
+	return write_all(guard->fd, clean, n_clean);
+}
+
+/* A character whose start came before: byte by byte, until it is whole or none. Returns how many bytes that took. */
+static size_t finish_cut(struct guard *guard, const char *text, size_t n, int *failed)
+{
+	size_t n_taken = 0;
+
+	while (guard->n_cut && n_taken < n) {
+		char joined[sizeof(guard->cut) + 1];
+		size_t n_joined = guard->n_cut;
+
+		memcpy(joined, guard->cut, n_joined);
+		joined[n_joined++] = text[n_taken++];
+		guard->n_cut = 0;
+		*failed |= write_clean(guard, joined, n_joined);
+	}
+	return n_taken;
+}
+
+static ssize_t write_guarded(void *cookie, const char *text, size_t n)
+{
+	struct guard *guard = cookie;
+	int failed = 0;
+	size_t n_taken;
+
+	if (guard->is_trusted)
+		return write_all(guard->fd, text, n) ? 0 : (ssize_t)n;
+	n_taken = finish_cut(guard, text, n, &failed);
+	if (failed || write_clean(guard, text + n_taken, n - n_taken))
+		return 0;
+	return (ssize_t)n;
+}
+
+static FILE *open_guarded(struct guard *guard, int mode)
+{
+	guard->file = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded});
+	if (!guard->file)
+		torsh_die("out of memory");
+	setvbuf(guard->file, NULL, mode, mode == _IONBF ? 0 : BUFFER_BYTES);
+	return guard->file;
+}
+
+void torsh_terminal_guard(void)
+{
+	stdout = open_guarded(&output, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
+	stderr = open_guarded(&errors, _IOLBF);
+}
+
+static struct guard *guard_of(FILE *out)
+{
+	return out == output.file ? &output : out == errors.file ? &errors : NULL;
+}
+
+bool torsh_terminal_is(FILE *out)
+{
+	struct guard *guard = out ? guard_of(out) : NULL;
+
+	return guard && isatty(guard->fd);
+}
+
+void torsh_terminal_control(FILE *out, const char *bytes)
+{
+	struct guard *guard = guard_of(out);
+
+	if (!guard)
+		return;
+	fflush(out);
+	guard->is_trusted = true;
+	fputs(bytes, out);
+	fflush(out);
+	guard->is_trusted = false;
+}
+
+FILE *torsh_terminal_raw_output(void)
+{
+	static FILE *raw;
+
+	fflush(stdout);
+	if (!raw)
+		raw = torsh_need(fdopen(STDOUT_FILENO, "wb"));
+	return raw;
+}

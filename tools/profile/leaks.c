@@ -37,97 +37,145 @@ struct rules {
 	const struct suppress *suppress;
 	struct symbols *symbols;
 	const struct profile_process *process;
-	long *of[2]; /* by is_kept, then by address: NOT_ASKED, NO_RULE, or a rule's index */
+	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
+	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
 };
 
-static long find_rule(const struct rules *rules, bool is_kept, const struct frame *frame)
+/* A rule for a stack; import: the stack of the import that it is for, 0 where it's of another kind. */
+struct ruling {
+	long rule;
+	uint32_t import;
+};
+
+static long find_rule(const struct rules *rules, enum suppress_kind kind, const struct frame *frame)
 {
-	long rule = torsh_suppress_find(rules->suppress, is_kept, frame->function);
+	long rule = torsh_suppress_find(rules->suppress, kind, frame->function);
 	char *both;
 
 	if (rule < 0)
-		rule = torsh_suppress_find(rules->suppress, is_kept, frame->file);
+		rule = torsh_suppress_find(rules->suppress, kind, frame->file);
 	if (rule >= 0 || !frame->is_python || !frame->file || !frame->function)
 		return rule;
 	both = torsh_need_text("%s:%s", frame->file, frame->function);
-	rule = torsh_suppress_find(rules->suppress, is_kept, both);
+	rule = torsh_suppress_find(rules->suppress, kind, both);
 	free(both);
 	return rule;
 }
 
 /* The rule for an address: by the names that are there first, by DWARF's only when these say nothing. */
-static long rule_of_address(const struct rules *rules, bool is_kept, uint32_t address)
+static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
 	const struct profile_module *module = torsh_profile_module(rules->process, address);
 	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
 	const struct frames *frames;
-	long rule = torsh_suppress_find(rules->suppress, is_kept, module ? module->path : NULL);
+	long rule = torsh_suppress_find(rules->suppress, kind, module ? module->path : NULL);
 
 	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, is_kept, name);
+		rule = torsh_suppress_find(rules->suppress, kind, name);
 	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, is_kept, torsh_symbols_demangle(rules->symbols, name));
+		rule = torsh_suppress_find(rules->suppress, kind, torsh_symbols_demangle(rules->symbols, name));
 	if (rule >= 0)
 		return rule;
 	frames = torsh_symbols_frames(rules->symbols, rules->process, address);
 	for (size_t i = 0; rule < 0 && i < frames->n; i++)
-		rule = find_rule(rules, is_kept, &frames->frames[i]);
+		rule = find_rule(rules, kind, &frames->frames[i]);
 	return rule;
 }
 
-static long ask_address(struct rules *rules, bool is_kept, uint32_t address)
+static long ask_address(struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
-	long *known = &rules->of[is_kept][address];
+	long *known = &rules->of[kind][address];
 
 	if (*known == NOT_ASKED)
-		*known = rule_of_address(rules, is_kept, address);
+		*known = rule_of_address(rules, kind, address);
 	return *known;
 }
 
-static long rule_of_stack(struct rules *rules, uint32_t stack)
+/* Does Python's import system look for a module there and run it? */
+static bool is_import(const struct profile_process *process, uint32_t address)
+{
+	const struct profile_function *function = torsh_profile_function(process, address);
+
+	return function && function->file && !strcmp(function->file, "<frozen importlib._bootstrap>") &&
+	       !strcmp(function->name, "_find_and_load");
+}
+
+/* The rule of kinds that look at native frames inside of the innermost line of Python only. */
+static long ask_inside(struct rules *rules, uint32_t address, struct ruling *imported)
+{
+	if (imported->rule < 0)
+		imported->rule = ask_address(rules, SUPPRESS_IMPORT, address);
+	return ask_address(rules, SUPPRESS_KEPT, address);
+}
+
+static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 {
 	const struct profile_process *process = rules->process;
+	struct ruling imported = {.rule = NO_RULE};
 	bool is_inside = true; /* of the innermost line of Python */
 
-	while (stack && stack < process->n_stacks) {
+	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
 		long rule;
 
-		stack = process->stacks[stack].parent;
 		if (address >= process->n_addresses)
 			continue;
 		is_inside = is_inside && process->addresses[address].flags != ADDRESS_PYTHON;
-		rule = ask_address(rules, false, address);
+		rule = ask_address(rules, SUPPRESS_LEAK, address);
 		if (rule < 0 && is_inside)
-			rule = ask_address(rules, true, address);
+			rule = ask_inside(rules, address, &imported);
 		if (rule >= 0)
-			return rule;
+			return (struct ruling){.rule = rule};
+		if (!imported.import && is_import(process, address))
+			imported.import = stack;
 	}
-	return NO_RULE;
+	return imported.import ? imported : (struct ruling){.rule = NO_RULE};
 }
 
 static void start_rules(struct rules *rules)
 {
 	size_t n = rules->process->n_addresses;
 
-	for (int kind = 0; kind < 2; kind++) {
+	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++) {
 		rules->of[kind] = torsh_need_items(NULL, 0, n, sizeof(**rules->of));
 		for (size_t i = 0; i < n; i++)
 			rules->of[kind][i] = NOT_ASKED;
 	}
+	rules->import_bytes = torsh_need_items(NULL, 0, rules->process->n_stacks, sizeof(*rules->import_bytes));
+}
+
+static void end_rules(struct rules *rules)
+{
+	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++)
+		free(rules->of[kind]);
+	free(rules->import_bytes);
+}
+
+/* Of each of the holders; the caller frees it. */
+static struct ruling *find_rulings(struct rules *rules, const struct holder *holders, size_t n)
+{
+	struct ruling *rulings = torsh_need_items(NULL, 0, n, sizeof(*rulings));
+
+	for (size_t i = 0; i < n; i++) {
+		rulings[i] = rule_of_stack(rules, holders[i].stack);
+		if (rulings[i].rule >= 0)
+			rules->import_bytes[rulings[i].import] += holders[i].bytes;
+	}
+	return rulings;
 }
 
 /* Is it suppressed? Then it is counted for its rule. */
-static bool suppress_holder(struct leaks *leaks, struct suppress *suppress, const struct holder *holder,
-			    struct rules *rules)
+static bool suppress_holder(struct leaks *leaks, const struct rules *rules, const struct ruling *ruling,
+			    const struct holder *holder)
 {
-	long rule = rule_of_stack(rules, holder->stack);
+	struct suppress_rule *rule;
 
-	if (rule < 0)
+	if (ruling->rule < 0 || (ruling->import && rules->import_bytes[ruling->import] > LEAKS_IMPORT_BYTES))
 		return false;
-	suppress->rules[rule].blocks += holder->blocks;
-	suppress->rules[rule].bytes += holder->bytes;
-	suppress->rules[rule].n_stacks++;
+	rule = &rules->suppress->rules[ruling->rule];
+	rule->blocks += holder->blocks;
+	rule->bytes += holder->bytes;
+	rule->n_stacks++;
 	leaks->suppressed_blocks += holder->blocks;
 	leaks->suppressed_bytes += holder->bytes;
 	return true;
@@ -190,13 +238,15 @@ static void count_at_exec(struct leaks *leaks, const struct profile_process *pro
 static void find_in_process(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
 {
-	bool has_rules = suppress && suppress->n;
 	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
+	struct ruling *rulings = NULL;
 	size_t first = leaks->found.n, n = first;
 
-	if (has_rules)
-		start_rules(&rules);
 	collect_alive(leaks, process);
+	if (suppress && suppress->n) {
+		start_rules(&rules);
+		rulings = find_rulings(&rules, leaks->found.items + first, leaks->found.n - first);
+	}
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
 		const char *what = leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
@@ -205,7 +255,7 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 			keep_book(leaks, what, holder);
 			continue;
 		}
-		if (has_rules && suppress_holder(leaks, suppress, holder, &rules))
+		if (rulings && suppress_holder(leaks, &rules, &rulings[i - first], holder))
 			continue;
 		sum->blocks += holder->blocks;
 		sum->bytes += holder->bytes;
@@ -214,8 +264,8 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 		leaks->found.items[n++] = *holder;
 	}
 	leaks->found.n = n;
-	free(rules.of[0]);
-	free(rules.of[1]);
+	free(rulings);
+	end_rules(&rules);
 	if (!leaks->devices)
 		count_inherited(leaks, process);
 }

@@ -3,6 +3,9 @@
  * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping of the libraries
  * and what a rule suppresses. Both are counted apart.
  *
+ * A rule of the kind SUPPRESS_IMPORT counts for what the innermost import of a stack did, as far as all stacks through it hold
+ * no more than LEAKS_IMPORT_BYTES by such rules: a line imports a module once, and what is more was made again and again.
+ *
  * What was alive when a process became another program is no leak: exec gives all memory back, and a program that
  * is about to call it has no reason to free anything.
  *
@@ -15,6 +18,8 @@
 #include "tools/profile/device_memory.h"
 #include "tools/profile/holders.h"
 #include "tools/profile/suppress.h"
+
+#define LEAKS_IMPORT_BYTES (UINT64_C(4) << 20)
 
 struct leaks_kept {
 	const char *what; /* as torsh_bookkeeping_of names it */

@@ -50,26 +50,42 @@ bool torsh_suppress_matches(const char *pattern, const char *name)
 	return match_part(is_free ? pattern : pattern + 1, end, name, is_free, is_tied);
 }
 
+static const char *const kinds[N_SUPPRESS_KINDS] = {
+	[SUPPRESS_LEAK] = "leak",
+	[SUPPRESS_KEPT] = "kept",
+	[SUPPRESS_IMPORT] = "import",
+};
+
 const char *torsh_suppress_kind(const struct suppress_rule *rule)
 {
-	return rule->is_kept ? "kept" : "leak";
+	return kinds[rule->kind];
 }
 
-long torsh_suppress_find(const struct suppress *suppress, bool is_kept, const char *name)
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, const char *name)
 {
 	for (size_t i = 0; name && i < suppress->n; i++) {
-		if (suppress->rules[i].is_kept == is_kept && torsh_suppress_matches(suppress->rules[i].pattern, name))
+		if (suppress->rules[i].kind == kind && torsh_suppress_matches(suppress->rules[i].pattern, name))
 			return (long)i;
 	}
 	return -1;
 }
 
+/* What the line begins with, a colon included, is taken off; N_SUPPRESS_KINDS: nothing that is known. */
+static enum suppress_kind take_kind(char **line)
+{
+	size_t n = strcspn(*line, ":");
+	int kind = 0;
+
+	while (kind < N_SUPPRESS_KINDS && (strlen(kinds[kind]) != n || strncmp(*line, kinds[kind], n) != 0))
+		kind++;
+	*line += n + ((*line)[n] == ':');
+	return (enum suppress_kind)kind;
+}
+
 /* One line without its newline. */
 static int parse_line(struct suppress *suppress, char *line)
 {
-	static const char leak[] = "leak:", kept[] = "kept:";
-	const size_t n_lead = sizeof(leak) - 1;
-	bool is_kept;
+	enum suppress_kind kind;
 	char *end;
 
 	while (isspace((unsigned char)*line))
@@ -86,12 +102,12 @@ static int parse_line(struct suppress *suppress, char *line)
 		*--end = '\0';
 	if (!*line)
 		return 0;
-	is_kept = strncmp(line, kept, n_lead) == 0;
-	if ((!is_kept && strncmp(line, leak, n_lead) != 0) || !line[n_lead])
+	kind = take_kind(&line);
+	if (kind == N_SUPPRESS_KINDS || !*line)
 		return -EINVAL;
 	suppress->rules = torsh_need_room(suppress->rules, suppress->n, &suppress->n_room, sizeof(*suppress->rules));
 	suppress->rules[suppress->n++] =
-		(struct suppress_rule){.pattern = torsh_need(strdup(line + n_lead)), .is_kept = is_kept};
+		(struct suppress_rule){.pattern = torsh_need(strdup(line)), .kind = kind};
 	return 0;
 }
 

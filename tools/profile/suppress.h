@@ -6,7 +6,8 @@
  *
  * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a line of Python has the
  * name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and `$` at the end tie it to the name's ends.
- * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at.
+ * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at; with "import:"
+ * too, and only what Python's import of a module did counts, as long as it is no more than modules are: see tools/profile/leaks.h.
  */
 #ifndef TORSH_PROFILE_SUPPRESS_H
 #define TORSH_PROFILE_SUPPRESS_H
@@ -15,9 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum suppress_kind { SUPPRESS_LEAK, SUPPRESS_KEPT, SUPPRESS_IMPORT, N_SUPPRESS_KINDS };
+
 struct suppress_rule {
 	char *pattern;
-	bool is_kept; /* kept:, not leak: */
+	enum suppress_kind kind;
 	bool is_built_in;
 	uint64_t blocks, bytes, n_stacks; /* what it matched; counted by whoever asks */
 };
@@ -40,13 +43,13 @@ void torsh_suppress_free(struct suppress *suppress);
 /* Add the rules that are built in: default.suppressions. */
 void torsh_suppress_add_built_in(struct suppress *suppress);
 
-/* "leak" or "kept". */
+/* "leak", "kept" or "import". */
 const char *torsh_suppress_kind(const struct suppress_rule *rule);
 
 /* Does the pattern match the name? */
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
 /* The first rule of that kind that matches, as index, or -1. */
-long torsh_suppress_find(const struct suppress *suppress, bool is_kept, const char *name);
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, const char *name);
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "test/lib/need.h"
 
+#if CUDA_VERSION >= 13020
+
 #define N_BYTES 16384u
 #define PAGE 4096u
 
@@ -30,8 +32,6 @@ static void *form(const char *name, int version, cuuint64_t flags)
 	NEED(cuGetProcAddress(name, &found, version, flags, NULL));
 	return found;
 }
-
-#if CUDA_VERSION >= 13020
 
 static CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
 static CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE};

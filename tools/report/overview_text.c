@@ -92,7 +92,9 @@ static void print_peak(const struct overview *overview)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
 		       process->pid);
 	if (process && process->has_rss_peak)
-		printf("highest resident set: %s\n", torsh_size_exact(process->rss_peak_bytes, bytes));
+		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
+		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
+		       process->rss_peak_source ? ")" : "");
 	if (process && process->vm.is_there)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
 		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),

@@ -62,7 +62,7 @@ struct drain {
 	struct out_of_memory out_of_memory;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
-	uint64_t last_active_ns, last_measure_ns;
+	uint64_t last_active_ns, last_measure_ns, next_watch_ns;
 	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
 	int has_said_farewell;
 	struct drain_summary *summaries;
@@ -552,12 +552,15 @@ static struct target_pass drain_all(struct drain *drain)
 	struct target_pass sum = {0};
 	uint64_t now = now_ns();
 
+	drain->next_watch_ns = now + SLEEP_DEEP_NS;
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
 		struct target_pass pass = {0};
+		uint64_t next_watch_ns = torsh_target_watch_memory(target, now);
 
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
-		torsh_target_watch_memory(target, now);
+		if (next_watch_ns < drain->next_watch_ns)
+			drain->next_watch_ns = next_watch_ns;
 		torsh_lineage_inherit(&drain->lineage, target);
 		if (!target->is_drained)
 			pass = torsh_target_drain(target, now, BUDGET);
@@ -592,11 +595,12 @@ static void set_sleeping(struct drain *drain, uint32_t value)
 		atomic_store_explicit(&drain->targets[i]->view.header->writer_sleeps, value, memory_order_seq_cst);
 }
 
-/* Until a producer's ring is a quarter full, or something else happened. */
-static void sleep_deeply(struct drain *drain, uint32_t seen)
+/* Until a producer's ring is a quarter full, or something else happened, or memory is to be read. */
+static void sleep_deeply(struct drain *drain, uint32_t seen, uint64_t now)
 {
 	_Atomic uint32_t *words[SLEEP_WORDS_MAX];
 	uint32_t n = drain->n_targets;
+	uint64_t at_most_ns = drain->next_watch_ns > now ? drain->next_watch_ns - now : 1;
 
 	if (n > SLEEP_WORDS_MAX) {
 		torsh_sleep_lightly(&drain->mail, seen, SLEEP_IDLE_NS);
@@ -607,7 +611,7 @@ static void sleep_deeply(struct drain *drain, uint32_t seen)
 	set_sleeping(drain, 1);
 	/* A producer publishes, then looks at writer_sleeps; we the other way round: one of us sees the other. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (has_bytes(drain) || torsh_sleep_deeply(&drain->mail, seen, words, n, SLEEP_DEEP_NS))
+	if (has_bytes(drain) || torsh_sleep_deeply(&drain->mail, seen, words, n, at_most_ns))
 		torsh_sleep_lightly(&drain->mail, seen, SLEEP_FLOWING_NS);
 	set_sleeping(drain, 0);
 }
@@ -631,7 +635,7 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 	else if (now - drain->last_active_ns < IDLE_BEFORE_DEEP_NS)
 		torsh_sleep_lightly(&drain->mail, seen, SLEEP_IDLE_NS);
 	else
-		sleep_deeply(drain, seen);
+		sleep_deeply(drain, seen, now);
 }
 
 static void end_recording(struct drain *drain, int is_complete)

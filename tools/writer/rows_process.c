@@ -105,7 +105,7 @@ static void put_end(Torsh__Process *row, const struct target *target)
 
 static void put_memory(Torsh__Process *row, const struct target *target)
 {
-	static char watched[] = "VmHWM of /proc/PID/status, read while it ran";
+	static char watched[] = "VmHWM of /proc/PID/status, last read shortly before it ended: at least";
 	static char told[] = "VmHWM of /proc/self/status, read by the process when it exited";
 	uint64_t own = atomic_load_explicit(&target->view.header->rss_peak_bytes, memory_order_relaxed);
 

@@ -11,7 +11,9 @@
 #include "tools/writer/order.h"
 #include "tools/writer/process_info.h"
 
-#define WATCH_EVERY_NS 200000000u
+/* How often memory is read: often while its highest value rises, as nobody tells it when a program ends without libc. */
+#define WATCH_OFTEN_NS 10000000u
+#define WATCH_SELDOM_NS 200000000u
 #define FOREIGN_NS 1000000000u
 #define LEAVING_PASSES 64u /* over the rings of a target that goes on filling them */
 
@@ -363,18 +365,26 @@ int torsh_target_has_bytes(const struct target *target)
 	return 0;
 }
 
-void torsh_target_watch_memory(struct target *target, uint64_t now_ns)
+uint64_t torsh_target_watch_memory(struct target *target, uint64_t now_ns)
 {
-	uint64_t rss, peak;
+	uint64_t rss, peak, next_ns = target->last_rss_ns + target->watch_every_ns;
 
-	if (now_ns - target->last_rss_ns < WATCH_EVERY_NS || target->status_fd < 0)
-		return;
+	if (target->status_fd < 0)
+		return UINT64_MAX;
+	if (now_ns < next_ns)
+		return next_ns;
 	target->last_rss_ns = now_ns;
 	if (torsh_process_read_memory(target->status_fd, &rss, &peak))
-		return;
+		return UINT64_MAX;
+	target->watch_every_ns *= 2;
+	if (target->watch_every_ns > WATCH_SELDOM_NS)
+		target->watch_every_ns = WATCH_SELDOM_NS;
 	target->tally.rss_bytes = rss;
-	if (peak > target->rss_peak_bytes)
+	if (peak > target->rss_peak_bytes) {
 		target->rss_peak_bytes = peak;
+		target->watch_every_ns = WATCH_OFTEN_NS;
+	}
+	return now_ns + target->watch_every_ns;
 }
 
 /* Events that no ring ever had. */

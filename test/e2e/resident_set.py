@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The highest resident set in reports is what the kernel says of the process to its parent (wait4)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+# 60 MiB within some 100 ms, and an end of which the C library isn't told, as Go's programs have it.
+ABRUPT = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 30; i++) {
+		memset(malloc(2 << 20), 1, 2 << 20);
+		nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+	}
+	syscall(SYS_exit_group, 0);
+}
+"""
+
+GO = """
+package main
+
+import "C" // linked dynamically
+import "time"
+
+var kept [][]byte
+
+func main() {
+	for i := 0; i < 30; i++ {
+		made := make([]byte, 2<<20)
+		for j := range made {
+			made[j] = 1
+		}
+		kept = append(kept, made)
+		time.Sleep(3 * time.Millisecond)
+	}
+}
+"""
+
+
+def resident_sets(command):
+    """As reported, and as the kernel has it."""
+    output = scratch("recording")
+    process = subprocess.Popen([str(word) for word in command], env=agent_environment(output))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    expect_equal(process.returncode, 0, "status")
+    return peak(output), usage.ru_maxrss * 1024
+
+
+def said_at_the_exit(command):
+    report, kernels = resident_sets(command)
+    # What the process touches after it has read the value: its end.
+    assert 0.95 * kernels <= report["rss_peak_bytes"] <= 1.02 * kernels, (report["rss_peak_bytes"], kernels)
+    assert "when it exited" in report["rss_peak_source"], report["rss_peak_source"]
+
+
+def read_from_outside(command):
+    report, kernels = resident_sets(command)
+    # How near the last reading was depends on how busy the machine is; the kernel counts in batches.
+    assert kernels / 3 <= report["rss_peak_bytes"] <= 1.02 * kernels, (report["rss_peak_bytes"], kernels)
+    assert "at least" in report["rss_peak_source"], report["rss_peak_source"]
+
+
+def compiled(text):
+    source = scratch("program") / "resident.c"
+    source.write_text(text)
+    expect_equal(run(["gcc", "-o", source.with_suffix(""), source]).returncode, 0, "compiler")
+    return source.with_suffix("")
+
+
+@case
+def of_python():
+    said_at_the_exit([sys.executable, "-c", "x = bytearray(60 << 20)"])
+
+
+@case
+def of_c():
+    said_at_the_exit([compiled(ABRUPT.replace("syscall(SYS_exit_group, 0)", "return 0"))])
+
+
+@case
+def of_a_program_that_ends_past_the_c_library():
+    read_from_outside([compiled(ABRUPT)])
+
+
+@case
+def of_go():
+    need_command("go")
+    folder = scratch("program")
+    (folder / "main.go").write_text(GO)
+    (folder / "go.mod").write_text("module example\n")
+    environment = dict(clean_environment(), GOCACHE=str(folder / "cache"), GOFLAGS="-mod=mod", CGO_ENABLED="1")
+    expect_equal(run(["go", "build", "-o", folder / "main", "."], environment, cwd=folder).returncode, 0, "compiler")
+    read_from_outside([folder / "main"])
+
+
+main()

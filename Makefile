@@ -50,7 +50,8 @@ AGENT := $(BUILD)/libtorshagent.so
 JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
-JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise
+JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise \
+	pthread_atfork pthread_mutex_lock pthread_mutex_unlock
 # Its own profiler is never on, and would make the target load libgcc_s.
 JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP
 ifneq ($(JEMALLOC_ARCHIVE),)

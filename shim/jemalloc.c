@@ -2,12 +2,17 @@
 /*
  * What the private jemalloc is given in place of the C library's functions: it must not obey the program's
  * MALLOC_CONF or /etc/malloc.conf, start threads, end the process, or have its own mappings recorded.
+ *
+ * Around a fork it takes all of its locks. That is left out where it doesn't serve the program. A signal handler may fork,
+ * too: what it interrupted, a fork or an allocation, has some of the locks and can't give them back before the handler
+ * is done, so that these aren't waited for.
  */
 #include "shim/jemalloc.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "shim/next.h"
@@ -33,6 +38,10 @@ HIDDEN ssize_t torsh_je_readlink(const char *path, char *buffer, size_t n_bytes)
 HIDDEN void torsh_je_abort(void) __attribute__((noreturn));
 HIDDEN int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
 				   void *argument);
+
+HIDDEN int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+HIDDEN int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex);
+HIDDEN int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex);
 
 HIDDEN void *torsh_je_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 HIDDEN int torsh_je_munmap(void *at, size_t n);
@@ -101,6 +110,76 @@ int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return EAGAIN;
 }
 
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
+
+#define N_HELD 16 /* locks that an allocation may have: few */
+
+static struct {
+	void (*prepare)(void), (*parent)(void), (*child)(void); /* jemalloc's; NULL before it has started */
+} handlers;
+static int is_serving;
+
+/* This thread's forks: one, and those of handlers that interrupted it; and what was held already before the first. */
+static _Thread_local uint32_t n_forks, n_held;
+static _Thread_local pthread_mutex_t *held[N_HELD];
+
+static void prepare_fork(void)
+{
+	if (n_forks++ == 0)
+		handlers.prepare();
+}
+
+static void finish_fork(void (*handler)(void))
+{
+	if (n_forks > 1) {
+		n_forks--;
+		return;
+	}
+	handler();
+	n_held = 0;
+	n_forks = 0;
+}
+
+static void finish_in_parent(void)
+{
+	finish_fork(handlers.parent);
+}
+
+static void finish_in_child(void)
+{
+	finish_fork(handlers.child);
+}
+
+static int register_handlers(void)
+{
+	return is_serving && handlers.prepare ? pthread_atfork(prepare_fork, finish_in_parent, finish_in_child) : 0;
+}
+
+int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+	handlers.prepare = prepare;
+	handlers.parent = parent;
+	handlers.child = child;
+	return register_handlers();
+}
+
+int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	if (n_forks && mutex->__data.__owner == torsh_sys_gettid() && n_held < N_HELD) {
+		held[n_held++] = mutex;
+		return 0;
+	}
+	return pthread_mutex_lock(mutex);
+}
+
+int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	for (uint32_t i = 0; n_forks && i < n_held; i++)
+		if (held[i] == mutex)
+			return 0;
+	return pthread_mutex_unlock(mutex);
+}
+
 static void *pvalloc_pages(size_t n)
 {
 	size_t rounded = (n + 4095) & ~(size_t)4095;
@@ -120,6 +199,8 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 	next->valloc = torsh_je_valloc;
 	next->pvalloc = pvalloc_pages;
 	next->malloc_usable_size = torsh_je_malloc_usable_size;
+	is_serving = 1;
+	register_handlers();
 	return 1;
 }
 

@@ -217,6 +217,7 @@ static int open_channel(const struct channel *parent)
 		torsh_channel_unmap(&process->channel);
 		return result;
 	}
+	torsh_birth_reserve();
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
 	/* Other threads are in hooks already: whichever word they read, it is there. */

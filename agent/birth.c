@@ -7,9 +7,20 @@
 #include <string.h>
 
 #include "agent/counter.h"
+#include "agent/patience.h"
 #include "agent/process.h"
+#include "shim/thread.h"
 
-#define LATE_SPINS 10000
+/* The shared flow is held for the time of an event, or as long as its ring is full. */
+#define LATE_SPINS 1000u
+#define LATE_STEP_NS UINT64_C(100000)
+#define LATE_TURNS 20000u
+
+/* Slots that ended and were not given back, beyond which a new thread waits for the writer rather than use more. */
+#define MOST_ENDED 256u
+
+#define FLOW_BYTES ((sizeof(struct flow) + 4095) & ~(size_t)4095)
+
 #define INTERRUPT_LEVELS 4 /* handlers that interrupt each other in hooks */
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
@@ -21,76 +32,173 @@ _Thread_local struct flow *torsh_flow_self = &torsh_flow_unborn;
 
 static _Thread_local uint64_t birth_holder; /* of torsh_birth_flow, which is under way; 0: it is not */
 
+static _Thread_local uint64_t late_holder; /* the hook by which this thread holds, or held, the shared flow */
 static pthread_key_t end_key;
 static int has_end_key;
 
-static size_t flow_bytes(void)
+static int has_ended_slots(void *unused)
 {
-	return (sizeof(struct flow) + 4095) & ~(size_t)4095;
+	const struct channel_header *header = torsh_process->channel.header;
+
+	(void)unused;
+	return (uint32_t)atomic_load_explicit(&header->free_slots, memory_order_acquire) != 0;
 }
 
-static struct flow *make_flow(int slot)
+/* Sleeps until the writer has given a slot back, or for one step. */
+static void await_slot(void *unused)
 {
-	struct flow *flow = torsh_sys_own_pages(flow_bytes());
+	struct channel_header *header = torsh_process->channel.header;
+	uint32_t n_freed = atomic_load_explicit(&header->n_freed, memory_order_acquire);
 
+	/* Sequentially consistent, as the writer's exchange: one of us sees the other. */
+	atomic_store_explicit(&header->freed_awaited, 1, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (has_ended_slots(unused))
+		return;
+	torsh_channel_ring_doorbell(header);
+	torsh_sys_futex_wait(&header->n_freed, n_freed, PATIENCE_STEP_NS);
+}
+
+/*
+ * A slot for the calling thread; waits for ended ones rather than use many more than are needed. Negative: there is none.
+ */
+static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
+{
+	const struct flow_await await = {.is_there = has_ended_slots, .await = await_slot};
+	struct channel *channel = &torsh_process->channel;
+	int slot = torsh_channel_take_slot(channel, kind, MOST_ENDED), is_waited_for = 1;
+
+	while (slot == -EAGAIN && is_waited_for) {
+		is_waited_for = torsh_flow_await(&await, waited_ns);
+		slot = torsh_channel_take_slot(channel, kind, is_waited_for ? MOST_ENDED : UINT32_MAX);
+	}
+	return slot;
+}
+
+/* Of the slots that are used again first, the small rings stay mapped. */
+static int take_ring(int slot, struct ring *ring)
+{
+	uint8_t *kept = (uint32_t)slot < N_KEPT_RINGS ? torsh_process->rings[slot] : NULL;
+
+	if (!kept)
+		return torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring);
+	ring->bytes = kept;
+	ring->mask = CHANNEL_RING_SMALL_BYTES - 1;
+	return 0;
+}
+
+void torsh_birth_drop_ring(uint32_t slot, const struct ring *ring)
+{
+	if (slot < N_KEPT_RINGS && ring->mask + 1 == CHANNEL_RING_SMALL_BYTES)
+		torsh_process->rings[slot] = ring->bytes;
+	else
+		torsh_channel_unmap_ring(ring);
+}
+
+/* A flow's memory and its stack's, one block that a forked child finds zeroed: one that was kept, or a new one. */
+static struct flow *take_block(void)
+{
+	struct flow *flow;
+
+	for (uint32_t i = 0; i < N_KEPT_FLOWS; i++) {
+		struct flow *_Atomic *kept = &torsh_process->kept[i];
+
+		flow = atomic_load_explicit(kept, memory_order_relaxed);
+		/* Acquire pairs with the release of who kept it. */
+		if (flow && atomic_compare_exchange_strong_explicit(kept, &flow, NULL, memory_order_acquire,
+								    memory_order_relaxed))
+			return flow;
+	}
+	flow = torsh_sys_own_pages(FLOW_BYTES + torsh_stack_bytes());
 	if (!flow)
 		return NULL;
-	flow->stack = torsh_stack_create();
-	if (!flow->stack)
-		goto unmap;
-	if (torsh_channel_map_ring(&torsh_process->channel, slot, &flow->ring))
-		goto destroy;
-	flow->slot = (uint32_t)slot;
-	torsh_process->flows[slot] = flow;
-	return flow;
-destroy:
-	torsh_stack_destroy(flow->stack);
-unmap:
-	torsh_sys_munmap(flow, flow_bytes());
+	flow->stack = torsh_stack_place((uint8_t *)flow + FLOW_BYTES);
+	if (flow->stack)
+		return flow;
+	torsh_sys_munmap(flow, FLOW_BYTES + torsh_stack_bytes());
 	return NULL;
 }
 
-/* A flow of the calling thread on a slot of its own, idle. */
-static struct flow *open_flow(enum thread_slot_kind kind)
+static void drop_block(struct flow *flow)
 {
-	struct process *process = torsh_process;
-	int slot = torsh_channel_take_slot(&process->channel, kind);
+	for (uint32_t i = 0; i < N_KEPT_FLOWS; i++) {
+		struct flow *_Atomic *kept = &torsh_process->kept[i];
+		struct flow *none = NULL;
+
+		if (!atomic_load_explicit(kept, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(kept, &none, flow, memory_order_release,
+							    memory_order_relaxed))
+			return;
+	}
+	for (uint32_t i = 0; i < FLOW_PAGES && flow->pages[i].at; i++)
+		torsh_sys_munmap(flow->pages[i].at, flow->pages[i].n_bytes);
+	torsh_stack_leave(flow->stack);
+	torsh_sys_munmap(flow, FLOW_BYTES + torsh_stack_bytes());
+}
+
+/* A flow of the calling thread on a slot of its own, which it isn't on yet. */
+static struct flow *make_flow(enum thread_slot_kind kind, uint64_t *waited_ns)
+{
+	int slot = take_slot(kind, waited_ns);
 	struct flow *flow;
-	uint64_t stamp;
 
 	if (slot < 0)
-		goto none;
-	flow = process->flows[slot];
+		return NULL;
+	flow = take_block();
 	if (!flow)
-		flow = make_flow(slot);
-	if (!flow) {
-		atomic_store_explicit(&process->channel.slots[slot].state, THREAD_SLOT_FREE, memory_order_release);
-		goto none;
-	}
+		goto give_back;
+	if (take_ring(slot, &flow->ring))
+		goto drop;
+	flow->slot = (uint32_t)slot;
+	return flow;
+drop:
+	drop_block(flow);
+give_back:
+	torsh_channel_return_slot(&torsh_process->channel, slot);
+	return NULL;
+}
+
+static void open_flow(struct flow *flow, uint64_t waited_ns)
+{
+	struct channel *channel = &torsh_process->channel;
+	uint64_t stamp;
+
 	torsh_stamp_disown(flow);
-	flow->tid = (int)process->channel.slots[slot].tid;
+	flow->tid = (int)torsh_channel_slot(channel, flow->slot)->tid;
 	flow->end_rounds = 0;
 	flow->has_lost = flow->is_torn = 0;
 	flow->n_before = 0;
+	flow->may_not_grow = 0;
 	memset(flow->lost, 0, sizeof(flow->lost));
 	torsh_schedule_forget(flow->open);
 	torsh_stack_reset(flow->stack);
 	flow->codec.stamp = 0;
 	stamp = torsh_flow_stamp(flow);
 	torsh_codec_start(&flow->codec, stamp);
-	torsh_channel_open_slot(&process->channel, slot, &flow->ring, stamp);
+	torsh_channel_open_slot(channel, (int)flow->slot, &flow->ring, stamp);
+	atomic_store_explicit(&flow->ring.slot->waited_ns, waited_ns, memory_order_relaxed);
 	/* The writer asks the kernel for the thread's name while it is there. */
-	torsh_channel_ring_doorbell(process->channel.header);
+	torsh_channel_ring_doorbell(channel->header);
 	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_relaxed);
+}
+
+static struct flow *new_flow(enum thread_slot_kind kind)
+{
+	uint64_t waited_ns = 0;
+	struct flow *flow = make_flow(kind, &waited_ns);
+
+	if (flow)
+		open_flow(flow, waited_ns);
+	else
+		torsh_count(COUNTER_threads_without_slot);
 	return flow;
-none:
-	torsh_count(COUNTER_threads_without_slot);
-	return NULL;
 }
 
 /* Flows that were closed may be reopened by others at once: nothing of this thread may use it from here on. */
 static void close_flow(struct flow *flow)
 {
+	struct thread_slot *slot = flow->ring.slot;
+
 	if (flow->interrupt) {
 		close_flow(flow->interrupt);
 		flow->interrupt = NULL;
@@ -98,10 +206,9 @@ static void close_flow(struct flow *flow)
 	/* The thread ended in the middle of a hook: it was cancelled there. */
 	if (atomic_load_explicit(&flow->state, memory_order_relaxed) >= N_FLOW_STATES)
 		torsh_flow_mend(flow);
-	/* Pairs with the acquire of the writer, which drains up to the last head. */
-	atomic_store_explicit(&flow->ring.slot->state, THREAD_SLOT_CLOSED, memory_order_release);
-	/* The slot is free again only when the writer has been there. */
-	torsh_channel_ring_doorbell(torsh_process->channel.header);
+	torsh_birth_drop_ring(flow->slot, &flow->ring);
+	drop_block(flow);
+	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
 
 /*
@@ -135,7 +242,7 @@ struct flow *torsh_birth_flow(void)
 
 	torsh_flow_self = &torsh_flow_quiet;
 	birth_holder = torsh_flow_holder(__builtin_frame_address(0));
-	flow = open_flow(THREAD_SLOT_MAIN_FLOW);
+	flow = new_flow(THREAD_SLOT_MAIN_FLOW);
 	/* The first 32 keys take no memory; ours was made before the program made any. */
 	if (flow && has_end_key)
 		pthread_setspecific(end_key, flow);
@@ -187,7 +294,7 @@ static struct flow *enter_interrupt(struct flow *outer, const void *frame)
 		return flow;
 	for (int i = 0; outer && i < INTERRUPT_LEVELS; i++) {
 		if (!outer->interrupt)
-			outer->interrupt = open_flow(THREAD_SLOT_INTERRUPT);
+			outer->interrupt = new_flow(THREAD_SLOT_INTERRUPT);
 		outer = outer->interrupt;
 		flow = enter_own(outer, frame);
 		if (flow)
@@ -197,35 +304,76 @@ static struct flow *enter_interrupt(struct flow *outer, const void *frame)
 	return flow;
 }
 
+void torsh_birth_reserve(void)
+{
+	torsh_process->reserved = make_flow(THREAD_SLOT_MAIN_FLOW, &(uint64_t){0});
+}
+
+/* Opened by whoever needs it first. */
 static struct flow *late_flow(void)
 {
-	struct flow *late = atomic_load_explicit(&torsh_process->late, memory_order_acquire), *other = NULL;
+	struct flow *late = atomic_load_explicit(&torsh_process->late, memory_order_acquire);
 
-	if (late)
+	if (late || !torsh_process->reserved ||
+	    atomic_exchange_explicit(&torsh_process->is_late_taken, 1, memory_order_relaxed))
 		return late;
-	late = open_flow(THREAD_SLOT_MAIN_FLOW);
-	if (!late || atomic_compare_exchange_strong_explicit(&torsh_process->late, &other, late, memory_order_acq_rel,
-							     memory_order_acquire))
+	late = torsh_process->reserved;
+	torsh_channel_slot(&torsh_process->channel, late->slot)->tid = (uint32_t)torsh_thread_tid();
+	open_flow(late, 0);
+	atomic_store_explicit(&torsh_process->late, late, memory_order_release);
+	return late;
+}
+
+/* Take the shared flow for this thread, whose mark its state is meanwhile, if it is idle or the hook that held it is gone. */
+static struct flow *hold_late(struct flow *late, uint64_t mark, const void *frame)
+{
+	uint64_t holder = late_holder;
+
+	if (atomic_load_explicit(&late->state, memory_order_relaxed) == mark) {
+		if (!torsh_flow_is_abandoned(holder, frame))
+			return NULL;
+		late_holder = torsh_flow_holder(frame);
+		torsh_flow_mend(late);
 		return late;
-	close_flow(late);
-	return other;
+	}
+	late_holder = 0;
+	if (!enter(late, mark))
+		return NULL;
+	late_holder = torsh_flow_holder(frame);
+	if (late->user != mark) {
+		/* What is remembered of another thread's stack isn't there any more, perhaps. */
+		torsh_stamp_disown(late);
+		torsh_stack_reset(late->stack);
+		late->user = mark;
+	}
+	atomic_store_explicit(&torsh_process->late_stuck, 0, memory_order_relaxed);
+	return late;
 }
 
 /*
  * The C library frees some things of a thread after every destructor ran: all such threads share one flow, and so do
- * those that found no slot.
+ * those that found no slot. Whoever holds it may wait for the writer; or never leave, which is waited for once.
  */
-static struct flow *enter_late(void)
+static struct flow *enter_late(const void *frame)
 {
-	struct flow *late = late_flow(), *flow;
+	uint64_t mark = (uintptr_t)&torsh_flow_self, held;
+	_Atomic uint64_t *stuck = &torsh_process->late_stuck;
+	struct flow *late = late_flow();
 
-	for (int i = 0; late && i < LATE_SPINS; i++) {
-		flow = enter(late, FLOW_BUSY);
-		if (flow) {
-			torsh_stamp_disown(flow);
-			return flow;
-		}
-		torsh_cpu_pause();
+	for (uint32_t i = 0; i < LATE_TURNS; i++) {
+		if (late && hold_late(late, mark, frame))
+			return late;
+		late = late ? late : late_flow();
+		held = late ? atomic_load_explicit(&late->state, memory_order_relaxed) : FLOW_IDLE;
+		/* A handler that interrupted its own thread's use of it; or somebody was waited for in vain. */
+		if (held == mark || (i && held == atomic_load_explicit(stuck, memory_order_relaxed)))
+			break;
+		if (i < LATE_SPINS || !late)
+			torsh_cpu_pause();
+		else
+			torsh_sys_futex_wait(&late->state, (uint32_t)held, LATE_STEP_NS);
+		if (i == LATE_TURNS - 1)
+			atomic_store_explicit(stuck, held, memory_order_relaxed);
 	}
 	torsh_count(COUNTER_shared_stream_lost);
 	return NULL;
@@ -255,7 +403,7 @@ static struct flow *enter_unborn(const void *frame)
 	}
 	if (torsh_birth_flow())
 		return enter(torsh_flow_self, torsh_flow_holder(frame));
-	return enter_late();
+	return enter_late(frame);
 }
 
 /* Everything that is not an idle flow. errno is kept: a hook's caller sees the real function's. */
@@ -282,7 +430,7 @@ struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
 		break;
 	case FLOW_ENDED:
 		if (torsh_process->pid)
-			entered = enter_late();
+			entered = enter_late(frame);
 		else
 			entered = enter_unborn(frame);
 		break;

@@ -2,84 +2,142 @@
 #include "agent/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/memfd.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "shim/sys.h"
-#include "shim/thread.h"
 
 #define PAGE 4096u
 #define N_SLOTS_MIN 16u
+#define MAPPINGS_FILE "/proc/sys/vm/max_map_count"
+#define MAPPINGS_DEFAULT 65530u
+/* The program's stack of a thread takes two, the thread's ring two more: a third of all is ours. */
+#define MAPPINGS_A_SLOT 6u
 
 static uint64_t align_page(uint64_t bytes)
 {
 	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-/* Lays the tables and rings out behind each other; returns the size of all. */
-static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes)
+/* Puts a table at *at; whole pieces, but for the last one. */
+static uint64_t lay_table(uint64_t *at, uint32_t n, size_t entry_bytes)
 {
-	uint64_t at = CHANNEL_HEADER_BYTES;
+	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
+	uint64_t offset = *at;
 
-	header->n_thread_slots = n_slots;
-	header->n_module_slots = CHANNEL_MODULES;
-	header->n_code_slots = CHANNEL_CODES;
-	header->n_address_slots = CHANNEL_ADDRESSES;
-	header->n_text_bytes = CHANNEL_TEXT_BYTES;
-	header->ring_bytes = ring_bytes;
-	header->threads_offset = at;
-	at = align_page(at + n_slots * sizeof(struct thread_slot));
-	header->modules_offset = at;
-	at = align_page(at + CHANNEL_MODULES * sizeof(struct channel_module));
-	header->codes_offset = at;
-	at = align_page(at + CHANNEL_CODES * sizeof(struct channel_code));
-	header->addresses_offset = at;
-	at = align_page(at + CHANNEL_ADDRESSES * sizeof(struct channel_address));
-	header->text_offset = at;
-	at = align_page(at + CHANNEL_TEXT_BYTES);
-	header->rings_offset = at;
-	header->total_bytes = at + (uint64_t)n_slots * ring_bytes;
-	return header->total_bytes;
+	*at += (uint64_t)((n + per_piece - 1) / per_piece) * CHANNEL_PIECE_BYTES;
+	return offset;
 }
 
-static uint64_t soft_limit(int resource)
+/* Lays the tables, each 2^shift times smaller than it may be, and rings out behind each other; returns their size. */
+static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_t ring_bytes, uint32_t shift)
+{
+	uint64_t at = CHANNEL_PIECE_BYTES;
+
+	header->n_thread_slots = n_slots >> shift;
+	header->n_module_slots = CHANNEL_MODULES >> shift;
+	header->n_code_slots = CHANNEL_CODES >> shift;
+	header->n_address_slots = CHANNEL_ADDRESSES >> shift;
+	header->n_text_bytes = CHANNEL_TEXT_BYTES >> shift;
+	header->ring_bytes = ring_bytes;
+	header->threads_offset = lay_table(&at, header->n_thread_slots, sizeof(struct thread_slot));
+	header->modules_offset = lay_table(&at, header->n_module_slots, sizeof(struct channel_module));
+	header->codes_offset = lay_table(&at, header->n_code_slots, sizeof(struct channel_code));
+	header->addresses_offset = lay_table(&at, header->n_address_slots, sizeof(struct channel_address));
+	header->text_offset = lay_table(&at, header->n_text_bytes, 1);
+	header->rings_offset = at;
+	at += (uint64_t)header->n_thread_slots * CHANNEL_RING_SMALL_BYTES + CHANNEL_RING_MIRROR_BYTES;
+	header->large_rings_offset = at;
+	header->total_bytes = at;
+	return at;
+}
+
+static uint64_t file_limit(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit((__rlimit_resource_t)resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return UINT64_MAX;
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return INT64_MAX;
 	return limit.rlim_cur;
 }
 
-/*
- * As many slots as the process's own limits leave room for: a file larger than RLIMIT_FSIZE would bring SIGXFSZ on
- * the target, address space beyond a quarter of RLIMIT_AS would be taken from it.
- */
-static uint32_t choose_slots(uint32_t ring_bytes)
+/* Each ring takes two mappings, of which a process may have so many. */
+static uint32_t count_slots(void)
 {
-	uint64_t file = soft_limit(RLIMIT_FSIZE), space = soft_limit(RLIMIT_AS) / 4;
-	uint64_t most = file < space ? file : space;
-	uint32_t n = CHANNEL_THREADS;
-	struct channel_header header;
+	char digits[16] = "";
+	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, MAPPINGS_FILE, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	uint64_t n = 0;
 
-	while (n >= N_SLOTS_MIN && lay_out(&header, n, ring_bytes) > most)
-		n /= 2;
-	return n < N_SLOTS_MIN ? 0 : n;
+	if (!torsh_sys_failed(fd)) {
+		TORSH_SYS(SYS_read, fd, digits, sizeof(digits) - 1, 0, 0, 0);
+		TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	}
+	for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (uint64_t)(*at - '0');
+	n = (n ? n : MAPPINGS_DEFAULT) / MAPPINGS_A_SLOT;
+	return n < CHANNEL_THREADS ? (uint32_t)n : CHANNEL_THREADS;
 }
 
-static void locate(struct channel *channel)
+/*
+ * The largest layout that the limit on files leaves room for: a larger one would bring SIGXFSZ on the target. The file
+ * takes memory only where it was written to.
+ */
+static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 {
-	uint8_t *base = (uint8_t *)channel->header;
+	uint64_t most = file_limit(), room, n_large;
+	uint32_t n_slots = count_slots(), shift = 0;
 
-	channel->slots = (struct thread_slot *)(base + channel->header->threads_offset);
-	channel->modules = (struct channel_module *)(base + channel->header->modules_offset);
-	channel->codes = (struct channel_code *)(base + channel->header->codes_offset);
-	channel->addresses = (struct channel_address *)(base + channel->header->addresses_offset);
-	channel->text = (char *)base + channel->header->text_offset;
-	channel->rings = base + channel->header->rings_offset;
-	channel->n_bytes = channel->header->total_bytes;
+	while (lay_out(header, n_slots, ring_bytes, shift) > most) {
+		if (header->n_thread_slots / 2 < N_SLOTS_MIN)
+			return -EFBIG;
+		shift++;
+	}
+	room = most - header->total_bytes;
+	room = room > CHANNEL_RING_MIRROR_BYTES ? room - CHANNEL_RING_MIRROR_BYTES : 0;
+	n_large = ring_bytes > CHANNEL_RING_SMALL_BYTES ? room / ring_bytes : 0;
+	header->n_large_rings = n_large < header->n_thread_slots ? (uint32_t)n_large : header->n_thread_slots;
+	if (header->n_large_rings)
+		header->total_bytes += (uint64_t)header->n_large_rings * ring_bytes + CHANNEL_RING_MIRROR_BYTES;
+	return 0;
+}
+
+static void locate_table(struct channel_table *table, void *_Atomic **directory, uint64_t offset, uint32_t n,
+			 size_t entry_bytes)
+{
+	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
+
+	*table = (struct channel_table){
+		.pieces = *directory,
+		.offset = offset,
+		.n = n,
+		.n_pieces = (n + per_piece - 1) / per_piece,
+	};
+	*directory += table->n_pieces;
+}
+
+/* Finds the tables by the layout; returns 0 or -ENOMEM. */
+static int locate(struct channel *channel, const struct channel_header *layout)
+{
+	uint64_t n_pieces = (layout->rings_offset - layout->threads_offset) / CHANNEL_PIECE_BYTES;
+	void *_Atomic *directory;
+
+	channel->n_directory_bytes = align_page(n_pieces * sizeof(*directory));
+	channel->directory = torsh_sys_pages(channel->n_directory_bytes);
+	if (!channel->directory)
+		return -ENOMEM;
+	directory = channel->directory;
+	locate_table(&channel->slots, &directory, layout->threads_offset, layout->n_thread_slots,
+		     sizeof(struct thread_slot));
+	locate_table(&channel->modules, &directory, layout->modules_offset, layout->n_module_slots,
+		     sizeof(struct channel_module));
+	locate_table(&channel->codes, &directory, layout->codes_offset, layout->n_code_slots,
+		     sizeof(struct channel_code));
+	locate_table(&channel->addresses, &directory, layout->addresses_offset, layout->n_address_slots,
+		     sizeof(struct channel_address));
+	locate_table(&channel->text, &directory, layout->text_offset, layout->n_text_bytes, 1);
+	return 0;
 }
 
 /* How much of a parent's table there is: its own word for it, which a full table has let run on. */
@@ -90,21 +148,44 @@ static uint32_t n_used(const _Atomic uint32_t *mark, uint32_t most)
 	return n < most ? n : most;
 }
 
+/* The pieces of the first n entries, where the parent wrote any. Returns 0 or -ENOMEM. */
+static int copy_table(const struct channel *channel, const struct channel_table *to, const struct channel_table *from,
+		      uint32_t n, size_t entry_bytes)
+{
+	uint32_t per_piece = CHANNEL_PER_PIECE(entry_bytes);
+
+	for (uint32_t i = 0; i * (uint64_t)per_piece < n && i < to->n_pieces; i++) {
+		const void *piece = atomic_load_explicit(&from->pieces[i], memory_order_acquire);
+		uint32_t n_here = n - i * per_piece;
+		void *copy;
+
+		if (!piece)
+			continue;
+		copy = torsh_channel_piece(channel, to, i);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, piece, (n_here < per_piece ? n_here : per_piece) * entry_bytes);
+	}
+	return 0;
+}
+
 /* Entries that another thread of the parent had claimed but not written at the fork stay empty for ever. */
-static void copy_tables(struct channel *channel, const struct channel *parent)
+static int copy_tables(struct channel *channel, const struct channel *parent)
 {
 	struct channel_header *to = channel->header;
 	const struct channel_header *from = parent->header;
-	uint32_t n_modules = n_used(&from->n_modules, CHANNEL_MODULES);
-	uint32_t n_codes = n_used(&from->n_codes, CHANNEL_CODES);
-	uint32_t n_addresses = n_used(&from->n_addresses, CHANNEL_ADDRESSES);
-	uint32_t text_used = n_used(&from->text_used, CHANNEL_TEXT_BYTES);
+	uint32_t n_modules = n_used(&from->n_modules, channel->modules.n);
+	uint32_t n_codes = n_used(&from->n_codes, channel->codes.n);
+	uint32_t n_addresses = n_used(&from->n_addresses, channel->addresses.n);
+	uint32_t text_used = n_used(&from->text_used, channel->text.n);
 
-	memcpy(channel->codes, parent->codes, n_codes * sizeof(*channel->codes));
-	memcpy(channel->modules, parent->modules, n_modules * sizeof(*channel->modules));
-	memcpy((void *)channel->addresses, (const void *)parent->addresses, n_addresses * sizeof(*channel->addresses));
-	memcpy(channel->text + CHANNEL_NOTES_BYTES, parent->text + CHANNEL_NOTES_BYTES,
-	       text_used > CHANNEL_NOTES_BYTES ? text_used - CHANNEL_NOTES_BYTES : 0);
+	if (copy_table(channel, &channel->codes, &parent->codes, n_codes, sizeof(struct channel_code)) ||
+	    copy_table(channel, &channel->modules, &parent->modules, n_modules, sizeof(struct channel_module)) ||
+	    copy_table(channel, &channel->addresses, &parent->addresses, n_addresses, sizeof(struct channel_address)) ||
+	    copy_table(channel, &channel->text, &parent->text, text_used, 1))
+		return -ENOMEM;
+	/* Notes are each process's own. */
+	memset(torsh_channel_text(channel, 0), 0, CHANNEL_NOTES_BYTES);
 	atomic_store_explicit(&to->n_modules, n_modules, memory_order_relaxed);
 	atomic_store_explicit(&to->n_codes, n_codes, memory_order_relaxed);
 	atomic_store_explicit(&to->n_addresses, n_addresses, memory_order_relaxed);
@@ -115,143 +196,131 @@ static void copy_tables(struct channel *channel, const struct channel *parent)
 	to->allocator = from->allocator;
 	to->forked_from = from->pid;
 	to->forked_from_ticks = from->start_ticks;
+	return 0;
+}
+
+/* The file's header becomes the layout, with a key that no other file has at this place. */
+static int map_header(struct channel *channel, struct channel_header *layout, int fd)
+{
+	void *base = torsh_sys_mmap(NULL, CHANNEL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (torsh_sys_failed((long)base))
+		return (int)(long)base;
+	TORSH_SYS(SYS_madvise, base, CHANNEL_HEADER_BYTES, MADV_DONTDUMP, 0, 0, 0);
+	channel->key = ((uint32_t)torsh_cpu_ticks() * UINT32_C(0x9e3779b1) ^ (uint32_t)torsh_sys_getpid()) | 1;
+	layout->key = channel->key;
+	memcpy(base, layout, sizeof(*layout));
+	channel->header = base;
+	return 0;
+}
+
+static int fill(struct channel *channel, struct channel_header *layout, const struct channel *parent, int fd)
+{
+	int result = map_header(channel, layout, fd);
+
+	if (result)
+		return result;
+	torsh_channel_keep(channel, fd);
+	result = locate(channel, layout);
+	/* The notes' piece is there before anybody writes one. */
+	if (!result && !torsh_channel_text(channel, 0))
+		result = -ENOMEM;
+	if (!result && parent)
+		result = copy_tables(channel, parent);
+	if (result)
+		torsh_channel_unmap(channel);
+	return result;
 }
 
 int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd)
 {
-	uint32_t n_slots = choose_slots(ring_bytes);
 	struct channel_header layout = {0};
-	uint64_t n_bytes;
-	long result;
-	void *base;
+	int result = choose_layout(&layout, ring_bytes);
 
-	if (!n_slots)
-		return -EFBIG;
-	n_bytes = lay_out(&layout, n_slots, ring_bytes);
+	if (result)
+		return result;
 	*fd = (int)TORSH_SYS(SYS_memfd_create, "torsh-channel", MFD_CLOEXEC, 0, 0, 0, 0);
 	if (*fd < 0)
 		return *fd;
-	result = TORSH_SYS(SYS_ftruncate, *fd, n_bytes, 0, 0, 0, 0);
+	result = (int)TORSH_SYS(SYS_ftruncate, *fd, layout.total_bytes, 0, 0, 0, 0);
 	if (result < 0)
 		goto close;
-	base = torsh_sys_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-	result = (long)base;
-	if (torsh_sys_failed(result))
-		goto close;
-	TORSH_SYS(SYS_madvise, base, n_bytes, MADV_DONTDUMP, 0, 0, 0);
-	channel->header = base;
-	memcpy(base, &layout, sizeof(layout));
-	locate(channel);
-	atomic_store_explicit(&channel->header->text_used, CHANNEL_NOTES_BYTES, memory_order_relaxed);
-	atomic_store_explicit(&channel->header->n_addresses, 1, memory_order_relaxed); /* 0 is REGISTRY_FULL */
-	if (parent)
-		copy_tables(channel, parent);
-	return 0;
+	atomic_init(&layout.text_used, CHANNEL_NOTES_BYTES);
+	atomic_init(&layout.n_addresses, 1); /* 0 is REGISTRY_FULL */
+	*channel = (struct channel){.fd = -1};
+	result = fill(channel, &layout, parent, *fd);
+	if (!result)
+		return 0;
 close:
 	TORSH_SYS(SYS_close, *fd, 0, 0, 0, 0, 0);
-	return (int)result;
+	return result;
+}
+
+static void unmap_table(const struct channel_table *table)
+{
+	for (uint32_t i = 0; i < table->n_pieces; i++) {
+		void *piece = atomic_load_explicit(&table->pieces[i], memory_order_relaxed);
+
+		if (piece)
+			torsh_sys_munmap(piece, CHANNEL_PIECE_BYTES);
+	}
 }
 
 void torsh_channel_unmap(struct channel *channel)
 {
-	torsh_sys_munmap(channel->header, channel->n_bytes);
+	torsh_channel_let_go(channel);
+	torsh_sys_munmap(channel->header, CHANNEL_HEADER_BYTES);
+	if (!channel->directory)
+		return;
+	unmap_table(&channel->slots);
+	unmap_table(&channel->modules);
+	unmap_table(&channel->codes);
+	unmap_table(&channel->addresses);
+	unmap_table(&channel->text);
+	torsh_sys_munmap(channel->directory, channel->n_directory_bytes);
+}
+
+/* Where n bytes of text go that begin no earlier than at: not across two pieces. */
+static uint32_t place_text(uint32_t at, size_t n)
+{
+	uint32_t in_piece = at % CHANNEL_PIECE_BYTES;
+
+	return in_piece + n <= CHANNEL_PIECE_BYTES ? at : at - in_piece + CHANNEL_PIECE_BYTES;
 }
 
 struct channel_text torsh_channel_add_text(struct channel *channel, const char *bytes, size_t n)
 {
-	uint32_t at = atomic_load_explicit(&channel->header->text_used, memory_order_relaxed);
+	uint32_t used = atomic_load_explicit(&channel->header->text_used, memory_order_relaxed), at;
+	char *place;
 
+	if (n > CHANNEL_PIECE_BYTES)
+		return (struct channel_text){0};
 	do {
-		if (n > CHANNEL_TEXT_BYTES || at > CHANNEL_TEXT_BYTES - n)
+		at = place_text(used, n);
+		if (at > channel->text.n || n > channel->text.n - at)
 			return (struct channel_text){0};
-	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &at, at + (uint32_t)n,
+	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used, at + (uint32_t)n,
 							memory_order_relaxed, memory_order_relaxed));
-	memcpy(channel->text + at, bytes, n);
+	place = n ? torsh_channel_text(channel, at) : NULL;
+	if (!place)
+		return (struct channel_text){0};
+	memcpy(place, bytes, n);
 	return (struct channel_text){.offset = at, .length = (uint32_t)n};
 }
 
 void torsh_channel_note(struct channel *channel, const char *sentence)
 {
 	uint32_t at = atomic_load_explicit(&channel->header->notes_length, memory_order_relaxed);
+	char *notes = torsh_channel_text(channel, 0);
 	size_t n = strlen(sentence);
 
 	if (at > CHANNEL_NOTES_BYTES || n + 1 > CHANNEL_NOTES_BYTES - at)
 		return;
 	/* A program started again and again is noted once. */
-	if (memmem(channel->text, at, sentence, n))
+	if (memmem(notes, at, sentence, n))
 		return;
-	memcpy(channel->text + at, sentence, n);
-	channel->text[at + n] = '\n';
+	memcpy(notes + at, sentence, n);
+	notes[at + n] = '\n';
 	/* Pairs with the acquire of the writer, which reads no further than this. */
 	atomic_store_explicit(&channel->header->notes_length, at + (uint32_t)n + 1, memory_order_release);
-}
-
-int torsh_channel_take_slot(struct channel *channel, enum thread_slot_kind kind)
-{
-	uint32_t n = channel->header->n_thread_slots;
-
-	/* The lowest first: its ring's pages have been touched already. */
-	for (uint32_t i = 0; i < n; i++) {
-		struct thread_slot *slot = &channel->slots[i];
-		uint32_t expected = THREAD_SLOT_FREE;
-
-		/* Acquire pairs with the writer's release when it freed the slot: its tail is final. */
-		if (!atomic_compare_exchange_strong_explicit(&slot->state, &expected, THREAD_SLOT_CLAIMED,
-							     memory_order_acquire, memory_order_relaxed))
-			continue;
-		slot->kind = kind;
-		slot->tid = (uint32_t)torsh_thread_tid();
-		slot->name[0] = '\0';
-		if (!atomic_load_explicit(&channel->header->n_threads, memory_order_relaxed))
-			TORSH_SYS(SYS_prctl, PR_GET_NAME, slot->name, 0, 0, 0, 0);
-		return (int)i;
-	}
-	return -EAGAIN;
-}
-
-int torsh_channel_map_ring(struct channel *channel, int slot, struct ring *ring)
-{
-	size_t n_bytes = channel->header->ring_bytes;
-	uint8_t *first = channel->rings + (size_t)slot * n_bytes;
-	uint8_t *place = torsh_sys_mmap(NULL, 2 * n_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (torsh_sys_failed((long)place))
-		return -ENOMEM;
-	/* An old size of 0 makes mremap map the shared pages a second time. */
-	for (int half = 0; half < 2; half++) {
-		long result = TORSH_SYS(SYS_mremap, first, 0, n_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-					place + (size_t)half * n_bytes, 0);
-
-		if (torsh_sys_failed(result)) {
-			torsh_sys_munmap(place, 2 * n_bytes);
-			return -ENOMEM;
-		}
-	}
-	TORSH_SYS(SYS_madvise, place, 2 * n_bytes, MADV_DONTFORK, 0, 0, 0);
-	ring->bytes = place;
-	ring->mask = n_bytes - 1;
-	return 0;
-}
-
-void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ring, uint64_t base_stamp)
-{
-	struct thread_slot *slot = &channel->slots[index];
-	uint32_t known = atomic_load_explicit(&channel->header->n_threads, memory_order_relaxed);
-
-	ring->slot = slot;
-	ring->head = atomic_load_explicit(&slot->tail, memory_order_relaxed);
-	ring->room_until = 0;
-	ring->n_events = 0;
-	slot->base_stamp = base_stamp;
-	slot->use++;
-	atomic_store_explicit(&slot->head, ring->head << 1, memory_order_relaxed);
-	atomic_store_explicit(&slot->produced, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->dropped, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->waited_ns, 0, memory_order_relaxed);
-	/* Pairs with the acquire of the writer that finds the slot active: the identity above is written. */
-	atomic_store_explicit(&slot->state, THREAD_SLOT_ACTIVE, memory_order_release);
-	while (known <= (uint32_t)index &&
-	       !atomic_compare_exchange_weak_explicit(&channel->header->n_threads, &known, (uint32_t)index + 1,
-						      memory_order_release, memory_order_relaxed))
-		;
 }

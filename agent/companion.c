@@ -12,6 +12,7 @@
 #include "shim/sys.h"
 
 #define DESCRIPTORS 65536
+#define SPACE_MIN (48u << 20) /* its own code, and the first of its tables */
 #define DESCRIPTORS_MIN 32 /* what it needs for itself, its first target, and files that it opens for a moment */
 
 char **torsh_companion_environment(void)
@@ -109,6 +110,10 @@ int torsh_companion_prepare(void)
 	if (result) {
 		torsh_say("nothing is recorded: /dev/null: ", torsh_text_reason(result), NULL);
 		return result;
+	}
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < SPACE_MIN) {
+		torsh_say("nothing is recorded: the limit on address space (RLIMIT_AS) leaves the writer too little", NULL);
+		return -ENOMEM;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= DESCRIPTORS_MIN)
 		return 0;

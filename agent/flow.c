@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "agent/birth.h"
 #include "agent/counter.h"
 #include "agent/patience.h"
 #include "agent/process.h"
@@ -50,6 +51,36 @@ static int writer_is_dead(struct channel_header *header)
 	return 1;
 }
 
+void torsh_flow_settle_ring(struct flow *flow)
+{
+	struct ring *ring = &flow->ring;
+
+	if (atomic_load_explicit(&ring->slot->large_from, memory_order_relaxed) == CHANNEL_NOT_LARGE)
+		return;
+	ring->bytes = flow->large;
+	ring->mask = torsh_process->channel.header->ring_bytes - 1;
+}
+
+/* Go on in the slot's large ring: what is in the small one is read from there. */
+static void enlarge(struct flow *flow)
+{
+	struct channel *channel = &torsh_process->channel;
+	struct ring small = flow->ring, large = flow->ring;
+
+	if (flow->may_not_grow || small.mask + 1 > CHANNEL_RING_SMALL_BYTES)
+		return;
+	flow->may_not_grow = 1;
+	if (flow->slot >= channel->header->n_large_rings || torsh_channel_map_ring(channel, (int)flow->slot, 1, &large))
+		return;
+	flow->large = large.bytes;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Pairs with the acquire of a head beyond it. */
+	atomic_store_explicit(&small.slot->large_from, small.head, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	torsh_flow_settle_ring(flow);
+	torsh_birth_drop_ring(flow->slot, &small);
+}
+
 /*
  * Room up to which the producer may go without asking again: a quarter of the ring at a time, so that a sleeping
  * writer is woken early enough.
@@ -58,9 +89,13 @@ static int grant_room(struct flow *flow)
 {
 	struct ring *ring = &flow->ring;
 	/* Pairs with the release in torsh_ring_consume. */
-	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire);
-	uint64_t size = ring->mask + 1, end = tail + size, step = ring->head + size / 4;
+	uint64_t tail = atomic_load_explicit(&ring->slot->tail, memory_order_acquire), size, end, step;
 
+	if (ring->head - tail >= CHANNEL_RING_SMALL_BYTES / 2)
+		enlarge(flow);
+	size = ring->mask + 1;
+	end = tail + size;
+	step = ring->head + size / 4;
 	if (ring->head - tail >= size / 4)
 		torsh_channel_ring_doorbell(torsh_process->channel.header);
 	if (ring->head + FLOW_ROOM > end)
@@ -77,9 +112,40 @@ static struct signs_of_life look_at_writer(const struct channel_header *header)
 	};
 }
 
-/* Sleeps until the writer has moved this ring's tail, or for one step. */
-static int await_progress(struct flow *flow)
+int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
 {
+	struct channel_header *header = torsh_process->channel.header;
+	struct signs_of_life signs = look_at_writer(header);
+	uint64_t start = monotonic_ns();
+	struct patience patience;
+	int is_there = 0;
+
+	if (signs.heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
+		return 0;
+	torsh_patience_begin(&patience, start, signs);
+	while (!writer_is_dead(header)) {
+		await->await(await->context);
+		is_there = await->is_there(await->context);
+		if (is_there)
+			break;
+		signs = look_at_writer(header);
+		if (!torsh_patience_lasts(&patience, monotonic_ns(), signs))
+			break;
+	}
+	*waited_ns += monotonic_ns() - start;
+	atomic_store_explicit(&torsh_process->stuck_at, is_there ? 0 : signs.heartbeat + 1, memory_order_relaxed);
+	return is_there;
+}
+
+static int has_room(void *flow)
+{
+	return grant_room(flow);
+}
+
+/* Sleeps until the writer has moved this ring's tail, or for one step. */
+static void await_progress(void *context)
+{
+	struct flow *flow = context;
 	struct thread_slot *slot = flow->ring.slot;
 	uint32_t progress = atomic_load_explicit(&slot->progress, memory_order_acquire);
 
@@ -87,39 +153,22 @@ static int await_progress(struct flow *flow)
 	atomic_store_explicit(&slot->producer_waits, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (grant_room(flow))
-		return 1;
+		return;
 	torsh_channel_ring_doorbell(torsh_process->channel.header);
 	torsh_sys_futex_wait(&slot->progress, progress, PATIENCE_STEP_NS);
-	return grant_room(flow);
 }
 
 /* Wait until the writer has made room. 0: it won't. */
 static int wait_for_room(struct flow *flow)
 {
-	struct channel_header *header = torsh_process->channel.header;
+	const struct flow_await await = {.is_there = has_room, .await = await_progress, .context = flow};
 	struct thread_slot *slot = flow->ring.slot;
-	struct signs_of_life signs = look_at_writer(header);
-	uint64_t start = monotonic_ns();
-	struct patience patience;
-	int has_room = 0;
+	uint64_t waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed);
+	int is_there = torsh_flow_await(&await, &waited_ns);
 
-	if (signs.heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
-		return 0;
-	torsh_patience_begin(&patience, start, signs);
-	while (!writer_is_dead(header)) {
-		has_room = await_progress(flow);
-		if (has_room)
-			break;
-		signs = look_at_writer(header);
-		if (!torsh_patience_lasts(&patience, monotonic_ns(), signs))
-			break;
-	}
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->waited_ns,
-			      atomic_load_explicit(&slot->waited_ns, memory_order_relaxed) + monotonic_ns() - start,
-			      memory_order_relaxed);
-	atomic_store_explicit(&torsh_process->stuck_at, has_room ? 0 : signs.heartbeat + 1, memory_order_relaxed);
-	return has_room;
+	atomic_store_explicit(&slot->waited_ns, waited_ns, memory_order_relaxed);
+	return is_there;
 }
 
 /* An event of one piece; there is room for it. */
@@ -210,10 +259,21 @@ no_room:
 	return -1;
 }
 
+void *torsh_flow_pages(struct flow *flow, size_t n_bytes)
+{
+	for (uint32_t i = 0; i < FLOW_PAGES; i++) {
+		if (flow->pages[i].at)
+			continue;
+		flow->pages[i] = (struct flow_pages){.at = torsh_sys_pages(n_bytes), .n_bytes = n_bytes};
+		return flow->pages[i].at;
+	}
+	return NULL;
+}
+
 void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
 {
 	if (__builtin_expect(!flow->python, 0))
-		flow->python = torsh_python_create();
+		flow->python = torsh_flow_pages(flow, torsh_python_bytes());
 	if (flow->python)
 		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid, delta);
 }

@@ -39,6 +39,14 @@ enum flow_state {
 
 enum flow_loss { LOSS_ALLOC, LOSS_FREE, LOSS_OTHER, N_LOSSES };
 
+/* Pages that go with a flow, and are given back with it. */
+struct flow_pages {
+	void *at;
+	size_t n_bytes;
+};
+
+#define FLOW_PAGES 3
+
 struct flow {
 	/*
 	 * enum flow_state, or while its thread is in a hook the holder of torsh_flow_holder; written by its thread only, but
@@ -49,10 +57,14 @@ struct flow {
 	uint32_t slot;
 	struct ring ring;
 	struct stack *stack;
-	struct python *python; /* NULL until it was needed */
-	struct operators *operators; /* the same, collectors/torch.c's; never freed, flows are used again */
+	struct python *python; /* NULL until it was needed; torsh_flow_pages, as the next two */
+	struct operators *operators; /* the same, collectors/torch.c's */
 	struct open_calls *open; /* the same, agent/schedule.c's */
+	struct flow_pages pages[FLOW_PAGES];
 	struct flow *interrupt; /* NULL until a handler needed it */
+	uint64_t user; /* of the late flow: the mark of the thread whose it was last */
+	uint8_t *large; /* the slot's large ring, since it is mapped */
+	uint32_t may_not_grow; /* no large ring could be mapped */
 	uint64_t lost[N_LOSSES]; /* dropped since the last LOST event */
 	uint32_t has_lost;
 	uint32_t is_torn; /* the next event is a restart: what the encoding remembers may not be what was sent */
@@ -98,6 +110,9 @@ static inline void torsh_flow_leave(struct flow *flow)
 	/* For the late flow this is the release of a lock, paired with the acquire in enter_slowly. */
 	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_release);
 }
+
+/* Zeroed pages that are the flow's for as long as it lives. NULL when there are none. */
+void *torsh_flow_pages(struct flow *flow, size_t n_bytes);
 
 uint64_t torsh_flow_monotonic_stamp(void);
 uint64_t torsh_flow_stamp_went_back(struct flow *flow);
@@ -221,7 +236,19 @@ bool torsh_flow_is_abandoned(uint64_t state, const void *frame);
  */
 void torsh_flow_mend(struct flow *flow);
 
-/* Called by the thread key's destructor of the calling thread, until it says that this was the last round. */
-int torsh_flow_end_round(struct flow *flow);
+/* Be on the large ring, if the slot's large_from says so: a handler may have jumped out before that was done. */
+void torsh_flow_settle_ring(struct flow *flow);
+
+/*
+ * Wait until is_there(context) or the writer is given up on, as agent/patience.h says. await: sleeps until that may have
+ * changed, one step at most. Adds the time to *waited_ns. 0: given up.
+ */
+struct flow_await {
+	int (*is_there)(void *context);
+	void (*await)(void *context);
+	void *context;
+};
+
+int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns);
 
 #endif

@@ -25,7 +25,9 @@ static uint64_t hash_bytes(const char *bytes, size_t n)
 
 static int is_same_text(struct channel_text text, const char *bytes, size_t n)
 {
-	return text.length == n && !memcmp(torsh_process->channel.text + text.offset, bytes, n);
+	const char *there = text.length == n ? torsh_channel_text(&torsh_process->channel, text.offset) : NULL;
+
+	return there && !memcmp(there, bytes, n);
 }
 
 static struct channel_text text_of(uint64_t key, const char *bytes, size_t n)
@@ -50,6 +52,7 @@ struct channel_text torsh_label_text(const char *bytes, size_t n)
 uint32_t torsh_label(const char *bytes, size_t n)
 {
 	struct channel *channel = &torsh_process->channel;
+	const struct channel_code *known;
 	struct channel_text text;
 	uint64_t key, value;
 	uint32_t index;
@@ -59,7 +62,8 @@ uint32_t torsh_label(const char *bytes, size_t n)
 	n = n < LABEL_MAX ? n : LABEL_MAX;
 	key = hash_bytes(bytes, n);
 	value = torsh_key_map_find(&labels, key);
-	if (value && is_same_text(channel->codes[value - 1].name, bytes, n))
+	known = value ? torsh_channel_code(channel, (uint32_t)value - 1) : NULL;
+	if (known && is_same_text(known->name, bytes, n))
 		return (uint32_t)value;
 	text = text_of(key, bytes, n);
 	if (!text.length)

@@ -43,6 +43,7 @@ void torsh_flow_mend(struct flow *flow)
 {
 	bool is_lost = take_back(flow);
 
+	torsh_flow_settle_ring(flow);
 	flow->is_torn = 1;
 	flow->ring.room_until = 0;
 	torsh_stack_forget(flow->stack);

@@ -22,13 +22,20 @@ enum agent_state {
 
 extern _Atomic int torsh_agent_state;
 
+#define N_KEPT_FLOWS 8
+#define N_KEPT_RINGS CHANNEL_WARM_SLOTS
+
 struct process {
 	int pid;
 	_Atomic uint32_t stuck_at; /* the writer's heartbeat at which waiting for it was given up; 0: not stuck */
 	struct channel channel;
 	struct schedule_state schedule;
 	struct flow *_Atomic late; /* shared by threads whose own flow has ended already; NULL until needed */
-	struct flow *flows[CHANNEL_THREADS]; /* by slot: made once, used again by the slot's next owner */
+	struct flow *reserved; /* what late will be */
+	_Atomic uint32_t is_late_taken; /* somebody is opening it */
+	_Atomic uint64_t late_stuck; /* the state in which it was waited for in vain; 0: none */
+	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
+	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they are mapped: its thread's, or free for the next one */
 };
 
 extern struct process *torsh_process;

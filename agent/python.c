@@ -78,9 +78,9 @@ void torsh_python_consider(const struct link_map *map)
 		watch_memory(map);
 }
 
-struct python *torsh_python_create(void)
+size_t torsh_python_bytes(void)
 {
-	return torsh_sys_pages(sizeof(struct python));
+	return sizeof(struct python);
 }
 
 void torsh_python_forget(struct python *python)

@@ -10,6 +10,7 @@
 #define TORSH_AGENT_PYTHON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "agent/stack.h"
 
@@ -19,8 +20,8 @@ struct python;
 /* A loaded object was met by a stack: is it the interpreter? */
 void torsh_python_consider(const struct link_map *map);
 
-/* NULL when there is no memory. Never freed: flows are used again. */
-struct python *torsh_python_create(void);
+/* Storage is so many zeroed bytes, aligned as pages are, of the flow's own. */
+size_t torsh_python_bytes(void);
 
 /* What it found before is used no more. */
 void torsh_python_forget(struct python *python);

@@ -131,8 +131,9 @@ static uint32_t find_code(uintptr_t code, struct python_scratch *scratch)
 	uint32_t first_line = read_u32(code, at->code_first_line), index;
 	uint64_t key = torsh_key_map_mix((uint64_t)name.offset << 32 | file.offset, first_line);
 	uint64_t value = torsh_key_map_find(&codes, key);
+	const struct channel_code *known = value ? torsh_channel_code(channel, (uint32_t)value - 1) : NULL;
 
-	if (value && is_same_code(&channel->codes[value - 1], name, file, first_line))
+	if (known && is_same_code(known, name, file, first_line))
 		return (uint32_t)value - 1;
 	index = torsh_registry_add_code(name, file, first_line);
 	if (!value && index != REGISTRY_NO_CODE)

@@ -64,19 +64,26 @@ static void read_path(const struct link_map *map, struct text *path)
 	}
 }
 
+static int is_same_text(const struct channel *channel, uint32_t offset, const struct text *text)
+{
+	const char *there = torsh_channel_text(channel, offset);
+
+	return there && !memcmp(there, text->bytes, text->length);
+}
+
 static int is_same(const struct channel *channel, const struct channel_module *a, const struct channel_module *b,
 		   const struct text *path)
 {
 	return a->bias == b->bias && a->start == b->start && a->end == b->end && a->path.length == path->length &&
 	       a->n_build_id == b->n_build_id && !memcmp(a->build_id, b->build_id, b->n_build_id) &&
-	       !memcmp(channel->text + a->path.offset, path->bytes, path->length);
+	       is_same_text(channel, a->path.offset, path);
 }
 
 static uint32_t add_module(const struct module *found)
 {
 	struct channel *channel = &torsh_process->channel;
 	const struct link_map *map = found->link_map;
-	struct channel_module module = {.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
+	struct channel_module *known, module = {.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
 	/* Not on the stack: that may be a signal handler's small one. */
 	struct text path = {.bytes = torsh_sys_pages(PATH_MAX), .capacity = PATH_MAX};
 	uint32_t n = atomic_load_explicit(&channel->header->n_modules, memory_order_acquire), index;
@@ -87,17 +94,20 @@ static uint32_t add_module(const struct module *found)
 	read_path(map, &path);
 	if (map)
 		read_build_id(found, &module);
-	for (index = 0; index < n && index < CHANNEL_MODULES; index++)
-		if (is_same(channel, &channel->modules[index], &module, &path))
+	for (index = 0; index < n; index++) {
+		known = torsh_channel_module(channel, index);
+		if (known && is_same(channel, known, &module, &path))
 			goto unmap;
+	}
 	module.path = torsh_channel_add_text(channel, path.bytes, path.length);
 	index = atomic_fetch_add_explicit(&channel->header->n_modules, 1, memory_order_acq_rel);
-	if (index >= CHANNEL_MODULES) {
-		atomic_store_explicit(&channel->header->n_modules, CHANNEL_MODULES, memory_order_relaxed);
+	known = torsh_channel_module(channel, index);
+	if (index >= channel->modules.n)
+		atomic_store_explicit(&channel->header->n_modules, channel->modules.n, memory_order_relaxed);
+	if (known)
+		*known = module;
+	else
 		index = CHANNEL_NO_MODULE;
-	} else {
-		channel->modules[index] = module;
-	}
 unmap:
 	torsh_sys_munmap(path.bytes, PATH_MAX);
 	return index;
@@ -125,12 +135,12 @@ static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 {
 	struct channel *channel = &torsh_process->channel;
 	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_addresses, 1, memory_order_relaxed);
-	struct channel_address *address = &channel->addresses[index];
+	struct channel_address *address = torsh_channel_address(channel, index);
 
-	if (index >= CHANNEL_ADDRESSES) {
-		atomic_store_explicit(&channel->header->n_addresses, CHANNEL_ADDRESSES, memory_order_relaxed);
+	if (index >= channel->addresses.n)
+		atomic_store_explicit(&channel->header->n_addresses, channel->addresses.n, memory_order_relaxed);
+	if (!address)
 		return REGISTRY_FULL;
-	}
 	address->module = module;
 	/* Pairs with the acquire of the writer, which met this number in an event: module and all behind it are there. */
 	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags, memory_order_release);
@@ -146,12 +156,13 @@ uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text f
 {
 	struct channel *channel = &torsh_process->channel;
 	uint32_t index = atomic_fetch_add_explicit(&channel->header->n_codes, 1, memory_order_relaxed);
+	struct channel_code *code = torsh_channel_code(channel, index);
 
-	if (index >= CHANNEL_CODES) {
-		atomic_store_explicit(&channel->header->n_codes, CHANNEL_CODES, memory_order_relaxed);
+	if (index >= channel->codes.n)
+		atomic_store_explicit(&channel->header->n_codes, channel->codes.n, memory_order_relaxed);
+	if (!code)
 		return REGISTRY_NO_CODE;
-	}
-	channel->codes[index] = (struct channel_code){.name = name, .file = file, .first_line = first_line};
+	*code = (struct channel_code){.name = name, .file = file, .first_line = first_line};
 	return index;
 }
 

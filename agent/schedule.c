@@ -19,7 +19,7 @@ struct open_calls {
 static struct nest *nest_of(struct flow *flow, enum open_kind kind)
 {
 	if (!flow->open)
-		flow->open = torsh_sys_pages(sizeof(*flow->open));
+		flow->open = torsh_flow_pages(flow, sizeof(*flow->open));
 	return flow->open ? &flow->open->nests[kind] : NULL;
 }
 

@@ -10,6 +10,7 @@
 #ifndef TORSH_AGENT_STACK_H
 #define TORSH_AGENT_STACK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define STACK_MAX_FRAMES 1024
@@ -34,9 +35,10 @@ struct stack_delta {
  */
 void torsh_stack_start(void);
 
-/* The size and alignment are the implementation's; storage is pages of the agent's own. NULL when there are none. */
-struct stack *torsh_stack_create(void);
-void torsh_stack_destroy(struct stack *stack);
+/* So many zeroed bytes, aligned as pages are, become a stack, or NULL where there is no memory for what all share. torsh_stack_leave gives back what it took beside them. */
+size_t torsh_stack_bytes(void);
+struct stack *torsh_stack_place(void *pages);
+void torsh_stack_leave(struct stack *stack);
 
 /*
  * The stack of the code that called the hook whose __builtin_frame_address(0) is frame. Async-signal-safe, lock-free,

@@ -64,19 +64,22 @@ void torsh_stack_start(void)
 		known_ids = torsh_sys_pages(N_IDS * sizeof(*known_ids));
 }
 
-struct stack *torsh_stack_create(void)
+size_t torsh_stack_bytes(void)
 {
-	struct stack *s = known_ids ? torsh_sys_pages(sizeof(*s)) : NULL;
-
-	if (s)
-		torsh_stack_reset(s);
-	return s;
+	return sizeof(struct stack);
 }
 
-void torsh_stack_destroy(struct stack *s)
+struct stack *torsh_stack_place(void *pages)
 {
-	if (s)
-		torsh_sys_munmap(s, sizeof(*s));
+	if (!known_ids)
+		return NULL;
+	torsh_stack_reset(pages);
+	return pages;
+}
+
+void torsh_stack_leave(struct stack *s)
+{
+	(void)s;
 }
 
 void torsh_stack_look(const struct stack *s, struct stack_look *look)

@@ -45,12 +45,17 @@
 #define TAIL_FEW_CHECKS 8u
 #define N_TAIL_BITS 10
 #define N_TAILS (1u << N_TAIL_BITS)
+#define N_FIRST_TAIL_BITS 4
 
 /*
  * Rules that this stack's walks met lately. The table of all has an entry for each return address of the process, far
  * apart in memory: there a look-up is a cache miss.
  */
 #define KNOWN_RULE_BITS 11
+#define FIRST_KNOWN_RULE_BITS 6
+
+/* A thread begins with few of both, and gets the others when so many were pushed out. */
+#define PUSHED_OUT_MOST 256u
 
 struct known_rule {
 	uint64_t key, rule; /* 0: none */
@@ -80,11 +85,22 @@ struct tail {
 	struct check list[TAIL_CHECKS];
 };
 
+/* What a thread with many gets. */
+struct grown {
+	struct tail tails[N_TAILS];
+	struct known_rule rules[1u << KNOWN_RULE_BITS];
+};
+
 struct stack {
 	uint32_t depth;
 	uint32_t n_fresh;
 	uint32_t generation; /* of the rules that the frames were found by */
 	uint32_t n_unchecked; /* captures since the last one that the arbiter saw */
+	uint32_t n_pushed_out; /* tails and rules that made room for others, while there are few */
+	uint32_t tail_shift, rule_shift; /* of hashes: 64 less the bits of an index */
+	struct tail *tails;
+	struct known_rule *rules;
+	struct grown *grown; /* where these are; NULL: they are the first ones */
 	bool is_anew; /* the next delta starts from nothing */
 	bool is_too_deep; /* the outermost frame says so */
 	uintptr_t never; /* 0, where a check expects something else */
@@ -98,8 +114,8 @@ struct stack {
 	uint32_t checks[STACK_MAX_FRAMES]; /* so many entries of the list prove everything outside of this frame */
 	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
-	struct tail tails[N_TAILS];
-	struct known_rule rules[1u << KNOWN_RULE_BITS];
+	struct tail first_tails[1u << N_FIRST_TAIL_BITS];
+	struct known_rule first_rules[1u << FIRST_KNOWN_RULE_BITS];
 
 	/* This capture's new ones, innermost first. */
 	struct frames fresh;
@@ -115,19 +131,42 @@ void torsh_stack_start(void)
 	torsh_rules_start(true);
 }
 
-struct stack *torsh_stack_create(void)
+size_t torsh_stack_bytes(void)
 {
-	struct stack *s = torsh_sys_pages(sizeof(*s));
+	return (sizeof(struct stack) + 4095) & ~(size_t)4095;
+}
 
-	if (s)
-		torsh_stack_reset(s);
+struct stack *torsh_stack_place(void *pages)
+{
+	struct stack *s = pages;
+
+	s->tails = s->first_tails;
+	s->tail_shift = 64 - N_FIRST_TAIL_BITS;
+	s->rules = s->first_rules;
+	s->rule_shift = 64 - FIRST_KNOWN_RULE_BITS;
+	torsh_stack_reset(s);
 	return s;
 }
 
-void torsh_stack_destroy(struct stack *s)
+void torsh_stack_leave(struct stack *s)
 {
-	if (s)
-		torsh_sys_munmap(s, sizeof(*s));
+	if (s->grown)
+		torsh_sys_munmap(s->grown, sizeof(*s->grown));
+}
+
+/* Many tails and rules in place of few; what there is of them is not worth a copy. Where there is no memory it stays. */
+static __attribute__((noinline)) void grow(struct stack *s)
+{
+	s->n_pushed_out = 0;
+	if (s->grown)
+		return;
+	s->grown = torsh_sys_pages(sizeof(*s->grown));
+	if (!s->grown)
+		return;
+	s->tails = s->grown->tails;
+	s->tail_shift = 64 - N_TAIL_BITS;
+	s->rules = s->grown->rules;
+	s->rule_shift = 64 - KNOWN_RULE_BITS;
 }
 
 void torsh_stack_look(const struct stack *s, struct stack_look *look)
@@ -144,7 +183,7 @@ void torsh_stack_reset(struct stack *s)
 
 void torsh_stack_forget(struct stack *s)
 {
-	for (uint32_t i = 0; i < N_TAILS; i++)
+	for (uint32_t i = 0; i < 1u << (64 - s->tail_shift); i++)
 		s->tails[i].generation = 0;
 	s->generation = 0;
 	torsh_stack_reset(s);
@@ -154,7 +193,7 @@ void torsh_stack_forget(struct stack *s)
 static void start_anew(struct stack *s, uint32_t generation)
 {
 	if (generation != s->generation)
-		memset(s->rules, 0, sizeof(s->rules));
+		memset(s->rules, 0, sizeof(*s->rules) << (64 - s->rule_shift));
 	s->generation = generation;
 	torsh_stack_reset(s);
 }
@@ -164,14 +203,16 @@ static void start_anew(struct stack *s, uint32_t generation)
 /* As torsh_rules_find. */
 static inline uint64_t find_rule(struct stack *s, uint64_t key)
 {
-	struct known_rule *known = &s->rules[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_RULE_BITS)];
+	struct known_rule *known = &s->rules[key * UINT64_C(0x9e3779b97f4a7c15) >> s->rule_shift];
 	uint64_t rule;
 
 	if (is_likely(known->key == key))
 		return known->rule;
 	rule = torsh_rules_find(key);
-	if (rule)
-		*known = (struct known_rule){.key = key, .rule = rule};
+	if (!rule)
+		return 0;
+	s->n_pushed_out += known->key != 0;
+	*known = (struct known_rule){.key = key, .rule = rule};
 	return rule;
 }
 
@@ -400,7 +441,7 @@ static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 /* outer_key: of the frame outside of it. Much is called from few places in functions like operator new. */
 static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
 {
-	return &s->tails[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - N_TAIL_BITS)];
+	return &s->tails[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> s->tail_shift];
 }
 
 /* The cached frames from n_kept on as a tail. */
@@ -412,6 +453,7 @@ static void keep_tail(struct stack *s, uint32_t n_kept)
 	if (n > TAIL_FRAMES || n_checks > TAIL_CHECKS)
 		return;
 	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
+	s->n_pushed_out += tail->generation == s->generation;
 	tail->generation = s->generation;
 	tail->n_frames = n;
 	tail->n_checks = n_checks;
@@ -583,6 +625,8 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 {
 	uint32_t n_kept;
 
+	if (s->n_pushed_out > PUSHED_OUT_MOST)
+		grow(s);
 	s->stepper.is_guessing = false;
 	s->stepper.has_cursor = false;
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {

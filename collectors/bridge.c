@@ -18,13 +18,16 @@ static struct key_map nvtx_domains; /* hash of the text -> the consumer's handle
 static const char *string_of(struct range_text text, char *room)
 {
 	const struct channel *channel = &torsh_process->channel;
+	const struct channel_code *code;
 	struct channel_text piece;
 
 	if (text.bytes || !text.label)
 		return text.bytes;
-	piece = channel->codes[text.label - 1].name;
+	code = torsh_channel_code(channel, text.label - 1);
+	piece = code ? code->name : (struct channel_text){0};
 	piece.length = piece.length < LABEL_MAX ? piece.length : LABEL_MAX;
-	memcpy(room, channel->text + piece.offset, piece.length);
+	if (piece.length)
+		memcpy(room, torsh_channel_text(channel, piece.offset), piece.length);
 	room[piece.length] = '\0';
 	return room;
 }

@@ -38,14 +38,14 @@ struct operators {
 static struct operators *operators_of(struct flow *flow)
 {
 	if (__builtin_expect(!flow->operators, 0))
-		flow->operators = torsh_sys_pages(sizeof(struct operators));
+		flow->operators = torsh_flow_pages(flow, sizeof(struct operators));
 	return flow->operators;
 }
 
 /* Reads no further in text than it is like the known one, which has no NUL. */
 static int is_text(const struct known_text *known, const char *text)
 {
-	const char *there = torsh_process->channel.text + known->text;
+	const char *there = torsh_channel_text(&torsh_process->channel, known->text);
 
 	return known->at == text && !strncmp(text, there, known->length) && !text[known->length];
 }
@@ -61,7 +61,7 @@ static uint32_t label_of(struct known_text *known, const char *text)
 	label = torsh_label(text, strlen(text));
 	if (!label)
 		return 0;
-	there = torsh_process->channel.codes[label - 1].name;
+	there = torsh_channel_code(&torsh_process->channel, label - 1)->name;
 	/* A text that was cut is not the one that comes back. */
 	if (there.length < LABEL_MAX)
 		*known = (struct known_text){.at = text, .label = label, .text = there.offset, .length = there.length};

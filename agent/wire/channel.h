@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The channel: one memfd that a target and the writer both map. It carries the header, the tables that only grow
- * (threads, modules, codes, addresses, text) and one ring of events per thread. Everything that the writer must know after
+ * The channel: one memfd, parts of which a target and the writer both map. It carries the header, the tables that only grow
+ * (threads, modules, codes, addresses, text) and rings of events, two per thread. Everything that the writer must know after
  * the target was killed lies here. See PROTOCOL.md for the order of stores; agent/wire/ring.h for the rings.
  *
  * Each side treats the other's words as hostile: a value is read once, checked, and the copy is used.
@@ -15,15 +15,23 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 3u
+#define CHANNEL_VERSION 4u
 
 #define CHANNEL_HEADER_BYTES 8192u
-#define CHANNEL_THREADS 1024u /* slots; a thread takes one, its interrupted hooks may take a second */
+#define CHANNEL_THREADS 16384u /* slots; a thread takes one, its interrupted hooks may take a second */
+#define CHANNEL_WARM_SLOTS 32u /* the lowest ones keep the memory of their small rings for the next thread */
 #define CHANNEL_MODULES 8192u
 #define CHANNEL_ADDRESSES (1u << 22)
-#define CHANNEL_CODES (1u << 18)
-#define CHANNEL_TEXT_BYTES (8u << 20)
+#define CHANNEL_CODES (1u << 20)
+#define CHANNEL_TEXT_BYTES (64u << 20)
 #define CHANNEL_NOTES_BYTES 4096u /* of the text area, for notes */
+
+/*
+ * Each side maps a table piece by piece, as it is used: the file is large and sparse. A piece holds whole entries, and
+ * what is over at its end stays empty. No text lies across two pieces.
+ */
+#define CHANNEL_PIECE_BYTES (64u << 10)
+#define CHANNEL_PER_PIECE(entry_bytes) (CHANNEL_PIECE_BYTES / (uint32_t)(entry_bytes))
 
 /* Frames that a stack sent to the writer has at most: native ones and those of an interpreter. */
 #define CHANNEL_STACK_MAX 4096u
@@ -31,7 +39,10 @@
 /* The file of the agent's own Python, in stacks of what it allocates. */
 #define AGENT_PYTHON_FILE "<torsh>"
 
-#define CHANNEL_RING_MIN_BYTES (64u << 10)
+/* A thread begins with a small ring, and goes on in a large one when it was half full. */
+#define CHANNEL_RING_SMALL_BYTES (64u << 10)
+#define CHANNEL_RING_MIN_BYTES CHANNEL_RING_SMALL_BYTES
+#define CHANNEL_RING_MIRROR_BYTES 4096u /* of a ring's start, mapped again behind its end: more than an event */
 #define CHANNEL_RING_MAX_BYTES (256u << 20)
 #define CHANNEL_RING_DEFAULT_BYTES (1u << 20)
 
@@ -84,6 +95,7 @@ struct channel_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_bytes;
+	uint32_t key; /* of this very file; the target's own business */
 
 	/* Layout, in bytes from the start of the memfd. Fixed before the writer sees it. */
 	uint64_t threads_offset;
@@ -91,14 +103,16 @@ struct channel_header {
 	uint64_t codes_offset;
 	uint64_t addresses_offset;
 	uint64_t text_offset;
-	uint64_t rings_offset; /* ring of slot i at rings_offset + i * ring_bytes */
+	uint64_t rings_offset; /* small ring of slot i at rings_offset + i * CHANNEL_RING_SMALL_BYTES */
+	uint64_t large_rings_offset; /* large ring of slot i < n_large_rings, ring_bytes each */
 	uint64_t total_bytes;
 	uint32_t n_thread_slots;
+	uint32_t n_large_rings;
 	uint32_t n_module_slots;
 	uint32_t n_code_slots;
 	uint32_t n_address_slots;
 	uint32_t n_text_bytes;
-	uint32_t ring_bytes; /* a power of two, a multiple of the page */
+	uint32_t ring_bytes; /* of a large ring: a power of two, a multiple of the page */
 
 	/* Who. */
 	uint32_t pid;
@@ -131,12 +145,21 @@ struct channel_header {
 	_Atomic uint64_t counters[N_COUNTERS];
 	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
 
+	/*
+	 * Slots that are free again: the number of the uppermost + 1 in the lower half, 0 for none; next_free leads on. The
+	 * upper half moves with each change, so that a stale view of the stack changes nothing.
+	 */
+	alignas(64) _Atomic uint64_t free_slots;
+	_Atomic uint32_t n_closed; /* uses of slots that ended, modulo 2^32 */
+
 	/* Sentences for the report's header, each ended by a newline, at the start of the text area. */
 	_Atomic uint32_t notes_length;
 
 	/* Written by the writer. */
 	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
 	_Atomic uint32_t writer_pid;
+	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
+	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
 	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
 
 	/*
@@ -170,8 +193,8 @@ enum thread_slot_kind {
 };
 
 /*
- * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is the value modulo
- * ring_bytes.
+ * A thread and its ring's two ends. head and tail count bytes for ever; the place in the ring is the value modulo the
+ * ring's size.
  */
 struct thread_slot {
 	/* Producer's line. */
@@ -180,6 +203,7 @@ struct thread_slot {
 	_Atomic uint64_t dropped; /* events that found the ring full and the writer stuck, or were lost otherwise */
 	_Atomic uint64_t waited_ns; /* time spent waiting for room */
 	uint64_t base_stamp; /* what the first event's difference adds to */
+	_Atomic uint64_t large_from; /* what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: all in the small */
 
 	/* Consumer's line. */
 	alignas(64) _Atomic uint64_t tail; /* bytes consumed */
@@ -192,9 +216,37 @@ struct thread_slot {
 	uint32_t tid;
 	uint32_t use; /* how often this slot was taken: the consumer's codec starts anew with each */
 	char name[16]; /* of the channel's first thread; of others the writer asks the kernel, for a filter may forbid that */
+	_Atomic uint32_t next_free; /* while it is free: number + 1 of the next free one, 0: none */
 };
 
+#define CHANNEL_NOT_LARGE UINT64_MAX
+
 _Static_assert(sizeof(struct thread_slot) == 192, "thread_slot is part of the layout");
+
+/* What free_slots becomes when its uppermost slot is this one (number + 1), or none (0). */
+static inline uint64_t torsh_channel_free_word(uint64_t word, uint32_t uppermost)
+{
+	return ((word >> 32) + 1) << 32 | uppermost;
+}
+
+/*
+ * Put slot number i on the stack of free ones: its own line is final. Returns 0 when the other side changed the stack
+ * all the time, which none that means well does.
+ */
+static inline int torsh_channel_push_free(struct channel_header *header, struct thread_slot *slot, uint32_t i)
+{
+	uint64_t word = atomic_load_explicit(&header->free_slots, memory_order_relaxed);
+
+	for (int n = 0; n < 1000000; n++) {
+		atomic_store_explicit(&slot->next_free, (uint32_t)word, memory_order_relaxed);
+		/* Release pairs with the acquire of who takes it. */
+		if (atomic_compare_exchange_weak_explicit(&header->free_slots, &word,
+							  torsh_channel_free_word(word, i + 1), memory_order_release,
+							  memory_order_relaxed))
+			return 1;
+	}
+	return 0;
+}
 
 #define CHANNEL_BUILD_ID_MAX 32
 

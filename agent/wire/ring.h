@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One ring: a single producer (a thread of the target) and a single consumer (the writer), over a thread_slot and
- * ring_bytes of the channel, which the producer maps twice in a row, so that no event ever wraps.
+ * a power of two of bytes of the channel. Behind their end the producer maps their start again, so that no event ever
+ * wraps.
  *
  * Producer, one event:
  *	torsh_ring_begin	marks the ring busy; from now on the writer folds nothing younger than this ring's last
@@ -17,8 +18,8 @@
 
 struct ring {
 	struct thread_slot *slot;
-	uint8_t *bytes; /* producer: twice ring_bytes of address space */
-	uint64_t mask; /* ring_bytes - 1 */
+	uint8_t *bytes; /* producer: mask + 1 of them, and a mirror of the first CHANNEL_RING_MIRROR_BYTES */
+	uint64_t mask; /* size - 1 */
 	uint64_t head; /* producer: committed so far; consumer: consumed so far */
 	uint64_t room_until; /* producer: head may grow to this without looking at the consumer's tail again */
 	uint64_t n_events; /* producer: how many were committed */
@@ -64,15 +65,15 @@ static inline int torsh_ring_has_room(struct ring *ring, uint32_t n_bytes)
 
 /*
  * Bytes that the producer has committed and the consumer (whose count is ring->head) not consumed; *is_busy says
- * whether an event is under way. A value that no producer can mean is answered with -1.
+ * whether an event is under way. More than n_most, which no producer can mean, is answered with -1.
  */
-static inline int64_t torsh_ring_committed(const struct ring *ring, int *is_busy)
+static inline int64_t torsh_ring_committed(const struct ring *ring, uint64_t n_most, int *is_busy)
 {
 	uint64_t head = atomic_load_explicit(&ring->slot->head, memory_order_acquire);
 	uint64_t n_bytes = (head >> 1) - ring->head;
 
 	*is_busy = (int)(head & 1);
-	return n_bytes <= ring->mask + 1 ? (int64_t)n_bytes : -1;
+	return n_bytes <= n_most ? (int64_t)n_bytes : -1;
 }
 
 /* The next n_bytes were copied: their place may be written again. */

@@ -11,6 +11,7 @@
 #include "agent/counter.h"
 #include "agent/registry.h"
 #include "agent/stack.h"
+#include "shim/sys.h"
 
 #define N_CAPTURES 4000000u
 #define N_ROUNDS 5
@@ -143,11 +144,9 @@ static void report(const char *name, loop *run)
 int main(void)
 {
 	torsh_stack_start();
-	stack = torsh_stack_create();
-	if (!stack)
-		return EXIT_FAILURE;
+	stack = torsh_stack_place(torsh_sys_pages(torsh_stack_bytes()));
 	report("fixed stack", fixed_loop);
 	report("four sites", four_loop);
-	torsh_stack_destroy(stack);
+	torsh_stack_leave(stack);
 	return EXIT_SUCCESS;
 }

@@ -136,14 +136,17 @@ static uint64_t fill_rings(struct bench *bench, uint64_t n_most)
 
 static void start_view(struct bench *bench)
 {
+	const uint32_t per_piece = CHANNEL_PER_PIECE(sizeof(struct channel_address));
 	struct channel_address *addresses = calloc(N_ADDRESSES, sizeof(*addresses));
 
 	for (uint32_t i = 1; i < N_ADDRESSES; i++) {
 		atomic_init(&addresses[i].ip_and_flags, (0x400000u + 16 * (uint64_t)i) << 8 | CHANNEL_ADDRESS_THERE);
 		addresses[i].module = CHANNEL_NO_MODULE;
 	}
-	bench->view =
-		(struct channel_view){.addresses = addresses, .n_addresses = N_ADDRESSES, .ring_bytes = RING_BYTES};
+	bench->view = (struct channel_view){.n_addresses = N_ADDRESSES, .ring_bytes = RING_BYTES};
+	bench->view.addresses.pieces = calloc(N_ADDRESSES / per_piece + 1, sizeof(void *));
+	for (uint32_t i = 0; i < N_ADDRESSES; i += per_piece)
+		bench->view.addresses.pieces[i / per_piece] = &addresses[i];
 }
 
 static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
@@ -160,7 +163,8 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 	producer->n_blocks = n_blocks;
 	producer->random = 88172645463325252u + i;
 	torsh_codec_start(&producer->codec, 0);
-	producer->intake = torsh_intake_create(&producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
+	producer->intake = torsh_intake_create();
+	torsh_intake_start(producer->intake, &producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
 	producer->intake->heap.number = producer->intake->slot = i;
 	producer->intake->thread = torsh_tally_add_thread(&bench->tally, 1000 + i, "bench", 0, 0);
 	bench->intakes[i] = producer->intake;

@@ -19,8 +19,12 @@ def mapped(text):
     return {line.split(maxsplit=5)[5] for line in text.split("\n\n")[0].splitlines() if len(line.split(maxsplit=5)) == 6}
 
 
+FIRST_OF_AGENT = 512  # a descriptor of the channel stays open, above those that programs count
+
+
 def descriptors(text):
-    return re.findall(r"(\d+) -> (?!pipe|/proc)(\S+)", text.split("\n\n")[1])
+    found = re.findall(r"(\d+) -> (?!pipe|/proc)(\S+)", text.split("\n\n")[1])
+    return [(number, path) for number, path in found if int(number) < FIRST_OF_AGENT]
 
 
 def writers(output):

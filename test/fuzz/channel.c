@@ -24,13 +24,15 @@ static void lay_out(struct channel_header *header)
 	header->n_code_slots = 128;
 	header->n_address_slots = 1024;
 	header->n_text_bytes = 8192;
-	header->ring_bytes = CHANNEL_RING_MIN_BYTES;
+	header->n_large_rings = 2;
+	header->ring_bytes = 2 * CHANNEL_RING_SMALL_BYTES;
 	header->threads_offset = CHANNEL_HEADER_BYTES;
 	header->modules_offset = header->threads_offset + 4096;
 	header->codes_offset = header->modules_offset + 8192;
 	header->addresses_offset = header->codes_offset + 4096;
 	header->text_offset = header->addresses_offset + 16384;
 	header->rings_offset = header->text_offset + 8192;
+	header->large_rings_offset = header->rings_offset + 4 * CHANNEL_RING_SMALL_BYTES;
 	header->total_bytes = FILE_BYTES;
 	header->clock = CHANNEL_CLOCK_TSC;
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
@@ -54,15 +56,19 @@ static void look_at(struct channel_view *view)
 			free(torsh_view_text(view, code.name, -1, &(size_t){0}));
 		free(torsh_view_text(view, text, 0, &(size_t){0}));
 	}
-	for (uint32_t i = 0; i < 4 && i < view->n_slots; i++) {
-		const volatile uint8_t *ring = torsh_view_map_ring(view, i);
+	for (uint32_t i = 0; i < 8; i++) {
+		int is_large = i >= 4;
+		const struct thread_slot *slot = torsh_view_slot(view, i);
+		const volatile uint8_t *ring = torsh_view_map_ring(view, i % 4, is_large);
 
+		if (slot)
+			n_nonzero += slot->use;
 		if (!ring)
 			continue;
 		/* Both ends of it must be there; the rings of this channel hold nothing. */
-		if (ring[0] | ring[view->ring_bytes - 1])
+		if (ring[0] | ring[torsh_view_ring_bytes(view, is_large) - 1])
 			n_nonzero++;
-		torsh_view_unmap_ring(view, (const uint8_t *)ring);
+		torsh_view_unmap_ring(view, (const uint8_t *)ring, is_large);
 	}
 }
 

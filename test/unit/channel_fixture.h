@@ -20,7 +20,8 @@
 #define FAKE_MODULES 16u
 #define FAKE_CODES 16u
 #define FAKE_TEXT (64u << 10)
-#define FAKE_RING CHANNEL_RING_MIN_BYTES
+#define FAKE_RING CHANNEL_RING_SMALL_BYTES
+#define FAKE_LARGE_RING (256u << 10)
 
 struct fake_channel {
 	int fd;
@@ -66,7 +67,8 @@ static inline void fake_channel_create(struct fake_channel *channel, uint32_t n_
 		.n_code_slots = FAKE_CODES,
 		.n_address_slots = FAKE_ADDRESSES,
 		.n_text_bytes = FAKE_TEXT,
-		.ring_bytes = FAKE_RING,
+		.n_large_rings = n_slots,
+		.ring_bytes = FAKE_LARGE_RING,
 		.pid = (uint32_t)getpid(),
 		.clock = CHANNEL_CLOCK_MONOTONIC,
 		.stamp_shift = CHANNEL_STAMP_SHIFT,
@@ -79,7 +81,8 @@ static inline void fake_channel_create(struct fake_channel *channel, uint32_t n_
 	layout.addresses_offset = fake_align(layout.codes_offset + FAKE_CODES * sizeof(struct channel_code));
 	layout.text_offset = fake_align(layout.addresses_offset + FAKE_ADDRESSES * sizeof(struct channel_address));
 	layout.rings_offset = fake_align(layout.text_offset + FAKE_TEXT);
-	layout.total_bytes = layout.rings_offset + (uint64_t)n_slots * FAKE_RING;
+	layout.large_rings_offset = layout.rings_offset + (uint64_t)n_slots * FAKE_RING;
+	layout.total_bytes = layout.large_rings_offset + (uint64_t)n_slots * FAKE_LARGE_RING;
 	channel->fd = memfd_create("fake", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (channel->fd < 0 || ftruncate(channel->fd, (off_t)layout.total_bytes))
 		abort();
@@ -110,18 +113,36 @@ static inline void fake_channel_destroy(struct fake_channel *channel)
 		close(channel->fd);
 }
 
+static inline void fake_map_ring(struct ring *ring, const struct fake_channel *channel, uint64_t offset, size_t n_bytes)
+{
+	uint8_t *bytes = mmap(NULL, n_bytes + CHANNEL_RING_MIRROR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, channel->fd,
+			      (off_t)offset);
+
+	if (bytes == MAP_FAILED || mmap(bytes + n_bytes, CHANNEL_RING_MIRROR_BYTES, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_FIXED, channel->fd, (off_t)offset) == MAP_FAILED)
+		abort();
+	ring->bytes = bytes;
+	ring->mask = n_bytes - 1;
+}
+
 static inline void fake_thread_map(struct fake_thread *thread, const struct fake_channel *channel, uint32_t index)
 {
-	off_t at = (off_t)(channel->header->rings_offset + (uint64_t)index * FAKE_RING);
-	uint8_t *bytes = mmap(NULL, 2 * FAKE_RING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fake_map_ring(&thread->ring, channel, channel->header->rings_offset + (uint64_t)index * FAKE_RING, FAKE_RING);
+}
 
-	for (int half = 0; half < 2; half++) {
-		if (mmap(bytes + half * FAKE_RING, FAKE_RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, channel->fd,
-			 at) == MAP_FAILED)
-			abort();
-	}
-	thread->ring.bytes = bytes;
-	thread->ring.mask = FAKE_RING - 1;
+static inline void fake_unmap_ring(const struct ring *ring)
+{
+	munmap(ring->bytes, ring->mask + 1 + CHANNEL_RING_MIRROR_BYTES);
+}
+
+/* The thread goes on in its slot's large ring. */
+static inline void fake_thread_enlarge(struct fake_thread *thread, const struct fake_channel *channel, uint32_t index)
+{
+	fake_unmap_ring(&thread->ring);
+	fake_map_ring(&thread->ring, channel, channel->header->large_rings_offset + (uint64_t)index * FAKE_LARGE_RING,
+		      FAKE_LARGE_RING);
+	thread->ring.room_until = 0;
+	atomic_store(&thread->ring.slot->large_from, thread->ring.head);
 }
 
 /* Takes the slot as the agent does: goes on where the last use ended. */
@@ -139,6 +160,7 @@ static inline void fake_thread_open(struct fake_thread *thread, struct fake_chan
 	slot->kind = THREAD_SLOT_MAIN_FLOW;
 	snprintf(slot->name, sizeof(slot->name), "t-%u", tid % 100000000);
 	slot->base_stamp = base_stamp;
+	atomic_store(&slot->large_from, CHANNEL_NOT_LARGE);
 	slot->use++;
 	atomic_store(&slot->head, thread->ring.head << 1);
 	atomic_store(&slot->produced, 0);
@@ -152,7 +174,7 @@ static inline void fake_thread_open(struct fake_thread *thread, struct fake_chan
 /* The producer is done with its mapping; its events stay. */
 static inline void fake_thread_leave(struct fake_thread *thread)
 {
-	munmap(thread->ring.bytes, 2 * FAKE_RING);
+	fake_unmap_ring(&thread->ring);
 }
 
 static inline void fake_thread_close(struct fake_thread *thread)

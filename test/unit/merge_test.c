@@ -43,8 +43,9 @@ static void start(struct story *story, uint32_t n_threads)
 	story->n_threads = n_threads;
 	for (uint32_t i = 0; i < n_threads; i++) {
 		fake_thread_open(&story->threads[i], &story->channel, i, i, 0);
-		story->intakes[i] = torsh_intake_create(&story->view.slots[i], torsh_view_map_ring(&story->view, i),
-							FAKE_RING, 0, 0);
+		story->intakes[i] = torsh_intake_create();
+		torsh_intake_start(story->intakes[i], torsh_view_slot(&story->view, i),
+				   torsh_view_map_ring(&story->view, i, 0), FAKE_RING, 0, 0);
 		story->intakes[i]->slot = story->intakes[i]->heap.number = i;
 		story->intakes[i]->thread = torsh_tally_add_thread(&story->tally, i, "t", 0, 0);
 	}
@@ -53,7 +54,7 @@ static void start(struct story *story, uint32_t n_threads)
 static void stop(struct story *story)
 {
 	for (uint32_t i = 0; i < story->n_threads; i++) {
-		torsh_view_unmap_ring(&story->view, story->intakes[i]->ring.bytes);
+		torsh_view_unmap_ring(&story->view, story->intakes[i]->ring.bytes, 0);
 		torsh_intake_destroy(story->intakes[i]);
 		fake_thread_leave(&story->threads[i]);
 	}

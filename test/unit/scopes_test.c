@@ -23,7 +23,7 @@ static const struct scope *end(struct scopes *scopes, uint32_t slot, uint32_t re
 
 static void operators_nest_on_each_thread(void **state)
 {
-	struct scopes scopes = {{NULL}};
+	struct scopes scopes = {0};
 
 	(void)state;
 	assert_int_equal(begin(&scopes, 0, 10, 1)->operator, 10);
@@ -39,7 +39,7 @@ static void operators_nest_on_each_thread(void **state)
 
 static void an_operator_may_end_elsewhere_and_out_of_turn(void **state)
 {
-	struct scopes scopes = {{NULL}};
+	struct scopes scopes = {0};
 	const struct scope *first;
 
 	(void)state;
@@ -55,7 +55,7 @@ static void an_operator_may_end_elsewhere_and_out_of_turn(void **state)
 
 static void what_is_too_deep_is_counted(void **state)
 {
-	struct scopes scopes = {{NULL}};
+	struct scopes scopes = {0};
 
 	(void)state;
 	for (uint32_t i = 1; i <= 1000; i++)
@@ -73,7 +73,7 @@ static void modules_are_those_that_are_called(void **state)
 	struct event push = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 7, .source = RANGE_BY_MODULE}};
 	struct event pop = {.id = EVENT_RANGE_POP, .range_pop.source = RANGE_BY_MODULE};
 	struct event other = {.id = EVENT_RANGE_PUSH, .range_push = {.name = 9, .source = RANGE_BY_NVTX}};
-	struct scopes scopes = {{NULL}};
+	struct scopes scopes = {0};
 
 	(void)state;
 	assert_int_equal(torsh_scopes_take(&scopes, 0, &push)->module, 7);

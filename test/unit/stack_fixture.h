@@ -22,6 +22,7 @@
 #include "agent/counter.h"
 #include "agent/registry.h"
 #include "agent/stack.h"
+#include "shim/sys.h"
 
 #define FRAMELESS __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
 #define NOINLINE __attribute__((noinline, noclone))
@@ -70,14 +71,15 @@ static struct flow *make_flow(void)
 	struct flow *flow = calloc(1, sizeof(*flow));
 
 	assert_non_null(flow);
-	flow->stack = torsh_stack_create();
+	flow->stack = torsh_stack_place(torsh_sys_pages(torsh_stack_bytes()));
 	assert_non_null(flow->stack);
 	return flow;
 }
 
 static void destroy_flow(struct flow *flow)
 {
-	torsh_stack_destroy(flow->stack);
+	torsh_stack_leave(flow->stack);
+	torsh_sys_munmap(flow->stack, torsh_stack_bytes());
 	free(flow);
 }
 

@@ -177,6 +177,92 @@ static void many_rings_full_go_through(void **state)
 	stop(&pair);
 }
 
+static void a_thread_goes_on_in_a_large_ring(void **state)
+{
+	struct fake_thread thread;
+	struct pair pair;
+	uint64_t n = 0;
+
+	(void)state;
+	start(&pair);
+	for (uint32_t use = 0; use < 3; use++) {
+		fake_thread_open(&thread, &pair.channel, 1, 100 + use, n);
+		while (torsh_ring_has_room(&thread.ring, CODEC_EVENT_MAX)) {
+			fake_alloc(&thread, n, 0x1000 + 16 * (n % 5000), n % 100, 1 + n % 50);
+			n++;
+		}
+		if (use)
+			drain(&pair);
+		fake_thread_enlarge(&thread, &pair.channel, 1);
+		/* Less than there seems to be: what is still in the small ring counts. */
+		while (torsh_ring_has_room(&thread.ring, CODEC_EVENT_MAX)) {
+			fake_alloc(&thread, n, 0x1000 + 16 * (n % 5000), n % 100, 1 + n % 50);
+			n++;
+		}
+		drain(&pair);
+		fake_alloc(&thread, n++, 0x10, 8, 1);
+		fake_thread_close(&thread);
+		drain(&pair);
+		assert_int_equal(atomic_load(&thread.ring.slot->state), THREAD_SLOT_FREE);
+	}
+	end(&pair, TARGET_DIED);
+	assert_int_equal(counts_of(&pair).delivered, n);
+	assert_int_equal(pair.target->tally.n_notes, 0);
+	stop(&pair);
+}
+
+static void an_end_of_a_ring_that_can_not_be_breaks_it(void **state)
+{
+	static const uint64_t ends[] = {0, UINT64_MAX - 1, 3 * FAKE_RING};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct fake_thread thread;
+		struct pair pair;
+
+		start(&pair);
+		fake_thread_open(&thread, &pair.channel, 0, 1, 0);
+		fake_alloc(&thread, 1, 0x1000, 8, 1);
+		drain(&pair);
+		atomic_store(&thread.ring.slot->large_from, ends[i]);
+		fake_alloc(&thread, 2, 0x2000, 8, 1);
+		drain(&pair);
+		drain(&pair);
+		assert_int_equal(has_note(&pair, "its ring's head makes no sense"), 0);
+		fake_thread_leave(&thread);
+		end(&pair, TARGET_DIED);
+		assert_int_equal(has_note(&pair, "its ring's head makes no sense"), 1);
+		assert_int_equal(counts_of(&pair).delivered, 1);
+		stop(&pair);
+	}
+}
+
+static void a_slot_that_ended_is_the_next_one_taken(void **state)
+{
+	struct fake_thread threads[3];
+	struct channel_header *header;
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	header = pair.channel.header;
+	for (uint32_t i = 0; i < 3; i++)
+		fake_thread_open(&threads[i], &pair.channel, i, 1 + i, 0);
+	assert_int_equal((uint32_t)atomic_load(&header->free_slots), 0);
+	atomic_store(&header->freed_awaited, 1);
+	fake_thread_close(&threads[2]);
+	fake_thread_close(&threads[1]);
+	drain(&pair);
+	assert_int_equal(atomic_load(&header->n_freed), 2);
+	assert_int_equal(atomic_load(&header->freed_awaited), 0);
+	/* The lowest first. */
+	assert_int_equal((uint32_t)atomic_load(&header->free_slots), 1 + 1);
+	assert_int_equal(atomic_load(&pair.channel.slots[1].next_free), 2 + 1);
+	assert_int_equal(atomic_load(&pair.channel.slots[2].next_free), 0);
+	fake_thread_leave(&threads[0]);
+	stop(&pair);
+}
+
 static void a_kill_within_an_event_leaves_it_uncommitted(void **state)
 {
 	for (int is_counted = 0; is_counted < 2; is_counted++) {
@@ -314,7 +400,7 @@ static void a_stack_may_be_as_deep_as_agents_go_and_no_deeper(void **state)
 
 static void a_head_that_makes_no_sense_holds_up_nobody(void **state)
 {
-	static const uint64_t heads[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, (FAKE_RING + 2) << 1};
+	static const uint64_t heads[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, (FAKE_RING + 2) << 1, (FAKE_RING + FAKE_LARGE_RING + 2) << 1};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
@@ -468,6 +554,8 @@ static void a_layout_that_can_not_be_is_refused(void **state)
 		{offsetof(struct channel_header, n_address_slots), CHANNEL_ADDRESSES + 1, 4},
 		{offsetof(struct channel_header, n_text_bytes), UINT32_MAX, 4},
 		{offsetof(struct channel_header, ring_bytes), 0, 4},
+		{offsetof(struct channel_header, n_large_rings), N_SLOTS + 1, 4},
+		{offsetof(struct channel_header, large_rings_offset), UINT64_MAX - 4095, 8},
 		{offsetof(struct channel_header, ring_bytes), 3 * FAKE_RING, 4},
 		{offsetof(struct channel_header, ring_bytes), UINT32_C(1) << 31, 4},
 		{offsetof(struct channel_header, clock), 3, 4},
@@ -504,6 +592,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_is_used_again_and_again),
 		cmocka_unit_test(what_no_ring_had_is_counted),
+		cmocka_unit_test(a_thread_goes_on_in_a_large_ring),
+		cmocka_unit_test(an_end_of_a_ring_that_can_not_be_breaks_it),
+		cmocka_unit_test(a_slot_that_ended_is_the_next_one_taken),
 		cmocka_unit_test(a_closed_slot_is_not_freed_before_it_is_folded),
 		cmocka_unit_test(many_rings_full_go_through),
 		cmocka_unit_test(a_kill_within_an_event_leaves_it_uncommitted),

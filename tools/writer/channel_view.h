@@ -10,16 +10,19 @@
 
 #include "agent/wire/channel.h"
 
+/* A table's pieces, each mapped when it is first looked at; NULL until then. */
+struct view_table {
+	void **pieces;
+	uint64_t offset; /* in the file */
+	uint64_t n_bytes; /* there */
+};
+
 struct channel_view {
 	struct channel_header *header;
-	struct thread_slot *slots;
-	const struct channel_module *modules;
-	const struct channel_code *codes;
-	const struct channel_address *addresses;
-	const char *text;
+	struct view_table slots, modules, codes, addresses, text;
 	uint32_t n_slots, n_modules, n_codes, n_addresses, n_text_bytes, ring_bytes;
-	uint64_t rings_offset;
-	size_t n_mapped; /* bytes at header; the rings are mapped one by one */
+	uint32_t n_large_rings;
+	uint64_t rings_offset, large_rings_offset;
 	int fd;
 };
 
@@ -30,9 +33,26 @@ struct channel_view {
 int torsh_view_open(struct channel_view *view, int fd);
 void torsh_view_close(struct channel_view *view);
 
-/* Map the ring of a slot; NULL when there is no address space. Stays until torsh_view_unmap_ring. */
-const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot);
-void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring);
+/* The slot, which is the target's to change; NULL when there is no such one, or no address space. */
+struct thread_slot *torsh_view_slot(const struct channel_view *view, uint32_t slot);
+
+/*
+ * Map the ring of a slot, small or large; NULL when there is no such one, or no address space. Stays until
+ * torsh_view_unmap_ring.
+ */
+const uint8_t *torsh_view_map_ring(const struct channel_view *view, uint32_t slot, int is_large);
+void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring, int is_large);
+
+static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, int is_large)
+{
+	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;
+}
+
+/* Give back the memory of a slot's ring: nothing of it will be read any more. */
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large);
+
+/* Let the target use the slot again, and wake who waits for one. */
+void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);
 
 /*
  * A copy of a piece of text, "" when it is not there, as UTF-8 with what is not replaced by "?". Bytes that are

@@ -24,6 +24,7 @@
 #include "tools/writer/together.h"
 
 #define BUDGET 32768u /* events folded between two looks at the rings */
+#define ENDED_MANY 8u
 #define SLEEP_BUSY_NS 500000u
 #define SLEEP_FLOWING_NS 1000000u
 #define SLEEP_IDLE_NS 5000000u
@@ -568,6 +569,7 @@ static struct target_pass drain_all(struct drain *drain)
 			keep_out_of_memory(drain, target);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
+		sum.n_ended += pass.n_ended;
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
 		torsh_ledger_events(&drain->ledger, target, EVENTS_CHUNK);
@@ -622,7 +624,8 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 
 	if (pass->n_copied || pass->n_folded)
 		drain->last_active_ns = now;
-	if (pass->n_folded >= BUDGET || pass->fill_percent > 40)
+	/* Where threads come and go that fast, the next ones will need the slots. */
+	if (pass->n_folded >= BUDGET || pass->fill_percent > 40 || pass->n_ended >= ENDED_MANY)
 		return;
 	if (drain->attendance.job) {
 		torsh_sleep_lightly(&drain->mail, seen, ORDER_SLACK_NS);

@@ -10,14 +10,34 @@
 #include "tools/writer/memory.h"
 #include "tools/writer/order.h"
 
-#define FIRST_BYTES (64u << 10)
+#define FIRST_BYTES (4u << 10)
+#define KEPT_BYTES (64u << 10)
 #define MOST_BYTES (4u << 20)
 
-struct intake *torsh_intake_create(struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
-				   uint64_t consumed, uint64_t base_stamp)
+struct intake *torsh_intake_create(void)
 {
 	struct intake *intake = torsh_memory_new(1, sizeof(*intake));
 
+	intake->capacity = FIRST_BYTES;
+	intake->bytes = torsh_memory_new(intake->capacity, 1);
+	return intake;
+}
+
+void torsh_intake_start(struct intake *intake, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
+			uint64_t consumed, uint64_t base_stamp)
+{
+	intake->broken = NULL;
+	intake->begin = intake->end = 0;
+	intake->first = intake->n_events = 0;
+	intake->depth = 0;
+	memset(intake->changes, 0, sizeof(intake->changes));
+	intake->change = NULL;
+	intake->bound = intake->busy_head = intake->busy_since_ns = 0;
+	intake->n_decoded = intake->n_bytes = 0;
+	intake->heap = (struct heap_flow){0};
+	intake->ring_end = CHANNEL_NOT_LARGE;
+	intake->n_large = 0;
+	intake->is_large = intake->is_closed = 0;
 	intake->ring = (struct ring){
 		.slot = slot,
 		.bytes = (uint8_t *)(uintptr_t)bytes,
@@ -25,9 +45,20 @@ struct intake *torsh_intake_create(struct thread_slot *slot, const uint8_t *byte
 		.head = consumed,
 	};
 	torsh_codec_start(&intake->codec, base_stamp);
-	intake->capacity = FIRST_BYTES;
-	intake->bytes = torsh_memory_new(intake->capacity, 1);
-	return intake;
+}
+
+void torsh_intake_enlarge(struct intake *intake, const uint8_t *bytes, uint32_t ring_bytes)
+{
+	intake->ring.bytes = (uint8_t *)(uintptr_t)bytes;
+	intake->ring.mask = ring_bytes - 1;
+	intake->ring_end = CHANNEL_NOT_LARGE;
+	intake->n_large = 0;
+	intake->is_large = 1;
+}
+
+int torsh_intake_is_kept(const struct intake *intake)
+{
+	return intake->capacity <= KEPT_BYTES;
 }
 
 void torsh_intake_destroy(struct intake *intake)
@@ -87,8 +118,7 @@ static void consume(struct intake *intake, uint64_t n_bytes)
 	wake_producer(intake->ring.slot);
 }
 
-/* The decoded events stay: they came before. */
-static void break_intake(struct intake *intake, const char *why)
+void torsh_intake_break(struct intake *intake, const char *why)
 {
 	intake->broken = why;
 	intake->begin = intake->end = 0;
@@ -105,13 +135,39 @@ static int is_stuck(struct intake *intake, uint64_t now_ns)
 	return now_ns - intake->busy_since_ns > ORDER_PATIENCE_NS;
 }
 
+/* Bytes that were committed and not consumed, see torsh_ring_committed; where the ring has ended, up to there. */
+static int64_t count_committed(struct intake *intake, int *is_busy, int *is_beyond)
+{
+	const struct ring *ring = &intake->ring;
+	uint64_t n_small = ring->mask + 1;
+	int64_t n = torsh_ring_committed(ring, n_small + intake->n_large, is_busy);
+
+	*is_beyond = 0;
+	if (n < 0 || intake->is_large)
+		return n <= (int64_t)n_small ? n : -1;
+	/* Looked at after the head: what lies behind it is not taken out of this ring. */
+	if (intake->ring_end == CHANNEL_NOT_LARGE)
+		intake->ring_end = atomic_load_explicit(&ring->slot->large_from, memory_order_acquire);
+	if (intake->ring_end == CHANNEL_NOT_LARGE)
+		return n <= (int64_t)n_small ? n : -1;
+	if (intake->ring_end < ring->head || intake->ring_end - ring->head > n_small)
+		return -1;
+	*is_beyond = (uint64_t)n > intake->ring_end - ring->head;
+	return *is_beyond ? (int64_t)(intake->ring_end - ring->head) : n;
+}
+
+int torsh_intake_is_at_end(const struct intake *intake)
+{
+	return !intake->is_large && !intake->broken && intake->ring.head == intake->ring_end;
+}
+
 /* A head that no producer can mean is followed, so that it waits for nothing. */
 static void follow_head(struct intake *intake, uint64_t limit)
 {
 	uint64_t head = atomic_load_explicit(&intake->ring.slot->head, memory_order_acquire) >> 1;
 
 	if (!intake->broken)
-		break_intake(intake, "its ring's head makes no sense");
+		torsh_intake_break(intake, "its ring's head makes no sense");
 	intake->bound = limit;
 	if (head != intake->ring.head)
 		consume(intake, head - intake->ring.head);
@@ -119,8 +175,8 @@ static void follow_head(struct intake *intake, uint64_t limit)
 
 uint64_t torsh_intake_copy(struct intake *intake, uint64_t limit, uint64_t now_ns)
 {
-	int is_busy;
-	int64_t n_there = torsh_ring_committed(&intake->ring, &is_busy);
+	int is_busy, is_beyond;
+	int64_t n_there = count_committed(intake, &is_busy, &is_beyond);
 	uint64_t n_bytes = (uint64_t)n_there;
 
 	if (n_there < 0 || intake->broken) {
@@ -134,7 +190,7 @@ uint64_t torsh_intake_copy(struct intake *intake, uint64_t limit, uint64_t now_n
 		copy_bytes(intake, (uint32_t)n_bytes);
 		consume(intake, n_bytes);
 	}
-	if (n_bytes < (uint64_t)n_there)
+	if (n_bytes < (uint64_t)n_there || is_beyond)
 		return n_bytes;
 	if (!is_busy)
 		intake->busy_since_ns = 0;
@@ -149,7 +205,7 @@ int torsh_intake_is_dry(const struct intake *intake)
 
 	if (intake->first < intake->n_events || intake->begin < intake->end)
 		return 0;
-	return intake->broken || torsh_ring_committed(&intake->ring, &is_busy) == 0;
+	return intake->broken || torsh_ring_committed(&intake->ring, UINT64_MAX, &is_busy) == 0;
 }
 
 /* Numbers for the ids and hashes for their paths; the index's slots for them are on their way. */
@@ -297,7 +353,7 @@ static const char *take_event(struct intake *intake, struct intake_tables *table
 void torsh_intake_end(struct intake *intake)
 {
 	if (intake->first == intake->n_events && intake->begin < intake->end)
-		break_intake(intake, "it ended within an event");
+		torsh_intake_break(intake, "it ended within an event");
 	intake->bound = ORDER_NO_BOUND;
 }
 
@@ -317,7 +373,7 @@ uint32_t torsh_intake_decode(struct intake *intake, struct intake_tables *tables
 			break;
 		why = n < 0 ? "it sent bytes that are no event" : take_event(intake, tables, &event, &stack);
 		if (why) {
-			break_intake(intake, why);
+			torsh_intake_break(intake, why);
 			break;
 		}
 		intake->n_decoded++;

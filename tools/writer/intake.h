@@ -69,14 +69,32 @@ struct intake {
 	uint64_t n_decoded;
 	uint64_t n_bytes; /* taken from the ring */
 	struct heap_flow heap;
+	uint64_t ring_end; /* what lies behind so many bytes is in the large ring; CHANNEL_NOT_LARGE: nothing is known to */
+	uint64_t n_large; /* bytes that the large ring has, while this is the small one; 0: there is none */
+	int is_large; /* the ring is the large one */
+	int is_closed; /* its slot was, before the ring was last copied */
+	uint32_t index; /* in its target's intakes */
 	uint32_t thread; /* row of the process's threads */
 	uint32_t slot, use;
 };
 
-/* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
-struct intake *torsh_intake_create(struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
-				   uint64_t consumed, uint64_t base_stamp);
+/* For any number of uses, one after the other. */
+struct intake *torsh_intake_create(void);
 void torsh_intake_destroy(struct intake *intake);
+
+/* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
+void torsh_intake_start(struct intake *intake, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
+			uint64_t consumed, uint64_t base_stamp);
+
+/* All of the small ring was consumed, and its producer goes on in the large one, which is to be mapped. */
+int torsh_intake_is_at_end(const struct intake *intake);
+void torsh_intake_enlarge(struct intake *intake, const uint8_t *bytes, uint32_t ring_bytes);
+
+/* Nothing more is decoded, because of that; the decoded events stay: they came before. */
+void torsh_intake_break(struct intake *intake, const char *why);
+
+/* Is it small enough to be kept for another use? */
+int torsh_intake_is_kept(const struct intake *intake);
 
 /*
  * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle ring's bound

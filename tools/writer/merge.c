@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/merge.h"
 
+#include <stdlib.h>
+
+#include "tools/writer/memory.h"
+
 /* Intakes with events at hand: a binary heap by the stamp of the first. */
 struct front {
 	uint64_t stamp;
@@ -86,7 +90,7 @@ static uint64_t fold_run(struct tally *tally, struct intake *intake, uint64_t en
 uint64_t torsh_merge_fold(struct tally *tally, struct intake *const *intakes, uint32_t n_intakes, uint64_t limit,
 			  uint64_t budget)
 {
-	struct front fronts[CHANNEL_THREADS];
+	struct front *fronts = torsh_memory_new(n_intakes + 1, sizeof(*fronts));
 	struct merge merge = {
 		.tally = tally,
 		.tables = {.code = &tally->code, .stacks = &tally->stacks, .heap = &tally->heap},
@@ -106,5 +110,6 @@ uint64_t torsh_merge_fold(struct tally *tally, struct intake *const *intakes, ui
 			fronts[0] = fronts[--merge.n_fronts];
 		sink(&merge, 0);
 	}
+	free(fronts);
 	return n_folded;
 }

@@ -20,13 +20,16 @@ struct scope_stack {
 
 void torsh_scopes_destroy(struct scopes *scopes)
 {
-	for (uint32_t i = 0; i < CHANNEL_THREADS; i++)
+	for (uint32_t i = 0; i < scopes->n; i++)
 		free(scopes->stacks[i]);
+	free(scopes->stacks);
 	*scopes = (struct scopes){0};
 }
 
 void torsh_scopes_end(struct scopes *scopes, uint32_t slot)
 {
+	if (slot >= scopes->n)
+		return;
 	free(scopes->stacks[slot]);
 	scopes->stacks[slot] = NULL;
 }
@@ -77,7 +80,7 @@ static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_
 		own->operators.n_deeper--;
 		return;
 	}
-	for (uint32_t i = 0; i < CHANNEL_THREADS; i++) {
+	for (uint32_t i = 0; i < scopes->n; i++) {
 		struct scope_stack *other = scopes->stacks[i];
 
 		if (!other || !take_out(&other->operators, record))
@@ -89,8 +92,13 @@ static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_
 
 const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot, const struct event *event)
 {
-	struct scope_stack *own = scopes->stacks[slot];
+	struct scope_stack *own;
 
+	while (scopes->n <= slot) {
+		scopes->stacks = torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n, sizeof(*scopes->stacks));
+		scopes->stacks[scopes->n++] = NULL;
+	}
+	own = scopes->stacks[slot];
 	if (!own)
 		own = scopes->stacks[slot] = torsh_memory_new(1, sizeof(*own));
 	if (event->id == EVENT_OP_BEGIN)

@@ -17,7 +17,8 @@ struct scope {
 struct scope_stack;
 
 struct scopes {
-	struct scope_stack *stacks[CHANNEL_THREADS]; /* by slot; NULL: its thread was in none yet */
+	struct scope_stack **stacks; /* by slot; NULL: its thread was in none yet */
+	uint32_t n, capacity; /* slots that were in any */
 };
 
 void torsh_scopes_destroy(struct scopes *scopes);

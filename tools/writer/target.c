@@ -59,14 +59,25 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
+static void unmap_rings(struct target *target, uint32_t number)
+{
+	struct target_slot *known = &target->slots[number];
+
+	if (known->ring)
+		torsh_view_unmap_ring(&target->view, known->ring, 0);
+	if (known->large)
+		torsh_view_unmap_ring(&target->view, known->large, 1);
+	known->ring = known->large = NULL;
+}
+
 void torsh_target_destroy(struct target *target)
 {
 	for (uint32_t i = 0; i < target->n_intakes; i++)
 		torsh_intake_destroy(target->intakes[i]);
-	for (uint32_t i = 0; i < target->view.n_slots; i++) {
-		if (target->slots[i].ring)
-			torsh_view_unmap_ring(&target->view, target->slots[i].ring);
-	}
+	while (target->n_spare)
+		torsh_intake_destroy(target->spare[--target->n_spare]);
+	for (uint32_t i = 0; i < target->n_seen; i++)
+		unmap_rings(target, i);
 	torsh_tally_destroy(&target->tally);
 	torsh_view_close(&target->view);
 	close_if_open(target->pidfd);
@@ -99,26 +110,29 @@ static void read_thread_name(const struct target *target, const struct thread_sl
 }
 
 /* A slot that a producer has taken gets an intake. */
-static struct intake *open_slot(struct target *target, uint32_t number)
+static struct intake *open_slot(struct target *target, uint32_t number, struct thread_slot *slot)
 {
 	struct target_slot *known = &target->slots[number];
-	struct thread_slot *slot = &target->view.slots[number];
 	struct intake *intake;
 	char name[sizeof(slot->name)];
 
 	if (!known->ring)
-		known->ring = torsh_view_map_ring(&target->view, number);
+		known->ring = torsh_view_map_ring(&target->view, number, 0);
 	if (!known->ring) {
 		torsh_tally_note(&target->tally, "the writer had no address space for the ring of a thread");
 		return NULL;
 	}
-	intake = torsh_intake_create(slot, known->ring, target->view.ring_bytes, known->consumed, slot->base_stamp);
+	intake = target->n_spare ? target->spare[--target->n_spare] : torsh_intake_create();
+	torsh_intake_start(intake, slot, known->ring, CHANNEL_RING_SMALL_BYTES, known->consumed, slot->base_stamp);
+	if (number < target->view.n_large_rings)
+		intake->n_large = target->view.ring_bytes;
 	read_thread_name(target, slot, name, sizeof(name));
 	intake->slot = number;
 	intake->heap.number = number;
 	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,
 						intake->codec.stamp);
 	known->intake = intake;
+	intake->index = target->n_intakes;
 	target->intakes[target->n_intakes++] = intake;
 	return intake;
 }
@@ -162,13 +176,15 @@ static void add_counts(struct target_counts *sum, const struct target_counts *co
 
 static void forget_intake(struct target *target, struct intake *intake)
 {
-	uint32_t i = 0;
+	struct intake *last = target->intakes[--target->n_intakes];
 
-	while (target->intakes[i] != intake)
-		i++;
-	target->intakes[i] = target->intakes[--target->n_intakes];
+	target->intakes[intake->index] = last;
+	last->index = intake->index;
 	target->slots[intake->slot].intake = NULL;
-	torsh_intake_destroy(intake);
+	if (target->n_spare < TARGET_SPARE && torsh_intake_is_kept(intake))
+		target->spare[target->n_spare++] = intake;
+	else
+		torsh_intake_destroy(intake);
 }
 
 /* All its events are folded and no more can come. */
@@ -186,75 +202,117 @@ static void end_intake(struct target *target, struct intake *intake)
 	target->slots[intake->slot].consumed = intake->ring.head;
 }
 
-/* The next owner of the slot begins where this one's bytes ended. */
-static void free_slot(struct intake *intake)
+/* The next owner of the slot begins where this one's bytes ended, in the small ring. */
+static void free_slot(struct target *target, struct intake *intake)
 {
 	struct thread_slot *slot = intake->ring.slot;
+	uint32_t number = intake->slot;
 
 	atomic_store_explicit(&slot->head, intake->ring.head << 1, memory_order_relaxed);
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
-	/* Pairs with the acquire of the producer that takes it: head and tail are final. */
-	atomic_store_explicit(&slot->state, THREAD_SLOT_FREE, memory_order_release);
+	if (intake->is_large)
+		torsh_view_clear_ring(&target->view, number, 1);
+	/* Those with low numbers are used again at once. */
+	if (number >= CHANNEL_WARM_SLOTS)
+		torsh_view_clear_ring(&target->view, number, 0);
+	if (number >= CHANNEL_WARM_SLOTS || intake->is_large)
+		unmap_rings(target, number);
+	torsh_view_free_slot(&target->view, number);
 }
 
-static void note_fill(const struct target *target, uint64_t n_bytes, struct target_pass *pass)
+static void note_fill(const struct intake *intake, uint64_t n_bytes, struct target_pass *pass)
 {
-	uint32_t percent = (uint32_t)(n_bytes * 100 / target->view.ring_bytes);
+	uint32_t percent = (uint32_t)(n_bytes * 100 / (intake->ring.mask + 1));
 
 	if (percent > pass->fill_percent)
 		pass->fill_percent = percent;
 }
 
-/*
- * Copy what all rings have. Slots that were closed before their ring was copied are marked by a bit in closed:
- * their ring has nothing more.
- */
-static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, uint8_t *closed,
-		       struct target_pass *pass)
+/* All of the small ring was taken: on with the large one. */
+static void follow_ring(struct target *target, struct intake *intake)
 {
-	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+	struct target_slot *known = &target->slots[intake->slot];
 
-	if (n > target->view.n_slots)
-		n = target->view.n_slots;
-	for (uint32_t i = 0; i < n; i++) {
-		struct intake *intake = target->slots[i].intake;
-		/* Pairs with the releases of the producer: the identity, and at the end the last events, are there. */
-		uint32_t state = atomic_load_explicit(&target->view.slots[i].state, memory_order_acquire);
-		uint64_t n_bytes;
-
-		closed[i] = state == THREAD_SLOT_CLOSED;
-		if (!intake && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
-			intake = open_slot(target, i);
-		if (!intake)
-			continue;
-		n_bytes = torsh_intake_copy(intake, limit, now_ns);
-		pass->n_copied += n_bytes;
-		note_fill(target, n_bytes, pass);
+	if (!known->large)
+		known->large = torsh_view_map_ring(&target->view, intake->slot, 1);
+	if (known->large) {
+		torsh_intake_enlarge(intake, known->large, target->view.ring_bytes);
+		torsh_view_clear_ring(&target->view, intake->slot, 0);
+	} else {
+		torsh_intake_break(intake, "the writer had no address space for its ring");
 	}
 }
 
-static void end_closed_slots(struct target *target, const uint8_t *closed)
+static uint64_t copy_ring(struct target *target, struct intake *intake, uint64_t limit, uint64_t now_ns)
 {
-	for (uint32_t i = target->n_intakes; i-- > 0;) {
-		struct intake *intake = target->intakes[i];
+	uint64_t n_bytes = torsh_intake_copy(intake, limit, now_ns);
 
-		if (!closed[intake->slot] || !torsh_intake_is_dry(intake))
+	if (!torsh_intake_is_at_end(intake))
+		return n_bytes;
+	follow_ring(target, intake);
+	return n_bytes + torsh_intake_copy(intake, limit, now_ns);
+}
+
+static uint32_t count_seen(struct target *target)
+{
+	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+
+	n = n < target->view.n_slots ? n : target->view.n_slots;
+	if (n > target->n_seen)
+		target->n_seen = n;
+	return target->n_seen;
+}
+
+/* Copy what all rings have; of those whose slots were closed before that is all that they will have. */
+static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, struct target_pass *pass)
+{
+	uint32_t n = count_seen(target);
+
+	target->n_closed = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct intake *intake = target->slots[i].intake;
+		struct thread_slot *slot = intake ? intake->ring.slot : torsh_view_slot(&target->view, i);
+		/* Pairs with the releases of the producer: the identity, and at the end the last events, are there. */
+		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
+		uint64_t n_bytes;
+
+		if (!intake && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
+			intake = open_slot(target, i, slot);
+		if (!intake)
+			continue;
+		intake->is_closed = state == THREAD_SLOT_CLOSED;
+		target->n_closed += state == THREAD_SLOT_CLOSED;
+		n_bytes = copy_ring(target, intake, limit, now_ns);
+		pass->n_copied += n_bytes;
+		note_fill(intake, n_bytes, pass);
+	}
+}
+
+/* The highest first, so that the lowest, which have memory, are used again first. */
+static void end_closed_slots(struct target *target, struct target_pass *pass)
+{
+	for (uint32_t i = target->n_closed ? target->n_seen : 0; i-- > 0;) {
+		struct intake *intake = target->slots[i].intake;
+
+		if (!intake || !intake->is_closed || !torsh_intake_is_dry(intake))
 			continue;
 		end_intake(target, intake);
-		free_slot(intake);
+		free_slot(target, intake);
 		forget_intake(target, intake);
+		pass->n_ended++;
 	}
 }
 
 /* What was sent on rings that could not be mapped. */
 static void count_unread_rings(struct target *target)
 {
-	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+	uint32_t n = count_seen(target);
 
-	for (uint32_t i = 0; i < n && i < target->view.n_slots; i++) {
-		const struct thread_slot *slot = &target->view.slots[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct thread_slot *slot = torsh_view_slot(&target->view, i);
+		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
 
-		if (!target->slots[i].ring && atomic_load_explicit(&slot->state, memory_order_acquire) != THREAD_SLOT_FREE)
+		if (!target->slots[i].ring && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
 			target->tally.losses[WRITER_LOSS_ring_unread] +=
 				atomic_load_explicit(&slot->produced, memory_order_relaxed) +
 				atomic_load_explicit(&slot->dropped, memory_order_relaxed);
@@ -288,13 +346,12 @@ static uint64_t order_limit(const struct target *target, int is_over)
 struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, uint64_t budget)
 {
 	struct target_pass pass = {0};
-	uint8_t closed[CHANNEL_THREADS] = {0};
 	int fate = atomic_load_explicit(&target->fate, memory_order_acquire), over = fate != TARGET_LIVES;
 	/* Before anything is looked at: order.h. */
 	uint64_t limit = order_limit(target, over);
 
 	if (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES)
-		copy_rings(target, limit, now_ns, closed, &pass);
+		copy_rings(target, limit, now_ns, &pass);
 	if (over) {
 		for (uint32_t i = 0; i < target->n_intakes; i++)
 			target->intakes[i]->bound = ORDER_NO_BOUND;
@@ -303,7 +360,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes,
 					 limit < target->fold_until ? limit : target->fold_until, budget);
 	if (!over)
-		end_closed_slots(target, closed);
+		end_closed_slots(target, &pass);
 	else if (!pass.n_copied && !pass.n_folded && target->fold_until == ORDER_NO_BOUND)
 		end_all(target);
 	return pass;
@@ -350,14 +407,16 @@ int torsh_target_is_at_hold(const struct target *target)
 	return bound_of_all(target) > target->fold_until;
 }
 
-int torsh_target_has_bytes(const struct target *target)
+int torsh_target_has_bytes(struct target *target)
 {
-	uint32_t n = atomic_load_explicit(&target->view.header->n_threads, memory_order_acquire);
+	uint32_t n = count_seen(target);
 
-	for (uint32_t i = 0; i < n && i < target->view.n_slots; i++) {
-		const struct thread_slot *slot = &target->view.slots[i];
+	for (uint32_t i = 0; i < n; i++) {
 		const struct intake *intake = target->slots[i].intake;
+		const struct thread_slot *slot = intake ? intake->ring.slot : torsh_view_slot(&target->view, i);
 
+		if (!slot)
+			continue;
 		if (intake ? !torsh_intake_is_dry(intake)
 			   : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 != target->slots[i].consumed)
 			return 1;

@@ -21,7 +21,7 @@ enum target_fate {
 };
 
 struct target_slot {
-	const uint8_t *ring; /* mapped at the first use */
+	const uint8_t *ring, *large; /* mapped at their first use */
 	uint64_t consumed; /* over all uses */
 	struct intake *intake; /* NULL: not in use */
 };
@@ -40,6 +40,8 @@ struct inheritance {
 	uint64_t blocks, bytes;
 };
 
+#define TARGET_SPARE 32u
+
 struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
@@ -56,6 +58,10 @@ struct target {
 	struct target_slot *slots;
 	struct intake **intakes; /* those in use, in no order */
 	uint32_t n_intakes;
+	struct intake *spare[TARGET_SPARE]; /* of slots that ended */
+	uint32_t n_spare;
+	uint32_t n_closed; /* of the intakes, in the last pass */
+	uint32_t n_seen; /* slots that were ever taken are below this */
 	struct tally tally;
 	struct target_counts ended; /* of slots' uses that are over */
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
@@ -86,6 +92,7 @@ void torsh_target_begin(struct target *target, const struct ticks_clock *clock);
 struct target_pass {
 	uint64_t n_copied; /* bytes */
 	uint64_t n_folded; /* events */
+	uint32_t n_ended; /* slots that were given back */
 	uint32_t fill_percent; /* of the fullest ring, when it was looked at */
 };
 
@@ -106,7 +113,7 @@ void torsh_target_let_go(struct target *target);
 int torsh_target_is_at_hold(const struct target *target);
 
 /* Is anything on the rings? For the moment before a deep sleep. */
-int torsh_target_has_bytes(const struct target *target);
+int torsh_target_has_bytes(struct target *target);
 
 /* Read the target's memory if that was long ago. Returns when it is to be read again. */
 uint64_t torsh_target_watch_memory(struct target *target, uint64_t now_ns);

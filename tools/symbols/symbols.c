@@ -9,6 +9,7 @@
 #include "tools/die.h"
 #include "tools/symbols/intern.h"
 #include "tools/symbols/lines.h"
+#include "tools/symbols/rust.h"
 
 #define INLINED_MAX 64
 
@@ -151,11 +152,11 @@ static uint64_t looked_up(const struct profile_process *process, uint32_t addres
 
 const char *torsh_symbols_demangle(struct symbols *symbols, const char *name)
 {
-	char *demangled = NULL;
+	char *demangled = name ? torsh_rust_demangle(name) : NULL;
 	const char *text;
 	int status;
 
-	if (name && name[0] == '_' && name[1] == 'Z')
+	if (!demangled && name && name[0] == '_' && name[1] == 'Z')
 		demangled = __cxa_demangle(name, NULL, NULL, &status);
 	text = torsh_intern(&symbols->texts, demangled ? demangled : name);
 	free(demangled);
@@ -240,7 +241,7 @@ static bool is_better_name(const char *dwarf_name, const struct frame *elf)
 {
 	if (!dwarf_name)
 		return false;
-	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 ||
+	return !elf->linkage_name || strncmp(dwarf_name, "_Z", 2) == 0 || strncmp(dwarf_name, "_R", 2) == 0 ||
 	       (strncmp(elf->linkage_name, "_Z", 2) != 0 && strchr(elf->linkage_name, '.'));
 }
 

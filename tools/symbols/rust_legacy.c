@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/symbols/rust_legacy.h. */
+#include "tools/symbols/rust_legacy.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/die.h"
+
+static const struct {
+	const char *code;
+	char character;
+} escapes[] = {
+	{"$SP$", '@'}, {"$BP$", '*'}, {"$RF$", '&'}, {"$LT$", '<'},
+	{"$GT$", '>'}, {"$LP$", '('}, {"$RP$", ')'}, {"$C$", ','},
+};
+
+/* What an escape at text stands for, "$u7e$" a character below 128; returns its bytes, 0: it is none. */
+static size_t read_escape(const char *text, char *character)
+{
+	char *end;
+
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++) {
+		*character = escapes[i].character;
+		if (strncmp(text, escapes[i].code, strlen(escapes[i].code)) == 0)
+			return strlen(escapes[i].code);
+	}
+	if (strncmp(text, "$u", 2) != 0 || !isxdigit((unsigned char)text[2]))
+		return 0;
+	*character = (char)(strtoul(text + 2, &end, 16) & 0x7f);
+	return *end == '$' && end <= text + 4 && *character >= ' ' ? (size_t)(end + 1 - text) : 0;
+}
+
+/* One part of the path; what is printed is no longer than what it is made from. */
+static char *put_part(char *out, const char *text, size_t n)
+{
+	const char *end = text + n;
+
+	/* It is there because a part can't begin with "$". */
+	if (n > 1 && text[0] == '_' && text[1] == '$')
+		text++;
+	while (text < end) {
+		char character = *text;
+		size_t taken = character == '$' ? read_escape(text, &character) : 0;
+
+		if (text[0] == '.' && text + 1 < end && text[1] == '.') {
+			*out++ = ':';
+			character = ':';
+			taken = 2;
+		} else if (!taken) {
+			character = *text;
+			taken = 1;
+		}
+		*out++ = character;
+		text += taken;
+	}
+	return out;
+}
+
+static bool is_hash(const char *text, size_t n)
+{
+	return n == 17 && text[0] == 'h' && strspn(text + 1, "0123456789abcdef") >= 16 && text[n] == 'E';
+}
+
+/* Where the name that begins with its length at *at begins, *n long, *at then behind it; NULL: there is none. */
+static const char *next_part(const char **at, size_t *n)
+{
+	const char *text;
+	char *end;
+
+	if (!isdigit((unsigned char)**at))
+		return NULL;
+	*n = strtoul(*at, &end, 10);
+	text = end;
+	if (strnlen(text, *n) < *n || *n == 0)
+		return NULL;
+	*at = text + *n;
+	return text;
+}
+
+char *torsh_rust_demangle_legacy(const char *symbol)
+{
+	static const char clone[] = " [clone ]";
+	/* "::" takes the place of a length, of one digit at least. */
+	char *name = torsh_need(malloc(2 * strlen(symbol) + sizeof(clone))), *out = name;
+	const char *text;
+	size_t n;
+
+	while ((text = next_part(&symbol, &n))) {
+		if (out > name && is_hash(text, n)) {
+			*out = '\0';
+			if (symbol[1] && strncmp(symbol + 1, ".llvm.", 6) != 0)
+				sprintf(out, " [clone %s]", symbol + 1);
+			return name;
+		}
+		if (out > name)
+			out = (char *)memcpy(out, "::", 2) + 2;
+		out = put_part(out, text, n);
+	}
+	free(name);
+	return NULL;
+}

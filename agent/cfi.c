@@ -7,6 +7,8 @@
 
 #include "agent/dwarf_bytes.h"
 
+#define LONGEST_ENTRY (1u << 20) /* bytes of a CIE or FDE: what damage makes longer would take its time */
+
 struct frame_description {
 	uintptr_t start;
 	struct dwarf_bytes cie_program, fde_program;
@@ -17,12 +19,14 @@ struct frame_description {
 };
 
 /* The body of the CIE or FDE at entry, without its length. The 64-bit form is not used below 4 GiB: refused. */
-static struct dwarf_bytes entry_bytes(const uint8_t *entry)
+static struct dwarf_bytes entry_bytes(const struct object_memory *memory, const uint8_t *entry)
 {
-	uint32_t length;
+	size_t room = torsh_object_room(memory, (uintptr_t)entry);
+	uint32_t length = 0;
 
-	memcpy(&length, entry, sizeof(length));
-	if (length < 4 || length >= 0xfffffff0u)
+	if (room >= sizeof(length))
+		memcpy(&length, entry, sizeof(length));
+	if (length < 4 || length > LONGEST_ENTRY || length > room - sizeof(length))
 		return (struct dwarf_bytes){.is_bad = true};
 	return (struct dwarf_bytes){.at = entry + 4, .end = entry + 4 + length};
 }
@@ -52,16 +56,17 @@ static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, si
 }
 
 /* The FDE that may cover pc. */
-static const uint8_t *find_fde(const uint8_t *hdr, uintptr_t pc)
+static const uint8_t *find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
 {
-	struct dwarf_bytes bytes = {.at = hdr + 4, .end = hdr + 64};
+	struct dwarf_bytes bytes = {.at = hdr + 4, .end = hdr + torsh_object_room(memory, (uintptr_t)hdr)};
 	uint64_t n;
 
-	if (hdr[0] != 1 || hdr[1] == DWARF_PE_OMIT || hdr[3] != (DWARF_PE_DATA_RELATIVE | DWARF_PE_S4))
+	if (bytes.end < bytes.at || hdr[0] != 1 || hdr[1] == DWARF_PE_OMIT ||
+	    hdr[3] != (DWARF_PE_DATA_RELATIVE | DWARF_PE_S4))
 		return NULL;
 	torsh_dwarf_pointer(&bytes, hdr[1]);
 	n = torsh_dwarf_pointer(&bytes, hdr[2]);
-	return bytes.is_bad ? NULL : find_in_table(hdr, bytes.at, n, pc);
+	return bytes.is_bad || n > (size_t)(bytes.end - bytes.at) / 8 ? NULL : find_in_table(hdr, bytes.at, n, pc);
 }
 
 /* The letters of a CIE's augmentation string, whose data come in the same order. */
@@ -102,9 +107,9 @@ static void read_augmentation(struct frame_description *d, const char *letters, 
 	cie->is_bad |= data.is_bad;
 }
 
-static int read_cie(struct frame_description *d, const uint8_t *entry)
+static int read_cie(struct frame_description *d, const struct object_memory *memory, const uint8_t *entry)
 {
-	struct dwarf_bytes cie = entry_bytes(entry);
+	struct dwarf_bytes cie = entry_bytes(memory, entry);
 	const char *letters;
 	uint8_t version;
 
@@ -129,9 +134,9 @@ static int read_cie(struct frame_description *d, const uint8_t *entry)
 	return cie.is_bad ? -EINVAL : 0;
 }
 
-static int read_fde(struct frame_description *d, const uint8_t *entry, uintptr_t pc)
+static int read_fde(struct frame_description *d, const struct object_memory *memory, const uint8_t *entry, uintptr_t pc)
 {
-	struct dwarf_bytes fde = entry_bytes(entry);
+	struct dwarf_bytes fde = entry_bytes(memory, entry);
 	const uint8_t *cie_field = fde.at;
 	uint64_t length;
 	int err;
@@ -142,7 +147,7 @@ static int read_fde(struct frame_description *d, const uint8_t *entry, uintptr_t
 	length = torsh_dwarf_unsigned(&fde, 4);
 	if (length == 0)
 		return -EINVAL;
-	err = read_cie(d, cie_field - length);
+	err = read_cie(d, memory, cie_field - length);
 	if (err)
 		return err;
 	d->start = torsh_dwarf_pointer(&fde, d->encoding);
@@ -157,6 +162,12 @@ static int read_fde(struct frame_description *d, const uint8_t *entry, uintptr_t
 	}
 	d->fde_program = fde;
 	return fde.is_bad ? -EINVAL : 0;
+}
+
+/* Damaged numbers wrap. */
+static intptr_t scale(uint64_t number, int64_t factor)
+{
+	return (intptr_t)(number * (uint64_t)factor);
 }
 
 static void set_register(struct cfi_row *row, uint64_t number, enum cfi_place place, intptr_t value)
@@ -225,7 +236,7 @@ static bool run_register_instruction(struct machine *m, struct dwarf_bytes *p, u
 	number = torsh_dwarf_uleb(p);
 	switch (op) {
 	case 0x05: /* offset_extended */
-		set_register(row, number, CFI_AT_CFA, (intptr_t)torsh_dwarf_uleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, scale(torsh_dwarf_uleb(p), factor));
 		break;
 	case 0x06: /* restore_extended */
 		restore_register(m, number);
@@ -243,19 +254,19 @@ static bool run_register_instruction(struct machine *m, struct dwarf_bytes *p, u
 		set_register(row, number, CFI_AT_EXPRESSION, take_block(p));
 		break;
 	case 0x11: /* offset_extended_sf */
-		set_register(row, number, CFI_AT_CFA, torsh_dwarf_sleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, scale((uint64_t)torsh_dwarf_sleb(p), factor));
 		break;
 	case 0x14: /* val_offset */
-		set_register(row, number, CFI_IS_CFA, (intptr_t)torsh_dwarf_uleb(p) * factor);
+		set_register(row, number, CFI_IS_CFA, scale(torsh_dwarf_uleb(p), factor));
 		break;
 	case 0x15: /* val_offset_sf */
-		set_register(row, number, CFI_IS_CFA, torsh_dwarf_sleb(p) * factor);
+		set_register(row, number, CFI_IS_CFA, scale((uint64_t)torsh_dwarf_sleb(p), factor));
 		break;
 	case 0x16:
 		set_register(row, number, CFI_IS_EXPRESSION, take_block(p));
 		break;
 	case 0x2f: /* GNU_negative_offset_extended */
-		set_register(row, number, CFI_AT_CFA, -(intptr_t)torsh_dwarf_uleb(p) * factor);
+		set_register(row, number, CFI_AT_CFA, scale(-torsh_dwarf_uleb(p), factor));
 		break;
 	}
 	return true;
@@ -300,10 +311,10 @@ static void run_other_instruction(struct machine *m, struct dwarf_bytes *p, uint
 		break;
 	case 0x12: /* def_cfa_sf */
 		number = torsh_dwarf_uleb(p);
-		set_cfa(row, number, torsh_dwarf_sleb(p) * m->d->data_factor);
+		set_cfa(row, number, scale((uint64_t)torsh_dwarf_sleb(p), m->d->data_factor));
 		break;
 	case 0x13: /* def_cfa_offset_sf */
-		row->cfa_offset = torsh_dwarf_sleb(p) * m->d->data_factor;
+		row->cfa_offset = scale((uint64_t)torsh_dwarf_sleb(p), m->d->data_factor);
 		break;
 	case 0x2e: /* GNU_args_size */
 		torsh_dwarf_uleb(p);
@@ -324,7 +335,7 @@ static int run_program(struct machine *m, struct dwarf_bytes p, uintptr_t pc)
 			break;
 		case 2: /* offset */
 			set_register(&m->scratch->row, op & 0x3f, CFI_AT_CFA,
-				     (intptr_t)torsh_dwarf_uleb(&p) * m->d->data_factor);
+				     scale(torsh_dwarf_uleb(&p), m->d->data_factor));
 			break;
 		case 3: /* restore */
 			restore_register(m, op & 0x3f);
@@ -339,16 +350,17 @@ static int run_program(struct machine *m, struct dwarf_bytes p, uintptr_t pc)
 	return p.is_bad ? -EINVAL : 0;
 }
 
-int torsh_cfi_read(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_scratch *scratch)
+int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
+		   struct cfi_scratch *scratch)
 {
 	struct frame_description d = {.encoding = DWARF_PE_ABSOLUTE};
 	struct machine machine = {.scratch = scratch, .d = &d};
-	const uint8_t *fde = find_fde(eh_frame_hdr, pc);
+	const uint8_t *fde = find_fde(eh_frame_hdr, memory, pc);
 	int err;
 
 	if (!fde)
 		return -ENOENT;
-	err = read_fde(&d, fde, pc);
+	err = read_fde(&d, memory, fde, pc);
 	if (err)
 		return err;
 

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/object.h"
+
 /* DWARF's numbers on x86-64 (psABI figure 3.36); rip stands for the return address. */
 enum cfi_register {
 	CFI_RAX,
@@ -58,9 +60,11 @@ struct cfi_scratch {
 };
 
 /*
- * The row for the instruction at pc into scratch->row; eh_frame_hdr is that of the object that holds pc.
+ * The row for the instruction at pc into scratch->row; eh_frame_hdr and memory are those of the object that holds pc.
+ * What lies there may be damaged: nothing outside of memory is read, and a block that the row points to lies in it.
  * Returns 0, -ENOENT when nothing describes pc, or -EINVAL when it can't be understood.
  */
-int torsh_cfi_read(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_scratch *scratch);
+int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
+		   struct cfi_scratch *scratch);
 
 #endif

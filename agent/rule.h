@@ -92,7 +92,7 @@ static inline bool torsh_rule_can_be_ip(uintptr_t ip)
  */
 uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
 
-/* Whether ip starts the code that returns from a signal. A loaded object's code can be read without asking. */
-bool torsh_rule_is_signal_return(uintptr_t ip, bool is_in_object);
+/* Whether ip starts the code that returns from a signal. memory is that of the object there, NULL: there is none. */
+bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
 
 #endif

@@ -20,13 +20,12 @@ enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
 /* mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C library. */
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
-bool torsh_rule_is_signal_return(uintptr_t ip, bool is_in_object)
+bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory)
 {
 	uintptr_t last = ip + sizeof(signal_return) - 1;
+	bool is_there = memory && torsh_object_room(memory, ip) >= sizeof(signal_return);
 
-	/* Code follows on the page that holds the call; only beyond it, or without a call, is there doubt. */
-	if ((!is_in_object || torsh_probe_page(ip - 1) != torsh_probe_page(last)) &&
-	    !(torsh_probe(ip) && torsh_probe(last - 7)))
+	if (!is_there && !(torsh_probe(ip) && torsh_probe(last - 7)))
 		return false;
 	return memcmp((const void *)ip, signal_return, sizeof(signal_return)) == 0;
 }
@@ -63,9 +62,13 @@ static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 {
 	/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus */
 	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a}, tail[] = {0x2a, 0x33, 0x24, 0x22};
-	uint8_t limit = block[sizeof(head)] - OP_LIT0;
+	uint8_t limit;
 
-	if (memcmp(block, head, sizeof(head)) || limit > 15 || memcmp(block + sizeof(head) + 1, tail, sizeof(tail)))
+	/* Its length comes first: shorter ones end before what is compared. */
+	if (*block != *head || memcmp(block, head, sizeof(head)))
+		return false;
+	limit = block[sizeof(head)] - OP_LIT0;
+	if (limit > 15 || memcmp(block + sizeof(head) + 1, tail, sizeof(tail)))
 		return false;
 	*offset = (pc & 15) >= limit ? 16 : 8;
 	return true;
@@ -112,11 +115,11 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
 	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
 		torsh_rules_forget(module.start, module.end);
-	if (torsh_rule_is_signal_return(ip, answer != MODULE_NONE))
+	if (torsh_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)
 		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
-	switch (torsh_cfi_read(module.eh_frame_hdr, pc, scratch)) {
+	switch (torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch)) {
 	case 0:
 		return compile_row(&scratch->row, ip);
 	case -ENOENT:

@@ -179,6 +179,7 @@ void torsh_stack_reset(struct stack *s)
 	s->depth = 0;
 	s->is_anew = true;
 	s->is_too_deep = false;
+	s->stepper.low = s->stepper.high = 0;
 }
 
 void torsh_stack_forget(struct stack *s)
@@ -263,19 +264,23 @@ static void finish_deep_walk(struct stack *s)
 	append_cut(s, 0, RULE_OF_CUT_DEEP);
 }
 
-/* The common step, to a frame nearby; false: it takes more. */
-static inline bool step_simply(struct step_frame *at, uint64_t rule)
+/* The common step, to a frame nearby; false: it takes more. Damaged rules lead anywhere: only what is known is read. */
+static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
 	uintptr_t base = torsh_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
 	uintptr_t cfa = base + (uintptr_t)torsh_rule_offset(rule), ip;
+	uintptr_t bp_slot = cfa + (uintptr_t)torsh_rule_bp_where(rule);
 
-	if (torsh_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8)
+	if (torsh_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8 ||
+	    !torsh_step_knows(stepper, cfa - 8))
+		return false;
+	if (rule & RULE_RESTORES_BP && !torsh_step_knows(stepper, bp_slot))
 		return false;
 	ip = *(const uintptr_t *)(cfa - 8);
 	if (!ip || !torsh_rule_can_be_ip(ip))
 		return false;
 	if (rule & RULE_RESTORES_BP)
-		at->bp = *(const uintptr_t *)(cfa + (uintptr_t)torsh_rule_bp_where(rule));
+		at->bp = *(const uintptr_t *)bp_slot;
 	at->sp = cfa;
 	at->key = torsh_rule_key(ip, RULE_OF_CALL);
 	return true;
@@ -358,7 +363,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 		s->fresh.key[n] = at.key;
 		s->fresh.bp[n] = at.bp;
 		s->fresh_rule[n++] = rule;
-		if (!is_likely(!s->stepper.is_guessing && step_simply(&at, rule))) {
+		if (!is_likely(!s->stepper.is_guessing && step_simply(&s->stepper, &at, rule))) {
 			if (!step_otherwise(s, n))
 				return 0;
 			at = s->at;
@@ -547,7 +552,7 @@ static inline bool capture_by_tail(struct stack *s, const struct step_frame *at,
 	const struct tail *tail;
 	uint32_t n_kept, depth, n = 0;
 
-	if (!rule || !step_simply(&outer, rule))
+	if (!rule || !step_simply(&s->stepper, &outer, rule))
 		return false;
 	tail = tail_of(s, at->sp, at->key, outer.key);
 	n_kept = tail->n_kept;
@@ -627,12 +632,9 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 
 	if (s->n_pushed_out > PUSHED_OUT_MOST)
 		grow(s);
-	s->stepper.is_guessing = false;
-	s->stepper.has_cursor = false;
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
 		start_anew(s, atomic_load_explicit(&torsh_rules_generation, memory_order_acquire));
-		s->stepper.is_guessing = false;
-		s->stepper.has_cursor = false;
+		torsh_step_place(&s->stepper, s->stepper.hook_sp);
 	}
 
 	delta->pop = s->is_anew ? STACK_POP_ALL : s->depth - n_kept;
@@ -655,8 +657,11 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 	s->stepper.hook_sp = caller.sp;
 	if (!is_likely(generation == s->generation))
 		start_anew(s, generation);
-	if (!is_unchanged(s, &at, delta) && !capture_by_tail(s, &at, delta))
-		capture_by_walk(s, at, delta);
+	if (!is_unchanged(s, &at, delta)) {
+		torsh_step_place(&s->stepper, caller.sp);
+		if (!capture_by_tail(s, &at, delta))
+			capture_by_walk(s, at, delta);
+	}
 
 	every = atomic_load_explicit(&check_every, memory_order_relaxed);
 	if (!is_likely(!every) && ++s->n_unchecked >= every)

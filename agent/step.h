@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/probe.h"
 #include "agent/unwind_full.h"
 
 /* Reads up to here above a frame's sp are taken to lie on its stack. */
@@ -40,14 +41,33 @@ struct stepper {
 	uintptr_t hook_sp; /* of the hook's caller */
 
 	/*
-	 * Readable memory around hook_sp. Frames lie outside of it that will be returned to: nobody unmaps those, so
-	 * that it holds as long as hook_sp stays in it.
+	 * Readable memory around hook_sp, see torsh_step_place. Frames lie outside of it that will be returned to: nobody
+	 * unmaps those, so that it holds as long as hook_sp stays in it.
 	 */
 	uintptr_t low, high;
 
 	struct unwind_cursor cursor;
 	struct cfi_scratch scratch;
 };
+
+/* Begin a capture in the frame that the hook with this sp returns to. */
+static inline void torsh_step_place(struct stepper *stepper, uintptr_t hook_sp)
+{
+	stepper->is_guessing = false;
+	stepper->has_cursor = false;
+	stepper->hook_sp = hook_sp;
+	if (__builtin_expect(hook_sp - stepper->low >= stepper->high - stepper->low, 0)) {
+		/* The page of the hook's return address. */
+		stepper->low = torsh_probe_page(hook_sp - 8);
+		stepper->high = stepper->low + PROBE_PAGE_BYTES;
+	}
+}
+
+/* Whether this word lies in the memory around hook_sp that is known to be readable. */
+static inline bool torsh_step_knows(const struct stepper *stepper, uintptr_t address)
+{
+	return address - stepper->low <= stepper->high - 8 - stepper->low;
+}
 
 /*
  * Step out of *frame by *rule. RULE_UNPROVABLE is added to *rule when reading the step's slots again would not prove

@@ -2,26 +2,36 @@
 /* All ways to leave a frame. See step.h. */
 #include "agent/step.h"
 
+#include <errno.h>
+
 #include "agent/chain.h"
 #include "agent/counter.h"
 #include "agent/probe.h"
 #include "agent/rule.h"
+#include "shim/sys.h"
 
 #define FARTHEST_CFA (UINT64_C(64) << 20)
 #define LARGEST_STACK (UINT64_C(8) << 20)
 
+/*
+ * The end of the thread's stack, as far as it is known: the C library keeps what is a thread's own there, above all frames.
+ * The first thread's lies elsewhere, as that of other stacks may; these end where memory does.
+ */
+static uintptr_t end_of_stack(uintptr_t sp)
+{
+	uintptr_t own = (uintptr_t)__builtin_thread_pointer();
+
+	return sp < own ? own : UINTPTR_MAX;
+}
+
 /* Whether address lies in the readable memory around the hook's frame, which is extended upwards for it. */
 static bool is_on_known_stack(struct stepper *s, uintptr_t address)
 {
-	if (s->hook_sp - s->low >= s->high - s->low) {
-		/* The page of the hook's return address. */
-		s->low = torsh_probe_page(s->hook_sp - 8);
-		s->high = s->low + PROBE_PAGE_BYTES;
-	}
-	if (address < s->low || address - s->low > LARGEST_STACK)
+	if (address < s->low || address - s->low > LARGEST_STACK || address >= end_of_stack(s->hook_sp))
 		return false;
-	while (address >= s->high) {
-		if (!torsh_probe(s->high))
+	while (!torsh_step_knows(s, address)) {
+		/* Where a filter keeps the kernel from looking nothing speaks against it. */
+		if (torsh_sys_compare(s->high, 0) == -EFAULT)
 			return false;
 		s->high += PROBE_PAGE_BYTES;
 	}
@@ -34,7 +44,7 @@ static bool read_word(struct stepper *s, uintptr_t sp, uintptr_t address, uintpt
 
 	if (address % 8)
 		return false;
-	if (!is_near || (s->is_guessing && !is_on_known_stack(s, address))) {
+	if (!is_near || !is_on_known_stack(s, address)) {
 		if (!torsh_probe(address))
 			return false;
 		/* A guess led here. Next time the memory may be gone, and nobody would ask. */

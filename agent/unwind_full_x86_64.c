@@ -46,7 +46,7 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 		*value = cfa + (uintptr_t)where->value;
 		return 0;
 	case CFI_IN_REGISTER:
-		if (where->value >= CFI_N_REGISTERS)
+		if ((uintptr_t)where->value >= CFI_N_REGISTERS)
 			return -EINVAL;
 		*value = c->registers[where->value];
 		return 0;
@@ -123,11 +123,11 @@ static int step(struct unwind_cursor *c)
 	enum module_answer answer = torsh_modules_find(pc, &module);
 	int err;
 
-	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE))
+	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
 		return step_by_ucontext(c);
 	if (answer == MODULE_NONE)
 		return step_by_chain(c);
-	err = torsh_cfi_read(module.eh_frame_hdr, pc, c->scratch);
+	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
 	if (err == -ENOENT)
 		return step_by_chain(c);
 	return err ? err : step_by_row(c);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The readers of call frame information and of DWARF expressions, over an object that anybody may have made: two bytes
+ * say which instruction, as an offset from the header that follows (.eh_frame_hdr, then .eh_frame).
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "agent/cfi.h"
+#include "agent/expression.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+/* A block lies in the object, and what it computes is of no matter. */
+static void run_block(const struct object_memory *memory, const uint8_t *block)
+{
+	static uintptr_t registers[CFI_N_REGISTERS];
+	uintptr_t known_page = 0, initial = 8, result;
+
+	if (!torsh_object_room(memory, (uintptr_t)block))
+		abort();
+	torsh_expression_run(block, registers, &initial, &known_page, &result);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+	static struct cfi_scratch scratch;
+	struct object_memory memory = {.n = 1};
+	const struct cfi_row *row = &scratch.row;
+
+	if (n_bytes < 2)
+		return 0;
+	memory.spans[0].start = (uintptr_t)bytes + 2;
+	memory.spans[0].end = (uintptr_t)bytes + n_bytes;
+	if (torsh_cfi_read(bytes + 2, &memory, (uintptr_t)bytes + 2 + (uintptr_t)(int16_t)(bytes[0] | bytes[1] << 8),
+			   &scratch))
+		return 0;
+	if (row->cfa_block)
+		run_block(&memory, row->cfa_block);
+	for (int i = 0; i < CFI_N_REGISTERS; i++)
+		if (row->registers[i].place == CFI_AT_EXPRESSION || row->registers[i].place == CFI_IS_EXPRESSION)
+			run_block(&memory, (const uint8_t *)row->registers[i].value);
+	return 0;
+}

@@ -77,6 +77,11 @@ const char *torsh_agent_path(void)
 	return agent_path;
 }
 
+const char *torsh_agent_program(void)
+{
+	return program_path;
+}
+
 static void find_program_path(void)
 {
 	long n = torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
@@ -329,7 +334,7 @@ void torsh_agent_start(void)
 void torsh_agent_restart_in_child(void)
 {
 	struct channel parent = last_channel;
-	int result = -ECANCELED;
+	int result = -ECANCELED, is_sandboxed = torsh_agent_is_sandboxed();
 
 	torsh_flow_self = &torsh_flow_quiet;
 	torsh_unloading_forked();
@@ -337,17 +342,19 @@ void torsh_agent_restart_in_child(void)
 	torsh_counters = spare_counters;
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
-		result = open_channel(&parent);
+		result = is_sandboxed ? -EACCES : open_channel(&parent);
 	if (result) {
-		if (result != -ECANCELED) {
-			torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
-			/* Its own report there is none: its parent's says so. */
-			atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1,
-						  memory_order_relaxed);
-		}
 		turn_off();
+		last_channel = (struct channel){.fd = -1};
 	}
-	torsh_channel_unmap(&parent);
+	/* Its own report there is none: its parent's says so. */
+	if (result && result != -ECANCELED)
+		atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1, memory_order_relaxed);
+	if (result && result != -ECANCELED && !is_sandboxed)
+		torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
+	/* A filter may forbid to close the parent's descriptor: that one stays. */
+	if (!is_sandboxed)
+		torsh_channel_unmap(&parent);
 	torsh_flow_self = &torsh_flow_unborn;
 }
 
@@ -357,10 +364,31 @@ int torsh_agent_is_abandoned(void)
 	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 
 	/* Cheap while the writer lives. Where it was never there its pid says nothing: it may be a zombie. */
-	if (atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE &&
-	    TORSH_SYS(SYS_kill, pid, 0, 0, 0, 0, 0) != -ESRCH)
-		return 0;
-	return torsh_session_is_abandoned(socket_path);
+	int is_gone = atomic_load_explicit(&header->writer_state, memory_order_acquire) == CHANNEL_WRITER_NONE ||
+		      torsh_sys_is_gone(pid);
+
+	return is_gone && !torsh_agent_is_sandboxed() && torsh_session_is_abandoned(socket_path);
+}
+
+static _Atomic int is_forbidden;
+
+void torsh_agent_forbid(void)
+{
+	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
+		return;
+	torsh_environment_forbid();
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
+		torsh_channel_note(&torsh_process->channel,
+				   "the program put a filter on its system calls (seccomp) that may end it for calls that "
+				   "the start of a recording takes: children from then on are not recorded");
+}
+
+int torsh_agent_is_sandboxed(void)
+{
+	const struct channel_header *header = last_channel.header;
+
+	return atomic_load_explicit(&is_forbidden, memory_order_relaxed) ||
+	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
 }
 
 /* Does the recording end before the program does, or is there none? */
@@ -368,7 +396,7 @@ static int say_if_abandoned(const struct channel_header *header)
 {
 	int was_there = atomic_load_explicit(&header->writer_state, memory_order_acquire) != CHANNEL_WRITER_NONE;
 
-	if (!torsh_agent_is_abandoned())
+	if (torsh_agent_is_sandboxed() || !torsh_agent_is_abandoned())
 		return 0;
 	if (was_there)
 		torsh_say("the writer was killed: what came after that is not in the recording", NULL);
@@ -383,7 +411,7 @@ static int say_if_abandoned(const struct channel_header *header)
 int torsh_agent_is_borrowed(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_relaxed) == AGENT_ON && torsh_process->pid &&
-	       torsh_process->pid != torsh_sys_getpid();
+	       !torsh_sys_is_self((uint32_t)torsh_thread_tid());
 }
 
 void torsh_agent_exiting(int status, uint32_t how)
@@ -401,11 +429,12 @@ void torsh_agent_exiting(int status, uint32_t how)
 	torsh_flow_event(flow, &event, NULL);
 	torsh_flow_leave(flow);
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
-	atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
+	if (!torsh_agent_is_sandboxed())
+		atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
 	/* A forked child leaves the writer to its parent. */
 	if (!header->forked_from && !say_if_abandoned(header))
-		torsh_exit_wait(header, torsh_session_is_own(socket_path));
+		torsh_exit_wait(header, torsh_session_is_own(socket_path, torsh_process->pid));
 }
 
 /* Registered before the program's own handlers, and before the loader's: it runs behind all that these free. */

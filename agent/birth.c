@@ -21,11 +21,12 @@
 
 #define FLOW_BYTES ((sizeof(struct flow) + 4095) & ~(size_t)4095)
 
-#define INTERRUPT_LEVELS 4 /* handlers that interrupt each other in hooks */
+#define INTERRUPT_LEVELS 16 /* handlers that interrupt each other in hooks, and hooks that may be gone */
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
 struct flow torsh_flow_unborn = {.state = FLOW_UNBORN};
 struct flow torsh_flow_quiet = {.state = FLOW_QUIET};
+struct flow torsh_flow_mute = {.state = FLOW_MUTE};
 struct flow torsh_flow_ended = {.state = FLOW_ENDED};
 
 _Thread_local struct flow *torsh_flow_self = &torsh_flow_unborn;
@@ -423,6 +424,9 @@ struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
 			torsh_flow_self = &torsh_flow_unborn;
 			entered = enter_unborn(frame);
 		}
+		break;
+	case FLOW_MUTE:
+		torsh_count(COUNTER_muted_lost);
 		break;
 	case FLOW_IDLE:
 		/* A handler has mended it since it was looked at. */

@@ -16,6 +16,7 @@
 static char *kept[N_KEPT_MAX];
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
+static char disabled[] = PREFIX "ENABLED=0";
 static const char *agent; /* its path */
 
 #define N_INJECTIONS 3
@@ -38,7 +39,7 @@ static int is_ours(const char *definition)
 
 static int is_changeable(const char *definition)
 {
-	return definition != preload && definition != session_variable;
+	return definition != preload && definition != session_variable && definition != disabled;
 }
 
 /* One block: the pointers, then the strings. */
@@ -174,6 +175,19 @@ void torsh_environment_inject(const char *name, const char *path)
 			return;
 	n_injections++;
 	kept[n_kept++] = text.bytes;
+}
+
+/* Filters are inherited: what the start of an image takes may end it. */
+void torsh_environment_forbid(void)
+{
+	size_t i = 0;
+
+	while (i < n_kept && !same_name(disabled, kept[i]))
+		i++;
+	if (i < N_KEPT_MAX)
+		kept[i] = disabled;
+	if (i == n_kept && i < N_KEPT_MAX)
+		n_kept++;
 }
 
 void torsh_environment_start(const char *path, const char *session)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "agent/channel.h"
+#include "agent/process.h"
 #include "agent/text.h"
 
 #define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
@@ -53,7 +54,7 @@ static void say_what_takes_so_long(struct exit_wait *wait, uint32_t wishes)
 {
 	const uint32_t both = EXIT_EXPORTS | EXIT_SUMMARY;
 
-	if (wait->has_said || (wishes & both) != both || wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
+	if (torsh_agent_is_sandboxed() || wait->has_said || (wishes & both) != both || wait->at_ns - wait->begin_ns < EXPORTS_SAID_AFTER_NS)
 		return;
 	wait->has_said = 1;
 	torsh_say("the exports are being written; an interrupt leaves that to the background", NULL);
@@ -89,6 +90,6 @@ void torsh_exit_wait(struct channel_header *header, int may_be_first)
 	if (!await_answer(header, may_be_first))
 		return;
 	n = atomic_load_explicit(&header->exit_text_length, memory_order_relaxed);
-	if (n && n <= CHANNEL_EXIT_TEXT_BYTES)
+	if (n && n <= CHANNEL_EXIT_TEXT_BYTES && !torsh_agent_is_sandboxed())
 		torsh_say_bytes(header->exit_text, n);
 }

@@ -108,7 +108,7 @@ static struct signs_of_life look_at_writer(const struct channel_header *header)
 {
 	return (struct signs_of_life){
 		.heartbeat = atomic_load_explicit(&header->heartbeat, memory_order_relaxed),
-		.cpu_ns = torsh_patience_cpu_ns(atomic_load_explicit(&header->writer_pid, memory_order_relaxed)),
+		.cpu_ns = atomic_load_explicit(&header->writer_cpu_ns, memory_order_relaxed),
 	};
 }
 

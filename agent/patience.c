@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/patience.h"
 
-#include "shim/sys.h"
-
 /* A writer that is stopped, or waits for a disk that doesn't answer. */
 #define SILENT_AT_MOST_NS UINT64_C(2000000000)
 /* Of the writer's own CPU time, for which it took nothing of a full ring: it turns in circles. */
 #define CPU_AT_MOST_NS UINT64_C(30000000000)
-/* Where its CPU time can't be read, as from a container inside of the writer's. */
+/* Where it never said its CPU time: it has just begun. */
 #define BLIND_AT_MOST_NS UINT64_C(30000000000)
 /* Whatever it seems to do. */
 #define WAIT_AT_MOST_NS UINT64_C(600000000000)
-
-/*
- * Linux has a clock for each process, whose number is made from the pid as include/linux/posix-timers_types.h says. Of
- * the C library clock_getcpuclockid would make it, and ask the kernel once more.
- */
-uint64_t torsh_patience_cpu_ns(uint32_t pid)
-{
-	const uint32_t of_all_threads = 2; /* CPUCLOCK_SCHED */
-	struct timespec spent = {0};
-
-	/* 0 would be the caller. */
-	if (!pid || TORSH_SYS(SYS_clock_gettime, (clockid_t)(~pid << 3 | of_all_threads), &spent, 0, 0, 0, 0))
-		return 0;
-	return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
-}
 
 void torsh_patience_begin(struct patience *patience, uint64_t now_ns, struct signs_of_life signs)
 {

@@ -11,7 +11,7 @@
 /* What shows that the writer is at work. */
 struct signs_of_life {
 	uint32_t heartbeat; /* of the channel's header */
-	uint64_t cpu_ns; /* CPU time of its process; 0: it can't be read */
+	uint64_t cpu_ns; /* writer_cpu_ns of the channel's header */
 };
 
 struct patience {
@@ -20,9 +20,6 @@ struct patience {
 	uint64_t asked_ns;
 	uint64_t waited_ns, silent_ns; /* in all, and without a sign of life */
 };
-
-/* CPU time of a process, of all its threads; 0: there is none of this pid, or it can't be seen from here. */
-uint64_t torsh_patience_cpu_ns(uint32_t pid);
 
 /* now_ns: of a clock that only goes forward. */
 void torsh_patience_begin(struct patience *patience, uint64_t now_ns, struct signs_of_life signs);

@@ -6,13 +6,20 @@
 
 #include "shim/sys.h"
 
+static bool is_word_readable(uintptr_t address)
+{
+	long answer = torsh_sys_compare(address & ~(uintptr_t)(sizeof(uint32_t) - 1), 0);
+
+	/* Anything else (a filter's answer) proves nothing. */
+	return answer == 0 || answer == -EAGAIN;
+}
+
 bool torsh_probe(uintptr_t address)
 {
-	/*
-	 * The kernel copies the new signal mask in before it looks at what shall be done with it, which is nothing that
-	 * exists: EFAULT tells unreadable memory, EINVAL readable. Anything else (a filter's answer) proves nothing.
-	 */
-	return address && TORSH_SYS(SYS_rt_sigprocmask, -1, address, 0, 8, 0, 0) == -EINVAL;
+	uintptr_t last = address + sizeof(uint64_t) - 1;
+
+	return address && is_word_readable(address) &&
+	       (torsh_probe_page(address) == torsh_probe_page(last) || is_word_readable(last));
 }
 
 bool torsh_probe_read(uintptr_t address, uintptr_t *known_page, uintptr_t *value)

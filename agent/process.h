@@ -46,6 +46,9 @@ void torsh_agent_start(void);
 /* The agent's own file, absolute; "" before it has started. */
 const char *torsh_agent_path(void);
 
+/* The program's file, absolute; "" where it can't be had. */
+const char *torsh_agent_program(void);
+
 /* The calling thread is the only one of a child that fork left: give it a channel of its own, or go quiet. */
 void torsh_agent_restart_in_child(void);
 
@@ -57,5 +60,9 @@ int torsh_agent_is_abandoned(void);
 
 /* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
 int torsh_agent_is_borrowed(void);
+
+/* From here on nothing is asked of the kernel that the program itself doesn't ask, but for memory and futexes. */
+void torsh_agent_forbid(void);
+int torsh_agent_is_sandboxed(void);
 
 #endif

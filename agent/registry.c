@@ -51,12 +51,10 @@ static void read_path(const struct link_map *map, struct text *path)
 	if (!strncmp(map->l_name, "linux-vdso", 10)) {
 		torsh_text_put(path, "[vdso]");
 	} else if (!*map->l_name) {
-		long n = torsh_sys_readlink("/proc/self/exe", path->bytes, path->capacity - 1);
-
-		path->length = n > 0 ? (size_t)n : 0;
-		path->bytes[path->length] = '\0';
+		torsh_text_put(path, torsh_agent_program());
 	} else {
-		if (*map->l_name != '/' && TORSH_SYS(SYS_getcwd, path->bytes, path->capacity, 0, 0, 0, 0) > 0) {
+		if (*map->l_name != '/' && !torsh_agent_is_sandboxed() &&
+		    TORSH_SYS(SYS_getcwd, path->bytes, path->capacity, 0, 0, 0, 0) > 0) {
 			path->length = strlen(path->bytes);
 			torsh_text_put(path, "/");
 		}

@@ -65,7 +65,7 @@ static int plan_socket(struct plan *plan)
 }
 
 /* torsh-UID-PID-NUMBER, as plan_socket names the directory. */
-int torsh_session_is_own(const char *socket_path)
+int torsh_session_is_own(const char *socket_path, int pid)
 {
 	const char *end = strrchr(socket_path, '/'), *at = end;
 	char digits[24] = "";
@@ -73,7 +73,7 @@ int torsh_session_is_own(const char *socket_path)
 
 	for (int dashes = 0; at && at > socket_path && dashes < 2; dashes += *at == '-')
 		at--;
-	torsh_text_put_number(&text, (uint64_t)torsh_sys_getpid());
+	torsh_text_put_number(&text, (uint64_t)pid);
 	return at && !strncmp(at + 1, digits, text.length) && at[1 + text.length] == '-';
 }
 

@@ -30,7 +30,7 @@ int torsh_session_join(const char *socket_path, int fd);
 int torsh_session_is_abandoned(const char *socket_path);
 
 /* Did this process begin the session, as the image that it is now or as one before? By the socket's name. */
-int torsh_session_is_own(const char *socket_path);
+int torsh_session_is_own(const char *socket_path, int pid);
 
 /* Remove the socket of a session that no writer serves, and its directory. */
 void torsh_session_remove(const char *socket_path);

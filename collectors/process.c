@@ -107,7 +107,7 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 /* Tell of a program that can't be followed; the process that starts it does, for the program itself can't. */
 static int tell_program(pid_t child, const char *path, char *const *argv)
 {
-	struct start *start = path ? torsh_sys_pages(sizeof(*start)) : NULL;
+	struct start *start = path && !torsh_agent_is_sandboxed() ? torsh_sys_pages(sizeof(*start)) : NULL;
 	struct text program, culprit;
 	enum program_problem problem;
 
@@ -126,6 +126,8 @@ static int is_on(void)
 {
 	return atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid;
 }
+
+static _Thread_local struct flow *muted; /* the flow of a thread that has none now */
 
 enum told { TOLD_EXEC = 1, TOLD_PROGRAM = 2 };
 
@@ -168,6 +170,32 @@ void torsh_process_spawned(pid_t child, const char *program, char *const *argv)
 	if (is_on() && !torsh_agent_is_borrowed())
 		tell_program(child, program, argv);
 	errno = saved;
+}
+
+void torsh_process_forbidding(void)
+{
+	torsh_agent_forbid();
+}
+
+int torsh_process_muting(void)
+{
+	struct flow *flow;
+
+	if (!is_on())
+		return 0;
+	/* The thread is to have one, to which it comes back where nothing was forbidden. */
+	flow = torsh_flow_enter();
+	if (!flow)
+		return 0;
+	torsh_flow_leave(flow);
+	muted = torsh_flow_self;
+	torsh_flow_self = &torsh_flow_mute;
+	return 1;
+}
+
+void torsh_process_not_muted(void)
+{
+	torsh_flow_self = muted;
 }
 
 void torsh_process_exiting(int status, enum exit_how how)

@@ -51,6 +51,14 @@ void torsh_process_not_executed(int told);
 /* posix_spawn made a child that runs program. */
 void torsh_process_spawned(pid_t child, const char *program, char *const *argv);
 void torsh_process_exiting(int status, enum exit_how how);
+/* The process is about to get a filter that may end it for calls of ours. */
+void torsh_process_forbidding(void);
+/*
+ * The calling thread is about to lose all but a few system calls, or the time stamp counter: it is recorded no further. Not
+ * 0: torsh_process_not_muted is to be called where that failed.
+ */
+int torsh_process_muting(void);
+void torsh_process_not_muted(void);
 void torsh_process_code_unmapped(void);
 void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */
 

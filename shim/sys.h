@@ -113,4 +113,26 @@ static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
 	return TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, &nobody_waits_here, value);
 }
 
+/*
+ * Filters of system calls end a process for what they don't know: what is asked of the kernel when the program runs is put
+ * as a futex, which everything with threads may use. None of these waits.
+ *
+ * Whether there is no thread of this number (any more): the kernel looks for the owner of a lock. A zombie is none.
+ */
+static inline int torsh_sys_is_gone(uint32_t tid)
+{
+	uint32_t lock = tid;
+
+	return TORSH_SYS(SYS_futex, &lock, FUTEX_TRYLOCK_PI_PRIVATE, 0, 0, 0, 0) == -3 /* ESRCH */;
+}
+
+/* Whether the kernel knows the calling thread by this number: only the owner of a lock may give it back. */
+static inline int torsh_sys_is_self(uint32_t tid)
+{
+	uint32_t lock = tid;
+	long result = TORSH_SYS(SYS_futex, &lock, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0);
+
+	return result == -38 /* ENOSYS */ ? torsh_sys_gettid() == (int)tid : result == 0;
+}
+
 #endif

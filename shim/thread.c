@@ -48,7 +48,7 @@ int torsh_thread_tid(void)
 
 void torsh_thread_forked(void)
 {
-	is_copy_stale = remembered_tid() != torsh_sys_gettid();
+	is_copy_stale = !torsh_sys_is_self((uint32_t)remembered_tid());
 }
 
 void torsh_thread_name(const char *name)

@@ -160,6 +160,8 @@ struct channel_header {
 	_Atomic uint32_t writer_pid;
 	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
 	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
+	_Atomic uint32_t has_new_filter; /* the process has more seccomp filters than when it was first looked at */
+	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, told every 200 ms by another one; 0: not yet */
 	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
 
 	/*

@@ -5,11 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <cmocka.h>
 
 #include "agent/patience.h"
@@ -105,32 +100,6 @@ static void time_without_the_producer_does_not_count(void **state)
 	assert_int_equal(wait_steps(&waiting, FOR_EVER, 0, 0), 2 * STEPS_OF_A_SECOND - 2);
 }
 
-/* Its time is known once it has ended and nobody has asked for its status; it can't move any more then. */
-static void cpu_time_is_that_of_the_process(void **state)
-{
-	pid_t pid = fork();
-	struct rusage usage;
-	uint64_t spent_ns;
-	siginfo_t info;
-
-	(void)state;
-	assert_true(pid >= 0);
-	if (!pid) {
-		while (clock() < CLOCKS_PER_SEC / 20)
-			;
-		_exit(0);
-	}
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	spent_ns = torsh_patience_cpu_ns((uint32_t)pid);
-	assert_int_equal(wait4(pid, NULL, 0, &usage), pid);
-	assert_true(spent_ns >= SECOND_NS / 20);
-	assert_true(spent_ns / 1000 / 1000 <=
-		    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
-			    (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000 + 1);
-	assert_int_equal(torsh_patience_cpu_ns((uint32_t)pid), 0);
-	assert_int_equal(torsh_patience_cpu_ns(0), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,7 +108,6 @@ int main(void)
 		cmocka_unit_test(every_sign_begins_the_two_seconds_anew),
 		cmocka_unit_test(one_that_turns_in_circles_is_given_up),
 		cmocka_unit_test(time_without_the_producer_does_not_count),
-		cmocka_unit_test(cpu_time_is_that_of_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */
 #define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
+#define PULSE_MS 200
 #define CALLERS_MAX 64u /* connections that said no hello; the oldest has to go for one more */
 
 enum watch_kind {
@@ -460,14 +461,24 @@ static void wait_for_drain(struct control *control)
 	}
 }
 
+/* Shows producers that wait for room whether the other thread is at work: they may not ask the kernel. */
+static void tell_cpu_time(const struct control *control)
+{
+	uint64_t cpu_ns = torsh_drain_cpu_ns(control->drain);
+
+	for (const struct watch *watch = control->targets; watch; watch = watch->next)
+		atomic_store_explicit(&watch->target->view.header->writer_cpu_ns, cpu_ns, memory_order_relaxed);
+}
+
 static int serve(struct control *control)
 {
 	int timeout_ms;
 
 	while (!control->must_end && !is_over(control, &timeout_ms)) {
 		struct epoll_event events[64];
-		int n = epoll_wait(control->epoll_fd, events, 64, timeout_ms);
+		int n = epoll_wait(control->epoll_fd, events, 64, timeout_ms < 0 ? PULSE_MS : timeout_ms);
 
+		tell_cpu_time(control);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n; i++)

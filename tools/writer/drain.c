@@ -128,6 +128,16 @@ uint64_t torsh_drain_finished(struct drain *drain)
 	return atomic_load_explicit(&drain->n_finished, memory_order_acquire);
 }
 
+uint64_t torsh_drain_cpu_ns(const struct drain *drain)
+{
+	struct timespec spent = {0};
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(drain->thread, &clock) || clock_gettime(clock, &spent))
+		return 0;
+	return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
 int torsh_drain_had_children(struct drain *drain)
 {
 	return atomic_load_explicit(&drain->had_children, memory_order_acquire);
@@ -557,7 +567,7 @@ static struct target_pass drain_all(struct drain *drain)
 	for (uint32_t i = drain->n_targets; i-- > 0;) {
 		struct target *target = drain->targets[i];
 		struct target_pass pass = {0};
-		uint64_t next_watch_ns = torsh_target_watch_memory(target, now);
+		uint64_t next_watch_ns = torsh_target_watch(target, now);
 
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		if (next_watch_ns < drain->next_watch_ns)

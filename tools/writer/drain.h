@@ -57,6 +57,9 @@ void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, e
 /* Targets that are finished so far. */
 uint64_t torsh_drain_finished(struct drain *drain);
 
+/* CPU time of the thread that drains. */
+uint64_t torsh_drain_cpu_ns(const struct drain *drain);
+
 /* Did a finished process start others, so that one may be on its way to say hello? */
 int torsh_drain_had_children(struct drain *drain);
 

@@ -103,27 +103,30 @@ void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n)
 	name[strcspn(name, "\n")] = '\0';
 }
 
-static int read_kib(const char *status, const char *name, uint64_t *bytes)
+static int read_number(const char *text, const char *name, uint64_t *number)
 {
-	const char *line = strstr(status, name);
+	const char *line = strstr(text, name);
 
 	if (!line)
 		return -ENODATA;
-	*bytes = strtoull(line + strlen(name), NULL, 10) << 10;
+	*number = strtoull(line + strlen(name), NULL, 10);
 	return 0;
 }
 
-int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes)
+int torsh_process_read_status(int status_fd, struct process_status *status)
 {
-	char status[4096];
-	ssize_t n = pread(status_fd, status, sizeof(status) - 1, 0);
+	uint64_t rss_kib, peak_kib;
+	char text[4096];
+	ssize_t n = pread(status_fd, text, sizeof(text) - 1, 0);
 
 	if (n < 0)
 		return -errno;
-	status[n] = '\0';
-	if (read_kib(status, "\nVmHWM:", rss_peak_bytes))
+	text[n] = '\0';
+	if (read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib))
 		return -ENODATA;
-	return read_kib(status, "\nVmRSS:", rss_bytes);
+	*status = (struct process_status){.rss_bytes = rss_kib << 10, .rss_peak_bytes = peak_kib << 10};
+	read_number(text, "\nSeccomp_filters:", &status->n_filters);
+	return 0;
 }
 
 uint64_t torsh_process_filters(int status_fd)

@@ -34,8 +34,14 @@ void torsh_process_thread_name(pid_t pid, pid_t tid, char *name, size_t n);
 /* The pid of the parent, as the stat says; -ENODATA when it can't be read. */
 pid_t torsh_process_parent(int stat_fd);
 
-/* VmRSS and VmHWM in bytes; returns 0, or -errno when there are none (any more). */
-int torsh_process_read_memory(int status_fd, uint64_t *rss_bytes, uint64_t *rss_peak_bytes);
+/* What changes while it runs. */
+struct process_status {
+	uint64_t rss_bytes, rss_peak_bytes;
+	uint64_t n_filters; /* of system calls; 0 where the kernel doesn't say (before Linux 5.9) */
+};
+
+/* Returns 0, or -errno when there is no memory (any more). */
+int torsh_process_read_status(int status_fd, struct process_status *status);
 
 /* Filters of system calls that lie on the process behind a status; 0 where that can't be read. */
 uint64_t torsh_process_filters(int status_fd);

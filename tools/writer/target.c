@@ -424,25 +424,31 @@ int torsh_target_has_bytes(struct target *target)
 	return 0;
 }
 
-uint64_t torsh_target_watch_memory(struct target *target, uint64_t now_ns)
+uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 {
-	uint64_t rss, peak, next_ns = target->last_rss_ns + target->watch_every_ns;
+	uint64_t next_ns = target->last_rss_ns + target->watch_every_ns;
+	struct process_status status;
 
 	if (target->status_fd < 0)
 		return UINT64_MAX;
 	if (now_ns < next_ns)
 		return next_ns;
 	target->last_rss_ns = now_ns;
-	if (torsh_process_read_memory(target->status_fd, &rss, &peak))
+	if (torsh_process_read_status(target->status_fd, &status))
 		return UINT64_MAX;
 	target->watch_every_ns *= 2;
 	if (target->watch_every_ns > WATCH_SELDOM_NS)
 		target->watch_every_ns = WATCH_SELDOM_NS;
-	target->tally.rss_bytes = rss;
-	if (peak > target->rss_peak_bytes) {
-		target->rss_peak_bytes = peak;
+	target->tally.rss_bytes = status.rss_bytes;
+	if (status.rss_peak_bytes > target->rss_peak_bytes) {
+		target->rss_peak_bytes = status.rss_peak_bytes;
 		target->watch_every_ns = WATCH_OFTEN_NS;
 	}
+	if (!target->has_filters)
+		target->n_filters = status.n_filters;
+	target->has_filters = 1;
+	if (status.n_filters > target->n_filters)
+		atomic_store_explicit(&target->view.header->has_new_filter, 1, memory_order_relaxed);
 	return now_ns + target->watch_every_ns;
 }
 

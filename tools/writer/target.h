@@ -67,6 +67,8 @@ struct target {
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
 	uint64_t last_rss_ns, watch_every_ns;
+	uint64_t n_filters; /* at the first look */
+	int has_filters; /* that was taken */
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
 	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
 	int is_drained; /* it has ended, and all was folded */
@@ -115,8 +117,11 @@ int torsh_target_is_at_hold(const struct target *target);
 /* Is anything on the rings? For the moment before a deep sleep. */
 int torsh_target_has_bytes(struct target *target);
 
-/* Read the target's memory if that was long ago. Returns when it is to be read again. */
-uint64_t torsh_target_watch_memory(struct target *target, uint64_t now_ns);
+/*
+ * Read the target's memory, and whether it has put itself under more filters, if that was long ago. Returns when that is to
+ * be done again.
+ */
+uint64_t torsh_target_watch(struct target *target, uint64_t now_ns);
 
 /*
  * All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. What the

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Programs that take system calls from themselves, on pain of death: they end as they do without the agent."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+N_KEPT = 5
+# way: its status, and blocks of the child that are recorded
+WAYS = {"exit": (11, 0), "leave": (12, 0), "allocate": (13, 0), "fork": (14, 0), "harmless": (14, 1), "thread": (15, 0)}
+
+
+def live(how, way, status, n_of_child):
+    command = [PROGRAMS / "sandbox", how, way]
+    expect_equal(run(command).returncode, status, "status without the agent")
+    result, output = record(command, env={"TORSH_PROFILER_RING": "64K"})
+    expect_equal((result.returncode, result.stdout, result.stderr), (status, b"", b""), "status and output")
+    report = leaks(output)
+    for name, n in {"keep_in_sandbox": N_KEPT, "keep_in_child": n_of_child}.items():
+        expect_equal(total(entries_through(report["leaks"], name), "blocks"), n, f"blocks of {name}")
+    check_counts(report["events"])
+    is_said = "children from then on are not recorded" in torsh("report", output)
+    expect_equal(is_said, way != "harmless", "the report says what is not recorded")
+
+
+def become_strict(how):
+    command = [PROGRAMS / "sandbox", how, "strict"]
+    expect_equal(run(command).returncode, 16, "status without the agent")
+    result, output = record(command)
+    expect_equal(result.returncode, 16, "status")
+    report = leaks(output)
+    expect_equal(total(entries_through(report["leaks"], "keep_in_sandbox"), "blocks"), N_KEPT, "blocks of before")
+    events = report["events"]
+    expect_equal(events["dropped"], 2000, "events that could not be stamped any more")
+    expect_equal(events["produced"], events["delivered"] + events["dropped"], "events produced")
+
+
+for how in ("prctl", "syscall"):
+    for name, (code, n_blocks) in WAYS.items():
+        add_case(f"under_a_filter_by_{how}_{name}", live, how, name, code, n_blocks)
+    add_case(f"in_strict_mode_by_{how}", become_strict, how)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Programs that take system calls from themselves: sandbox HOW WAY. The filter ends the process for every call but those
+ * that the way itself takes, and futex, mmap, munmap and madvise.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N_KEPT 5
+#define N_PAIRS 400000
+#define N_CALLS_MAX 32
+#define END (-1)
+
+#if defined(__x86_64__)
+#define OWN_ARCH AUDIT_ARCH_X86_64
+#else
+#define OWN_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+static const int of_memory[] = {SYS_futex, SYS_mmap, SYS_munmap, SYS_madvise, SYS_brk, SYS_getrandom, END};
+static const int of_exit[] = {SYS_exit_group, END};
+static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_wait4, SYS_exit_group, END};
+static const int of_thread[] = {SYS_clone3, SYS_clone, SYS_mprotect, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask,
+				SYS_rt_sigaction, SYS_exit, SYS_exit_group, END};
+
+static size_t add_calls(struct sock_filter *ops, size_t n, const int *calls, uint32_t answer)
+{
+	for (; *calls != END; calls++) {
+		ops[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)*calls, 0, 1);
+		ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
+	}
+	return n;
+}
+
+static void install(const char *how, struct sock_fprog *program)
+{
+	long result;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		exit(90);
+	if (!strcmp(how, "prctl"))
+		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
+	else
+		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
+	if (result)
+		exit(91);
+}
+
+static void allow(const char *how, const int *calls)
+{
+	struct sock_filter ops[4 + 2 * N_CALLS_MAX];
+	struct sock_fprog program = {.filter = ops};
+	size_t n = 0;
+
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	n = add_calls(ops, n, of_memory, SECCOMP_RET_ALLOW);
+	n = add_calls(ops, n, calls, SECCOMP_RET_ALLOW);
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program.len = (unsigned short)n;
+	install(how, &program);
+}
+
+/* Takes nothing that anybody here needs, by an error. */
+static void deny_little(const char *how)
+{
+	static const int calls[] = {SYS_ptrace, SYS_reboot, END};
+	struct sock_filter ops[8];
+	struct sock_fprog program = {.filter = ops};
+	size_t n = 0;
+
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	n = add_calls(ops, n, calls, SECCOMP_RET_ERRNO | EPERM);
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = (unsigned short)n;
+	install(how, &program);
+}
+
+static void *keep_in_sandbox(void)
+{
+	return malloc(300);
+}
+
+static void *keep_in_child(void)
+{
+	return malloc(400);
+}
+
+static void keep(void)
+{
+	for (int i = 0; i < N_KEPT; i++)
+		if (!keep_in_sandbox())
+			_exit(92);
+}
+
+static int exit_in_it(const char *how)
+{
+	allow(how, of_exit);
+	keep();
+	exit(11);
+}
+
+static int leave_in_it(const char *how)
+{
+	allow(how, of_exit);
+	keep();
+	_exit(12);
+}
+
+/* Fills rings many times over. */
+static int allocate_in_it(const char *how)
+{
+	allow(how, of_exit);
+	for (int i = 0; i < N_PAIRS; i++) {
+		void *volatile block = malloc(64);
+
+		free(block);
+	}
+	keep();
+	return 13;
+}
+
+static int run_child(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		if (!keep_in_child())
+			_exit(93);
+		_exit(14);
+	}
+	keep();
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 94;
+}
+
+static int fork_in_it(const char *how)
+{
+	allow(how, of_fork);
+	return run_child();
+}
+
+static int fork_in_a_harmless_one(const char *how)
+{
+	deny_little(how);
+	return run_child();
+}
+
+static void *run_thread(void *unused)
+{
+	keep();
+	return unused;
+}
+
+static int thread_in_it(const char *how)
+{
+	pthread_t thread;
+
+	allow(how, of_thread);
+	if (pthread_create(&thread, NULL, run_thread, NULL))
+		return 95;
+	pthread_join(thread, NULL);
+	return 15;
+}
+
+/* Read, write and exit are all that is left. */
+static int strict(const char *how)
+{
+	void *volatile block;
+	int result;
+
+	free(malloc(64));
+	keep();
+	if (!strcmp(how, "prctl"))
+		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+	else
+		result = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
+	for (int i = 0; i < 1000; i++) {
+		block = malloc(64);
+		free(block);
+	}
+	syscall(SYS_exit, result ? 96 : 16);
+	return 97;
+}
+
+static const struct way {
+	const char *name;
+	int (*run)(const char *how);
+} ways[] = {
+	{"exit", exit_in_it},
+	{"leave", leave_in_it},
+	{"allocate", allocate_in_it},
+	{"fork", fork_in_it},
+	{"harmless", fork_in_a_harmless_one},
+	{"thread", thread_in_it},
+	{"strict", strict},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 2 && i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (!strcmp(argv[2], ways[i].name))
+			return ways[i].run(argv[1]);
+	}
+	return 2;
+}

@@ -45,14 +45,14 @@ def run_of_one_process():
 def each_step_has_scalars():
     recording, numbers, folder, steps = run_of_one_process()
     found = read(folder)["scalars"]
-    for tag, field, scale in (("step/ms", "duration_ns", 1e6), ("step/peak_MB", "peak_bytes", 1e6),
-                              ("memory/cpu/peak_MB", "peak_bytes", 1e6)):
+    for tag, field, scale in (("step/ms", "duration_ns", 1e6), ("step/peak_MiB", "peak_bytes", 2**20),
+                              ("memory/cpu/peak_MiB", "peak_bytes", 2**20)):
         expect_equal([step for step, _ in found[tag]], [step["index"] for step in steps], f"steps of {tag}")
         for (_, value), step in zip(found[tag], steps):
             assert abs(value - step[field] / scale) < 1e-6, (tag, value, step)
     for (_, value), step in zip(found["step/GFLOPs_per_second"], steps):
         assert abs(value / (step["flops_all"] / step["duration_ns"]) - 1) < 1e-6, (value, step)
-    expect_equal({value for _, value in found["memory/cpu/live_MB"]}, {0.0}, "held after a step")
+    expect_equal({value for _, value in found["memory/cpu/live_MiB"]}, {0.0}, "held after a step")
     expect_equal([value for _, value in found["loss"]], [float(i) for i in range(len(steps))], "the program's own values")
     assert "length" not in found, "samples are no scalars"
 

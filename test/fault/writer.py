@@ -182,7 +182,7 @@ def the_summary_is_there_when_the_program_has_ended():
         output, counts = scratch(), committed.Counts(scratch("counts"))
         with started(committed.command(counts, 1000, 1, how), summary_environment(output), stderr=subprocess.PIPE) as process:
             words = process.communicate(timeout=TIMEOUT_S)[1].decode()
-        assert "torsh: committed (pid " in words and "1,000 blocks not freed" in words and str(output) in words, words
+        assert "torsh: committed (pid " in words and "1,000 blocks alive at the end" in words and str(output) in words, words
         expect_equal(words.count("torsh leaks"), 1, f"summaries in {words}")
 
 

@@ -85,6 +85,15 @@ static cJSON *make_leak(const struct holder *holder)
 	return leak;
 }
 
+static cJSON *make_alive(const struct leaks *leaks, bool is_known)
+{
+	cJSON *object = torsh_json_object();
+
+	torsh_json_set(object, "bytes", is_known ? torsh_json_u64(leaks->alive_bytes) : torsh_json_text(NULL));
+	torsh_json_set(object, "blocks", is_known ? torsh_json_u64(leaks->alive_blocks) : torsh_json_text(NULL));
+	return object;
+}
+
 static cJSON *make_bookkeeping(const struct leaks *leaks)
 {
 	cJSON *object = torsh_json_object(), *by = torsh_json_list();
@@ -199,6 +208,7 @@ static void print_json(const struct view *view)
 	print_device(&json, view);
 	torsh_json_member(&json, "leaked_bytes", is_known ? torsh_json_u64(leaks->bytes) : torsh_json_text(NULL));
 	torsh_json_member(&json, "leaked_blocks", is_known ? torsh_json_u64(leaks->blocks) : torsh_json_text(NULL));
+	torsh_json_member(&json, "alive", make_alive(leaks, is_known));
 	torsh_json_member(&json, "usable_bytes",
 			  leaks->usable_is_known ? torsh_json_u64(leaks->usable_bytes) : torsh_json_text(NULL));
 	torsh_json_member(&json, "overhead_bytes",
@@ -300,6 +310,8 @@ static void print_text(const struct view *view)
 		torsh_text_heading(stdout, "%s%s%s not freed, %s", torsh_size_exact(leaks->bytes, bytes),
 				   leaks->device ? " of " : "", leaks->device ? leaks->device : "",
 				   torsh_text_blocks(leaks->blocks, blocks));
+	if (!leaks->device && !leaks->at_exec && leaks->alive_blocks)
+		torsh_text_alive(stdout, leaks);
 	if (!leaks->device)
 		torsh_text_unknown_heaps(stdout, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	print_device_text(view);

@@ -109,7 +109,7 @@ static void put_steps(struct perfetto *perfetto, const struct sequence *sequence
 /* What the writer saw of the process's memory now and then. */
 static void put_series(struct perfetto *perfetto, const struct sequence *sequence)
 {
-	static const char *const names[] = {"heap", "mapped", "resident set"};
+	static const char *const names[] = {"heap (sampled)", "mapped (sampled)", "resident set (sampled)"};
 	const struct profile_process *process = sequence->process;
 	Perfetto__CounterDescriptor descriptor = PERFETTO__COUNTER_DESCRIPTOR__INIT;
 

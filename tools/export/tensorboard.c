@@ -17,7 +17,7 @@
 #include "tools/profile/step_totals.h"
 #include "tools/profile/tensors.h"
 
-#define MEGABYTE 1e6 /* a float has seven digits: bytes would lose theirs */
+#define MEBIBYTE 0x1p20 /* a float has seven digits: bytes would lose theirs */
 #define DEVICES_MAX 64u /* of a process; beyond are made up */
 #define TAG_BYTES_MAX 96
 
@@ -71,12 +71,12 @@ static void put_memory(struct board *board, const struct step *step)
 		struct device_held *device = &board->devices[i];
 
 		torsh_device_name(device->device, name);
-		snprintf(tag, sizeof(tag), "memory/%s/live_MB", name);
+		snprintf(tag, sizeof(tag), "memory/%s/live_MiB", name);
 		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
-				   (double)device->live_bytes / MEGABYTE);
-		snprintf(tag, sizeof(tag), "memory/%s/peak_MB", name);
+				   (double)device->live_bytes / MEBIBYTE);
+		snprintf(tag, sizeof(tag), "memory/%s/peak_MiB", name);
 		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
-				   (double)device->peak_bytes / MEGABYTE);
+				   (double)device->peak_bytes / MEBIBYTE);
 	}
 }
 
@@ -237,8 +237,8 @@ static void put_step(struct board *board, const struct step *step, const struct 
 		torsh_board_scalar(&board->file, "step/GFLOPs_per_second", step->number, step->end_ns,
 				   (double)total->flops_all / 1e9 / seconds);
 	if (board->of->n_tensors)
-		torsh_board_scalar(&board->file, "step/peak_MB", step->number, step->end_ns,
-				   (double)total->peak_bytes / MEGABYTE);
+		torsh_board_scalar(&board->file, "step/peak_MiB", step->number, step->end_ns,
+				   (double)total->peak_bytes / MEBIBYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
 		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,

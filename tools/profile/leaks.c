@@ -249,6 +249,12 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 	}
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
+
+		leaks->alive_blocks += holder->blocks;
+		leaks->alive_bytes += holder->bytes;
+	}
+	for (size_t i = first; i < leaks->found.n; i++) {
+		const struct holder *holder = &leaks->found.items[i];
 		const char *what = leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
 
 		if (what) {

@@ -46,6 +46,7 @@ struct leaks {
 	size_t n_bookkeeping, bookkeeping_room;
 	uint64_t bookkeeping_blocks, bookkeeping_bytes;
 	uint64_t suppressed_blocks, suppressed_bytes; /* by which rules: in suppress */
+	uint64_t alive_blocks, alive_bytes; /* when their process ended, or at an exec: found, bookkeeping and suppressed */
 	uint64_t exec_blocks, exec_bytes; /* of all processes */
 	uint64_t inherited_blocks, inherited_bytes; /* from before a fork: not leaks */
 };

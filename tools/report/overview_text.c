@@ -59,6 +59,8 @@ static void print_leaks(const struct overview *overview)
 		torsh_text_heading(stdout, "Leaks: none are among what was recorded");
 	else
 		torsh_text_heading(stdout, "No leaks");
+	if (leaks->alive_blocks)
+		torsh_text_alive(stdout, leaks);
 	torsh_text_unknown_heaps(stdout, overview->processes, overview->n_processes, PROCESSES_SHOWN);
 	if (leaks->bookkeeping_blocks)
 		printf("left out: %s in %s of the libraries' own bookkeeping\n",
@@ -92,7 +94,8 @@ static void print_peak(const struct overview *overview)
 		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
 		       process->pid);
 	if (process && process->has_rss_peak)
-		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
+		printf("highest resident set, with code, stacks and what allocators keep: %s%s%s%s\n",
+		       torsh_size_exact(process->rss_peak_bytes, bytes),
 		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
 	if (process && process->vm.is_there)

@@ -268,6 +268,19 @@ void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processe
 		fprintf(out, "... nor about the heaps of %zu more processes\n", n_unknown - n_lines);
 }
 
+void torsh_text_alive(FILE *out, const struct leaks *leaks)
+{
+	char alive[SIZE_TEXT_BYTES], leaked[SIZE_TEXT_BYTES], kept[SIZE_TEXT_BYTES], blocks[64];
+
+	fprintf(out, "alive at the end: %s in %s; of that %s leaked, %s are bookkeeping",
+		torsh_size_human(leaks->alive_bytes, alive), torsh_text_blocks(leaks->alive_blocks, blocks),
+		torsh_size_human(leaks->bytes, leaked), torsh_size_human(leaks->bookkeeping_bytes, kept));
+	if (leaks->suppressed_blocks)
+		fprintf(out, ", %s are kept on purpose or suppressed by a rule",
+			torsh_size_human(leaks->suppressed_bytes, kept));
+	fputc('\n', out);
+}
+
 void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];

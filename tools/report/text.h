@@ -48,6 +48,9 @@ void torsh_text_processes(FILE *out, struct profile_process *const *processes, s
 /* A line for each process about whose heap nothing is known, with the reason; at most n_lines. */
 void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
 
+/* What was alive at the end, and what of that leaked. */
+void torsh_text_alive(FILE *out, const struct leaks *leaks);
+
 /* The same of programs that were not followed, with the reason. */
 void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines);
 

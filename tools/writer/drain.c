@@ -307,7 +307,9 @@ static void await_children(struct drain *drain, const struct target *target, uin
 static struct drain_summary summary_of(const struct target *target)
 {
 	struct target_counts counts = torsh_target_counts(target);
-	const struct heap *heap = &target->tally.heap;
+	/* The sum may stand at its record right now. */
+	int is_at_peak = target->tally.heap.axis.bytes > target->tally.heap.axis.peak_bytes;
+	const struct axis *axis = &target->tally.heap.axis;
 	struct drain_summary summary;
 	size_t n;
 	char *program = torsh_view_text(&target->view, target->start.program, -1, &n);
@@ -317,12 +319,14 @@ static struct drain_summary summary_of(const struct target *target)
 		.pid = (uint32_t)target->pid,
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
-		.peak_bytes = heap->axis.peak_bytes,
-		.peak_ns =
-			torsh_ticks_to_ns(&target->tally.clock, heap->axis.peak_stamp) - target->tally.clock.start_ns,
-		.live_bytes = heap->axis.bytes,
-		.live_blocks = heap->axis.n,
-		.has_heap = !count_of(target, COUNTER_heap_left_out),
+		.peak_bytes = is_at_peak ? axis->bytes : axis->peak_bytes,
+		.peak_ns = torsh_ticks_to_ns(&target->tally.clock,
+					     is_at_peak ? target->tally.last_stamp : axis->peak_stamp) -
+			   target->tally.clock.start_ns,
+		.live_bytes = axis->bytes,
+		.live_blocks = axis->n,
+		.has_heap = counts.delivered && !count_of(target, COUNTER_heap_left_out),
+		.is_lossy = torsh_target_is_lossy(target),
 		.ended_with_exit = target->tally.has_exited && target->tally.exit_stamp == target->tally.last_stamp,
 	};
 	snprintf(summary.program, sizeof(summary.program), "%s", slash ? slash + 1 : program);

@@ -34,6 +34,7 @@ struct drain_summary {
 	uint64_t peak_bytes, peak_ns; /* since the process's start */
 	uint64_t live_bytes, live_blocks;
 	int has_heap; /* it was recorded: otherwise the four before are 0 */
+	int is_lossy; /* its recording lacks something: torsh_target_losses, or a count of the agent's */
 	int ended_with_exit; /* after its exit it did nothing that was recorded */
 };
 

@@ -452,8 +452,8 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 	return now_ns + target->watch_every_ns;
 }
 
-/* Events that no ring ever had. */
-static uint64_t count_lost_by_agent(const struct target *target)
+/* What the agent counted of this kind. */
+static uint64_t count_lost_by_agent(const struct target *target, enum counter_kind kind)
 {
 	static const enum counter_kind kinds[] = {
 #define COUNTER(name, kind, text) kind,
@@ -463,7 +463,7 @@ static uint64_t count_lost_by_agent(const struct target *target)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < N_COUNTERS; i++) {
-		if (kinds[i] == LOST_EVENTS)
+		if (kinds[i] == kind)
 			sum += atomic_load_explicit(&target->view.header->counters[i], memory_order_relaxed);
 	}
 	return sum;
@@ -485,7 +485,8 @@ static struct target_counts count_rings(const struct target *target)
 struct target_counts torsh_target_counts(const struct target *target)
 {
 	struct target_counts counts = count_rings(target);
-	uint64_t lost = count_lost_by_agent(target) + target->tally.losses[WRITER_LOSS_ring_unread];
+	/* Events that no ring ever had, or that were never seen on theirs. */
+	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) + target->tally.losses[WRITER_LOSS_ring_unread];
 
 	counts.produced += lost;
 	counts.dropped += lost;
@@ -499,4 +500,14 @@ void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_L
 	memcpy(losses, target->tally.losses, sizeof(target->tally.losses));
 	losses[WRITER_LOSS_ring_full] = counts.dropped - counts.damaged;
 	losses[WRITER_LOSS_ring_damaged] = counts.damaged;
+}
+
+int torsh_target_is_lossy(const struct target *target)
+{
+	uint64_t losses[N_WRITER_LOSSES], sum = count_lost_by_agent(target, LOST_EVENTS);
+
+	torsh_target_losses(target, losses);
+	for (int i = 0; i < N_WRITER_LOSSES; i++)
+		sum += losses[i];
+	return sum || count_lost_by_agent(target, LOST_OTHER);
 }

@@ -129,6 +129,9 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns);
  */
 struct target_counts torsh_target_counts(const struct target *target);
 
+/* Was anything lost, an event or something else? */
+int torsh_target_is_lossy(const struct target *target);
+
 /* Of each kind of the writer's losses how many there were so far. */
 void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_LOSSES]);
 

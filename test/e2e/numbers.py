@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""One definition of each number: a real Python program's summary, reports, budgets and exports say the same."""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+PROGRAM = """
+import collections, ctypes, email.parser, json, re, sys
+held = [json.loads('{"a": [1, 2, %d]}' % i) for i in range(20000)]
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+leaked = [libc.malloc(5000) for _ in range(300)]
+gone = bytes(30_000_000)
+del gone, held
+for line in open("/proc/self/status"):
+    if line.startswith("VmHWM:"):
+        print(int(line.split()[1]) << 10)
+"""
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+AT_EXIT_BYTES = 16 << 20  # what the end of an interpreter may add to its resident set
+SUMMARY = re.compile(r"torsh: (\S+) \(pid (\d+)\): ([\d,]+) events, ([\d,]+) dropped; heap peak (.+?) at [\d.]+ s; "
+                     r"(.+?) in ([\d,]+) blocks? alive at the end\n")
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def expect_rounded(text, n_bytes, what):
+    """A size as people read it: three digits that matter."""
+    value, unit = text.split()
+    last_digit = 10.0 ** -len(value.partition(".")[2])
+    assert abs(float(value) - n_bytes / UNITS[unit]) <= 0.51 * last_digit, f"{what}: {text}, and {n_bytes} bytes"
+
+
+def recorded():
+    result, output = record([sys.executable, "-c", PROGRAM], env={"TORSH_PROFILER_SUMMARY": "1"})
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    return result.stderr.decode(), int(result.stdout), output
+
+
+@case
+def the_summary_has_the_reports_figures():
+    words, _, output = recorded()
+    report, (process,) = read_report("report", output), leaks(output)["processes"]
+    alive, said = leaks(output)["alive"], SUMMARY.search(words)
+    assert said, words
+    expect_equal(int(said[2]), process["pid"], "pid")
+    expect_equal(number(said[3]), report["events"]["produced"], "events")
+    expect_equal(number(said[4]), report["events"]["dropped"], "dropped")
+    expect_rounded(said[5], report["peak"]["peak_bytes"], "peak of the heap")
+    expect_equal(number(said[7]), alive["blocks"], "blocks alive at the end")
+    expect_rounded(said[6], alive["bytes"], "bytes alive at the end")
+
+
+@case
+def what_was_alive_is_what_leaked_and_what_was_kept():
+    _, _, output = recorded()
+    report, overview = leaks(output), read_report("report", output)
+    for unit in ("bytes", "blocks"):
+        parts = (report[f"leaked_{unit}"], report["bookkeeping"][unit], report["suppressed"][unit])
+        expect_equal(sum(parts), report["alive"][unit], f"{unit} alive")
+        expect_equal(total(report["leaks"], unit), report[f"leaked_{unit}"], f"{unit} of the leaks")
+        expect_equal(overview["leaks"][f"leaked_{unit}"], report[f"leaked_{unit}"], f"{unit} that the report says leaked")
+    heap = overview["heap"]
+    assert report["alive"]["blocks"] <= heap["allocations"] - heap["frees"], heap
+    assert report["leaked_bytes"] >= 300 * 5000, report["leaked_bytes"]
+    folded = torsh("export", output, "--format", "folded")
+    expect_equal(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), report["leaked_bytes"], "folded stacks")
+
+
+@case
+def peaks_are_the_same_everywhere():
+    _, own_rss, output = recorded()
+    report, highest = read_report("report", output), peak(output)
+    checked = json.loads(run([TORSH, "check", output, "--max-leak", "1T", "--max-peak", "1T", "--max-rss", "1T", "--json"]).stdout)
+    values = {check["name"]: check["value"] for check in checked["checks"]}
+    expect_equal(values, {"leak": leaks(output)["leaked_bytes"], "peak": highest["peak_bytes"], "rss": highest["rss_peak_bytes"]},
+                 "what is checked")
+    for name in ("peak_bytes", "rss_peak_bytes"):
+        expect_equal({report["peak"][name], report["processes"][0][name], highest[name], highest["processes"][0][name]},
+                     {highest[name]}, name)
+    # The kernel's own high-water mark.
+    assert own_rss <= highest["rss_peak_bytes"] <= own_rss + AT_EXIT_BYTES, (own_rss, highest["rss_peak_bytes"])
+
+
+@case
+def sizes_have_one_unit_and_samples_are_called_so():
+    words, _, output = recorded()
+    for text in (words, *(torsh(command, output) for command in ("leaks", "peak", "report"))):
+        assert not re.search(r"\d [kKMG]B\b", text), re.search(r".*\d [kKMG]B\b.*", text)[0]
+    trace = output / "trace.pftrace"
+    torsh("export", output, "--format", "perfetto", "-o", trace)
+    assert b"resident set (sampled)" in trace.read_bytes()
+
+
+main()

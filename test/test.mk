@@ -26,6 +26,7 @@ include test/simcuda/simcuda.mk
 
 SYNTHETIC := $(TEST)/synthetic
 ESCAPES := $(TEST)/escapes
+HOSTILE := $(TEST)/hostile
 COUNTER_NAMES := $(TEST)/counter_names
 
 TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
@@ -40,7 +41,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 $(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test driver_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Write recordings for tests of the readers.
-$(SYNTHETIC) $(ESCAPES): $(TEST)/%: test/lib/%.c $(TOOL_LIB) $(BUILD)/flags
+$(SYNTHETIC) $(ESCAPES) $(HOSTILE): $(TEST)/%: test/lib/%.c $(TOOL_LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TOOL_LIBS)
 
@@ -70,7 +71,7 @@ $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
-test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(COUNTER_NAMES)
+test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(COUNTER_NAMES)
 fuzzers: $(FUZZERS)
 
 RUN_TESTS = BUILD=$(BUILD) TORCH=$(TORCH) $(PYTHON) test/run --jobs $(J) --match '$(T)'

@@ -20,17 +20,26 @@ struct csv {
 	struct collectives collectives;
 };
 
-/* In quotes where it holds a comma, a quote or the end of a line. */
+/*
+ * In quotes where it holds a comma, a quote or the end of a line. What a spreadsheet would take for a formula, and execute,
+ * gets an apostrophe in front.
+ */
+static void put_part(struct sink *sink, const char *text, size_t n)
+{
+	bool is_formula = n && memchr("=+-@\t\r", *text, 6), is_quoted = n && strcspn(text, ",\"\r\n") < n;
+
+	torsh_sink_text(sink, is_quoted ? "\"" : "");
+	torsh_sink_text(sink, is_formula ? "'" : "");
+	for (size_t i = 0; is_quoted && i < n; i++)
+		torsh_sink_put(sink, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1);
+	if (!is_quoted)
+		torsh_sink_put(sink, text, n);
+	torsh_sink_text(sink, is_quoted ? "\"" : "");
+}
+
 static void put_text(struct sink *sink, const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		torsh_sink_text(sink, text);
-		return;
-	}
-	torsh_sink_text(sink, "\"");
-	for (; *text; text++)
-		torsh_sink_put(sink, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-	torsh_sink_text(sink, "\"");
+	put_part(sink, text, strlen(text));
 }
 
 static const char *category_of(const struct call *call)
@@ -91,9 +100,11 @@ static void put_collective(struct csv *csv, const struct call *call)
 		torsh_sink_text(sink, ",,,,");
 		return;
 	}
-	torsh_sink_print(sink, "%.*s,%.*s,", (int)collective.n_name, collective.name,
-			 collective.tensor ? (int)collective.tensor->n_type : 0,
-			 collective.tensor ? collective.tensor->text : "");
+	put_part(sink, collective.name, collective.n_name);
+	torsh_sink_text(sink, ",");
+	if (collective.tensor)
+		put_part(sink, collective.tensor->text, collective.tensor->n_type);
+	torsh_sink_text(sink, ",");
 	put_number(sink, collective.in_elements);
 	put_number(sink, collective.out_elements);
 	put_text(sink, collective.group->name ? collective.group->name : "");

@@ -156,7 +156,7 @@ static struct numbered_process *number_process(struct pprof *state, const struct
 	numbered = &state->processes[state->n_processes++];
 	*numbered = (struct numbered_process){
 		.process = process,
-		.locations = torsh_need_items(NULL, 0, process->n_addresses, sizeof(uint64_t)),
+		.locations = torsh_need_items(NULL, 0, process->n_addresses + 1, sizeof(uint64_t)),
 		.mappings = torsh_need_items(NULL, 0, process->n_modules, sizeof(uint64_t)),
 	};
 	/* The tool takes the first mapping for the program's own. */
@@ -192,7 +192,10 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	const struct frames *frames = torsh_symbols_frames(export->symbols, process, address);
 	Pprof__Location *location;
 
-	if (address < process->n_addresses && numbered->locations[address])
+	/* All that the recording doesn't have are one. */
+	if (address > process->n_addresses)
+		address = (uint32_t)process->n_addresses;
+	if (numbered->locations[address])
 		return numbered->locations[address];
 	location = torsh_need(malloc(sizeof(*location)));
 	pprof__location__init(location);
@@ -206,9 +209,7 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	}
 	add_lines(state, location, frames);
 	ADD_MESSAGE(state, location, locations_room, location);
-	if (address < process->n_addresses)
-		numbered->locations[address] = location->id;
-	return location->id;
+	return numbered->locations[address] = location->id;
 }
 
 static void add_type(struct pprof *state, size_t i, const char *weight, const char *of, const char *unit)

@@ -4,9 +4,11 @@
  * the program's own values, histograms and the graph of a step; and beside it the trace that its profiler plugin reads.
  * Of several processes each is a run, in a directory of its own; their traces are workers of one run of the plugin.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "tools/device.h"
@@ -20,6 +22,7 @@
 #define MEBIBYTE 0x1p20 /* a float has seven digits: bytes would lose theirs */
 #define DEVICES_MAX 64u /* of a process; beyond are made up */
 #define TAG_BYTES_MAX 96
+#define HOST_BYTES_MAX 64
 
 /* HISTOGRAM(NAME, tag): of what the recording itself has. */
 #define HISTOGRAMS                                     \
@@ -399,9 +402,21 @@ static char *run_directory(const struct trace *trace, const struct profile_proce
 			: torsh_need_text("%s/pid-%" PRIu32, trace->path, process->pid);
 }
 
+/* The recording's host as a part of a file's name, the caller's: letters, digits, dots and hyphens stay. */
+static char *name_host(const struct profile *profile)
+{
+	char *host = torsh_need(strndup(profile->host && *profile->host ? profile->host : "host", HOST_BYTES_MAX));
+
+	for (char *at = host; *at; at++) {
+		if (!isalnum((unsigned char)*at) && *at != '-' && (*at != '.' || at == host))
+			*at = '_';
+	}
+	return host;
+}
+
 static int write_process(struct trace *trace, size_t i, bool is_only)
 {
-	const char *host = trace->profile->host && *trace->profile->host ? trace->profile->host : "host";
+	char *host = name_host(trace->profile);
 	struct profile_process *process = trace->processes[i];
 	char *directory = is_only ? torsh_need_text("%s", trace->path) : run_directory(trace, process);
 	int rc = write_run(trace, process, directory, host);
@@ -410,6 +425,7 @@ static int write_process(struct trace *trace, size_t i, bool is_only)
 	/* A trace without operators breaks the plugin's page. */
 	if (rc == 0 && trace->survey->items[i].n_operators)
 		rc = write_plugin_trace(trace, process, host);
+	free(host);
 	return rc;
 }
 

@@ -45,6 +45,18 @@ void *torsh_apply_room(void *items, size_t n, size_t *n_room, size_t item_bytes)
 	return items;
 }
 
+bool torsh_apply_can_reach(struct profile *profile, size_t n, size_t first, size_t item_bytes)
+{
+	uint64_t gap = first > n ? (uint64_t)(first - n) * item_bytes : 0;
+
+	if (gap > GAPS_MAX_BYTES - profile->gap_bytes) {
+		profile->n_bad_rows++;
+		return false;
+	}
+	profile->gap_bytes += gap;
+	return true;
+}
+
 /* The one with that number in a list in their order; made when it is new. */
 static struct profile_process *find_in(struct profile *profile, struct profile_process ***list, size_t *n,
 				       uint32_t number)
@@ -56,13 +68,15 @@ static struct profile_process *find_in(struct profile *profile, struct profile_p
 		i--;
 	if (i > 0 && (*list)[i - 1]->number == number)
 		return (*list)[i - 1];
-	if (*n >= PROCESSES_MAX) {
+	profile->moved_bytes += (*n - i) * sizeof(process);
+	if (*n >= PROCESSES_MAX || profile->moved_bytes > MOVES_MAX_BYTES) {
 		profile->n_bad_rows++;
 		return NULL;
 	}
 	process = torsh_need(calloc(1, sizeof(*process)));
 	process->number = number;
-	*list = torsh_need_items(*list, *n, *n + 1, sizeof(process));
+	if ((*n & (*n - 1)) == 0)
+		*list = torsh_need_items(*list, *n, *n ? *n * 2 : 1, sizeof(process));
 	memmove(*list + i + 1, *list + i, (*n - i) * sizeof(process));
 	(*list)[i] = process;
 	++*n;

@@ -7,29 +7,48 @@
 
 #include "tools/die.h"
 
-/* The row of that stack, made when it is new. NULL: the number is not believed. */
-static void *take_row(struct profile *profile, struct profile_rows *rows, uint32_t stack, size_t item_bytes)
+/* A few bytes may be many rows of deep stacks. */
+static bool can_walk(struct profile *profile, const struct profile_process *process, uint32_t stack)
 {
+	if (stack < process->n_stacks)
+		profile->n_frames += process->stacks[stack].depth;
+	if (profile->n_frames <= FRAMES_ANYWAY + FRAMES_A_BYTE * profile->size_bytes)
+		return true;
+	profile->n_bad_rows++;
+	return false;
+}
+
+/* The row of that stack, made when it is new. NULL: the number is not believed. */
+static void *take_row(struct profile *profile, const struct profile_process *process, struct profile_rows *rows,
+		      uint32_t stack, size_t item_bytes)
+{
+	size_t n_known = rows->n_row_of > process->n_stacks ? rows->n_row_of : process->n_stacks;
 	char *row;
 
 	if (stack >= STACKS_MAX) {
 		profile->n_bad_rows++;
 		return NULL;
 	}
+	if (!torsh_apply_can_reach(profile, n_known, stack, sizeof(*rows->row_of)))
+		return NULL;
 	rows->row_of = torsh_apply_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of, sizeof(*rows->row_of));
 	if (rows->row_of[stack])
 		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
+	if (!can_walk(profile, process, stack))
+		return NULL;
 	rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
 	memset(row, 0, item_bytes);
+	*(uint32_t *)row = stack;
 	rows->row_of[stack] = (uint32_t)++rows->n;
 	return row;
 }
 
-static void clear_rows(struct profile_rows *rows)
+/* Each row begins with its stack. */
+static void clear_rows(struct profile_rows *rows, size_t item_bytes)
 {
-	if (rows->n_row_of)
-		memset(rows->row_of, 0, rows->n_row_of * sizeof(*rows->row_of));
+	for (size_t i = 0; i < rows->n; i++)
+		rows->row_of[*(uint32_t *)((char *)rows->items + i * item_bytes)] = 0;
 	rows->n = 0;
 }
 
@@ -54,7 +73,7 @@ void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct profile_total *total =
-			take_row(profile, &process->totals, row->stack[i], sizeof(struct profile_total));
+			take_row(profile, process, &process->totals, row->stack[i], sizeof(struct profile_total));
 
 		if (!total)
 			continue;
@@ -133,13 +152,13 @@ void torsh_apply_live(struct profile *profile, const Torsh__Live *row)
 	}
 	/* A large one may come in pieces, which then bear the same time. */
 	if (!process->has_live || row->at_ns != process->live_ns)
-		clear_rows(&process->live);
+		clear_rows(&process->live, sizeof(struct profile_live));
 	process->has_live = true;
 	process->live_ns = row->at_ns;
 	process->usable_is_known = row->usable_is_known;
 	for (size_t i = 0; i < n; i++) {
 		struct profile_live *live =
-			take_row(profile, &process->live, row->stack[i], sizeof(struct profile_live));
+			take_row(profile, process, &process->live, row->stack[i], sizeof(struct profile_live));
 
 		if (!live)
 			continue;
@@ -169,7 +188,7 @@ void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
 		profile->n_bad_rows++;
 		return;
 	}
-	clear_rows(&process->survivors);
+	clear_rows(&process->survivors, sizeof(struct profile_survivors));
 	process->steps = (struct profile_steps){
 		.rule = row->rule,
 		.n_parts = row->part_count,
@@ -178,7 +197,7 @@ void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
 	};
 	for (size_t i = 0; i < n; i++) {
 		struct profile_survivors *survivors =
-			take_row(profile, &process->survivors, row->stack[i], sizeof(struct profile_survivors));
+			take_row(profile, process, &process->survivors, row->stack[i], sizeof(struct profile_survivors));
 
 		if (survivors)
 			*survivors = (struct profile_survivors){
@@ -217,7 +236,7 @@ void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct profile_mapping *mapping =
-			take_row(profile, &process->mappings, row->stack[i], sizeof(struct profile_mapping));
+			take_row(profile, process, &process->mappings, row->stack[i], sizeof(struct profile_mapping));
 
 		if (!mapping)
 			continue;
@@ -264,7 +283,7 @@ static void apply_joint_sum(struct profile *profile, const Torsh__Joint *row)
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
 	for (size_t i = 0; i < profile->n_processes; i++)
-		clear_rows(&profile->processes[i]->joint_shares);
+		clear_rows(&profile->processes[i]->joint_shares, sizeof(struct profile_joint_share));
 	*joint = (struct profile_joint){
 		.is_there = true,
 		.peak_number = row->peak_number,
@@ -290,7 +309,7 @@ void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row)
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct profile_joint_share *share =
-			take_row(profile, &process->joint_shares, row->stack[i], sizeof(struct profile_joint_share));
+			take_row(profile, process, &process->joint_shares, row->stack[i], sizeof(struct profile_joint_share));
 
 		if (share)
 			*share = (struct profile_joint_share){

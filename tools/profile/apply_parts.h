@@ -5,8 +5,12 @@
 
 #include "tools/profile/profile.h"
 
-/* A file that says more than this is not believed: the tables are allocated as large as it says. */
+/* A file that says more than this is not believed: a few bytes of it would be tables without end. */
 #define STACKS_MAX (1u << 27)
+#define GAPS_MAX_BYTES (UINT64_C(64) << 20)
+#define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of the stacks of all rows, each walked by itself */
+#define FRAMES_A_BYTE 256u
+#define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
 /* The process of that number, made when it is new: its tables may come before its own row. NULL: it is not believed. */
 struct profile_process *torsh_apply_process_of(struct profile *profile, uint32_t number);
@@ -20,6 +24,12 @@ void torsh_apply_forget_losses(struct profile_process *process);
 
 /* Make items hold at least n, growing by doubling because tables arrive in pieces. */
 void *torsh_apply_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
+
+/*
+ * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that may not be more than
+ * GAPS_MAX_BYTES of all tables. Counts a bad row where it is.
+ */
+bool torsh_apply_can_reach(struct profile *profile, size_t n, size_t first, size_t item_bytes);
 
 void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row);
 void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row);

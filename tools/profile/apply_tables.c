@@ -15,11 +15,13 @@ void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
 
 	if (!process || !n)
 		return;
-	if (row->first > CHANNEL_MODULES || end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n ||
+	if (end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n ||
 	    row->n_end != n || (row->n_build_id && row->n_build_id != n)) {
 		profile->n_bad_rows++;
 		return;
 	}
+	if (!torsh_apply_can_reach(profile, process->n_modules, row->first, sizeof(*process->modules)))
+		return;
 	if (end > process->n_modules) {
 		process->modules =
 			torsh_need_items(process->modules, process->n_modules, end, sizeof(*process->modules));
@@ -54,6 +56,8 @@ void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row)
 		profile->n_bad_rows++;
 		return;
 	}
+	if (!torsh_apply_can_reach(profile, process->n_functions, row->first, sizeof(*process->functions)))
+		return;
 	process->functions =
 		torsh_apply_room(process->functions, end, &process->functions_room, sizeof(*process->functions));
 	if (end > process->n_functions)
@@ -78,6 +82,8 @@ void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row)
 		profile->n_bad_rows++;
 		return;
 	}
+	if (!torsh_apply_can_reach(profile, process->n_addresses, row->first, sizeof(*process->addresses)))
+		return;
 	process->addresses =
 		torsh_apply_room(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
 	/* What lies between was never sent: it must not pass for the first symbol and module. */
@@ -122,6 +128,30 @@ void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row)
 	}
 }
 
+/* A stack that was sent stays as it is: a parent that changed could make a chain that never ends. */
+static void set_stack(struct profile *profile, struct profile_process *process, uint32_t number, uint32_t parent,
+		      uint32_t address)
+{
+	struct profile_stack *stack = &process->stacks[number];
+	uint32_t depth;
+
+	/* A parent is older than its children, or a walk would never end. */
+	if (parent >= number) {
+		profile->n_bad_rows++;
+		parent = 0;
+	}
+	depth = parent ? process->stacks[parent].depth + 1 : 1;
+	if (depth > CHANNEL_STACK_MAX) {
+		profile->n_bad_rows++;
+		parent = 0;
+		depth = 1;
+	}
+	if (stack->depth)
+		profile->n_bad_rows += stack->parent != parent || stack->address != address;
+	else
+		*stack = (struct profile_stack){.parent = parent, .address = address, .depth = depth};
+}
+
 void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row)
 {
 	struct profile_process *process = torsh_apply_process_of(profile, row->process);
@@ -133,17 +163,11 @@ void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row)
 		profile->n_bad_rows++;
 		return;
 	}
+	if (!torsh_apply_can_reach(profile, process->n_stacks, row->first, sizeof(*process->stacks)))
+		return;
 	process->stacks = torsh_apply_room(process->stacks, end, &process->stacks_room, sizeof(*process->stacks));
 	if (end > process->n_stacks)
 		process->n_stacks = end;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t parent = row->parent[i];
-
-		/* A parent is older than its children, or a walk would never end. */
-		if (parent >= row->first + i) {
-			profile->n_bad_rows++;
-			parent = 0;
-		}
-		process->stacks[row->first + i] = (struct profile_stack){.parent = parent, .address = row->address[i]};
-	}
+	for (size_t i = 0; i < n; i++)
+		set_stack(profile, process, row->first + (uint32_t)i, row->parent[i], row->address[i]);
 }

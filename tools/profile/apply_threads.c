@@ -2,8 +2,6 @@
 /* Threads of a chunk into a process's table, where each stands at its own number: events refer to them by it. */
 #include "tools/profile/apply_parts.h"
 
-#define THREADS_LOST_MAX (1u << 20) /* rows that damaged chunks may have had, before a number is not believed */
-
 static bool is_consistent(const Torsh__Threads *row)
 {
 	size_t n = row->n_tid;
@@ -19,9 +17,10 @@ static size_t number_of(const Torsh__Threads *row, size_t i)
 	return row->n_number ? row->number[i] : i;
 }
 
-static struct profile_thread *thread_of(struct profile_process *process, size_t number, size_t n_rows)
+/* NULL: the number is not believed. */
+static struct profile_thread *thread_of(struct profile *profile, struct profile_process *process, size_t number)
 {
-	if (number >= process->n_threads + n_rows + THREADS_LOST_MAX)
+	if (!torsh_apply_can_reach(profile, process->n_threads, number, sizeof(*process->threads)))
 		return NULL;
 	process->threads =
 		torsh_apply_room(process->threads, number + 1, &process->threads_room, sizeof(*process->threads));
@@ -41,12 +40,10 @@ void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row)
 		return;
 	}
 	for (size_t i = 0; i < row->n_tid; i++) {
-		struct profile_thread *thread = thread_of(process, number_of(row, i), row->n_tid);
+		struct profile_thread *thread = thread_of(profile, process, number_of(row, i));
 
-		if (!thread) {
-			profile->n_bad_rows++;
+		if (!thread)
 			continue;
-		}
 		thread->is_known = true;
 		thread->tid = row->tid[i];
 		if (*row->name[i])

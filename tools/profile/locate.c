@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/die.h"
+#include "tools/regular.h"
 #include "tools/store/recording_format.h"
 
 static int is_recording_name(const struct dirent *entry)
@@ -25,8 +27,11 @@ static int is_recording_name(const struct dirent *entry)
 static uint64_t read_start(const char *path)
 {
 	struct recording_header header = {0};
-	FILE *file = fopen(path, "re");
+	int fd = torsh_open_regular(path);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
+	if (!file && fd >= 0)
+		close(fd);
 	if (!file)
 		return 0;
 	if (fread(&header, sizeof(header), 1, file) != 1 || header.magic != RECORDING_MAGIC)

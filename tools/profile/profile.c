@@ -118,6 +118,8 @@ size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack,
 	while (stack && stack < process->n_stacks) {
 		const struct profile_stack *node = &process->stacks[stack];
 
+		if (n >= n_max && node->depth)
+			return n + node->depth;
 		if (n < n_max)
 			addresses[n] = node->address;
 		n++;

@@ -43,6 +43,7 @@ struct profile_address {
 struct profile_stack {
 	uint32_t parent; /* always below the stack's own number; 0: this is the outermost frame */
 	uint32_t address;
+	uint32_t depth; /* frames of a recorded stack; 0: it was never sent, or a view made it */
 };
 
 /* What one stack allocated, and its shares; see StackTotals. */
@@ -249,6 +250,10 @@ struct profile {
 	/* What reading it was like; set by whoever reads. */
 	bool is_being_written, is_truncated;
 	uint64_t n_bad_rows;
+	uint64_t gap_bytes; /* of tables' rows that were never sent, between those that were */
+	uint64_t size_bytes; /* of the file */
+	uint64_t n_frames; /* of the stacks of all rows */
+	uint64_t moved_bytes; /* in lists, for processes that came out of order */
 };
 
 struct profile *torsh_profile_create(const char *path);

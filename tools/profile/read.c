@@ -90,6 +90,7 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 	}
 	torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
 	profile = torsh_profile_create(path);
+	profile->size_bytes = torsh_recording_size(reader);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
 		rc = torsh_profile_apply(profile, chunk);

@@ -13,9 +13,18 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include "tools/regular.h"
 #include "tools/store/steps.h"
 
 #define WINDOW_BYTES (1u << 20)
+/*
+ * What the chunks of a file hold, decompressed, and what a message takes in memory, for each byte of it: far more than any
+ * writer's does, and little enough that some KB can't be gigabytes. Events are read one by one: theirs may be any number.
+ */
+#define RAW_BYTES_ANYWAY (UINT64_C(4) << 20)
+#define RAW_BYTES_A_BYTE 256u
+#define MESSAGE_BYTES_ANYWAY (UINT64_C(1) << 20)
+#define MESSAGE_BYTES_A_BYTE 24u
 
 /* A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at any time. */
 struct recording_reader {
@@ -27,6 +36,7 @@ struct recording_reader {
 	uint32_t skip;
 	uint8_t *raw;
 	size_t n_raw;
+	uint64_t n_raw_read; /* that count for the limit */
 	uint32_t n_damaged; /* places where chunks were stepped over */
 	uint64_t n_lost; /* bytes there */
 	uint64_t n_torn; /* bytes at the end that are no whole chunk */
@@ -135,16 +145,16 @@ int torsh_recording_open_bytes(struct recording_reader **reader, const void *byt
 
 int torsh_recording_open(struct recording_reader **reader, const char *path, char *error, size_t n_error)
 {
-	struct recording_reader source = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	struct recording_reader source = {.fd = torsh_open_regular(path)};
 	struct stat status;
 	int result = 0;
 
+	if (source.fd == -EINVAL)
+		return refuse(error, n_error, "it is not a file");
 	if (source.fd < 0)
-		return -errno;
+		return source.fd;
 	if (fstat(source.fd, &status))
 		result = -errno;
-	else if (!S_ISREG(status.st_mode))
-		result = refuse(error, n_error, "it is not a file");
 	source.n_bytes = result ? 0 : (uint64_t)status.st_size;
 	if (!result)
 		result = open_reader(reader, &source, error, n_error);
@@ -218,6 +228,44 @@ static const uint8_t *read_payload(struct recording_reader *reader, const struct
 	return reader->raw;
 }
 
+/* Is this chunk more than all that a file of this size can hold? */
+static int is_beyond_belief(struct recording_reader *reader, const struct chunk_header *header)
+{
+	uint64_t n_most = RAW_BYTES_ANYWAY + RAW_BYTES_A_BYTE * reader->n_bytes;
+
+	if (header->kinds == CHUNK_EVENTS)
+		return 0;
+	if (header->raw_bytes > n_most - reader->n_raw_read)
+		return 1;
+	reader->n_raw_read += header->raw_bytes;
+	return 0;
+}
+
+/* Memory of one message, which is counted: NULL when it is too much. */
+static void *allocate_counted(void *n_left, size_t n)
+{
+	uint64_t *left = n_left;
+
+	if (n > *left)
+		return NULL;
+	*left -= n;
+	return malloc(n);
+}
+
+static void free_counted(void *n_left, void *memory)
+{
+	(void)n_left;
+	free(memory);
+}
+
+static Torsh__Chunk *unpack(const uint8_t *payload, size_t n)
+{
+	uint64_t n_left = MESSAGE_BYTES_ANYWAY + MESSAGE_BYTES_A_BYTE * (uint64_t)n;
+	ProtobufCAllocator allocator = {.alloc = allocate_counted, .free = free_counted, .allocator_data = &n_left};
+
+	return torsh__chunk__unpack(&allocator, n, payload);
+}
+
 /* The next place at or behind `at` where a chunk's first bytes stand, or the end. */
 static uint64_t find_magic(struct recording_reader *reader, uint64_t at)
 {
@@ -276,8 +324,8 @@ int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk)
 			reader->at += sizeof(header) + header.stored_bytes;
 			continue;
 		}
-		payload = read_payload(reader, &header, reader->at);
-		*chunk = payload ? torsh__chunk__unpack(NULL, header.raw_bytes, payload) : NULL;
+		payload = is_beyond_belief(reader, &header) ? NULL : read_payload(reader, &header, reader->at);
+		*chunk = payload ? unpack(payload, header.raw_bytes) : NULL;
 		if (!*chunk) {
 			step_over(reader);
 			continue;
@@ -310,10 +358,10 @@ const char *torsh_recording_problem(const struct recording_reader *reader)
 
 int torsh_recording_is_being_written(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
+	int fd = torsh_open_regular(path), result;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	result = flock(fd, LOCK_SH | LOCK_NB) ? (errno == EWOULDBLOCK ? 1 : -errno) : 0;
 	close(fd);
 	return result;

@@ -4,8 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/die.h"
+#include "tools/regular.h"
 
 /* The file is named, not searched: only debug files are looked for. */
 static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **file, Elf **elf)
@@ -31,15 +33,19 @@ static bool is_build_id(Dwfl_Module *module, const uint8_t *build_id, size_t n_b
 
 void torsh_object_open(struct object *object, const char *path, const uint8_t *build_id, size_t n_build_id)
 {
+	int fd = torsh_open_regular(path);
 	GElf_Addr bias = 0;
 
 	*object = (struct object){.state = OBJECT_MISSING};
-	object->dwfl = dwfl_begin(&callbacks);
-	if (!object->dwfl)
-		return;
-	dwfl_report_begin(object->dwfl);
-	object->module = dwfl_report_elf(object->dwfl, path, path, -1, 0, true);
-	dwfl_report_end(object->dwfl, NULL, NULL);
+	object->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
+	if (object->dwfl) {
+		dwfl_report_begin(object->dwfl);
+		/* The descriptor belongs to the module, where there is one. */
+		object->module = dwfl_report_elf(object->dwfl, path, path, fd, 0, true);
+		dwfl_report_end(object->dwfl, NULL, NULL);
+	}
+	if (fd >= 0 && !object->module)
+		close(fd);
 	if (!object->module || !dwfl_module_getelf(object->module, &bias))
 		return;
 	object->bias = bias;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/regular.h"
 #include "tools/writer/memory.h"
 
 /* The file's build-id is in a note of one of its PT_NOTE segments. */
@@ -134,28 +135,14 @@ static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id, str
 	return 0;
 }
 
-/* A path that names something else by now, e.g. a pipe, would stop the writer for ever. */
-static int open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -ENOEXEC;
-}
-
 int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id, struct elf_place *places,
 			  size_t n_places)
 {
-	int fd = open_file(path), result;
+	int fd = torsh_open_regular(path), result;
 	Elf *elf;
 
 	if (fd < 0)
-		return fd;
+		return fd == -EINVAL ? -ENOEXEC : fd;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	result = elf ? read_tables(elf, build_id, n_build_id, places, n_places) : -ENOEXEC;

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Recordings that nobody should believe: some KB whose tables would take gigabytes, stacks that are deep without end, paths of
+pipes, texts that other programs would execute. Every reader comes back, within bounds, and nothing else happens.
+"""
+
+import csv
+import os
+import pathlib
+import resource
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+HOSTILE = BUILD / "test/hostile"
+MEMORY_BYTES, CPU_S = 1 << 30, 10
+READERS = (("leaks",), ("report",), ("peak",), ("regions",), ("ops",), ("steps",), ("kernels",), ("check", "--max-leak", "1"),
+           *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv")))
+
+
+def written(kind, *arguments):
+    path = scratch("recording") / f"{kind}.torsh"
+    expect_equal(run([HOSTILE, path, kind, *arguments]).returncode, 0, f"status of hostile {kind}")
+    return path
+
+
+def bound():
+    # Of the processor's time: how long it takes depends on what else runs. Address space may be more than what is used of it.
+    resource.setrlimit(resource.RLIMIT_AS, (8 * MEMORY_BYTES, 8 * MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+
+
+def read_within_bounds(kind):
+    recording, output = written(kind), scratch("read")
+    for command, *arguments in READERS:
+        target = ["-o", output / arguments[1]] if command == "export" else []
+        result = run([TORSH, command, recording, *arguments, *target], preexec_fn=bound)
+        # Of signals, or without memory, it would be something else.
+        assert result.returncode in (0, 1, 2), f"{command} {arguments}: {result.returncode} {result.stderr[-300:]}"
+        n_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        assert n_bytes < MEMORY_BYTES, f"{command} {arguments} or one before it took {n_bytes >> 20} MiB"
+
+
+for _kind in run([HOSTILE]).stdout.decode().split():
+    add_case(f"{_kind}_are_read_within_bounds", read_within_bounds, _kind)
+
+
+@case
+def modules_that_are_pipes_are_not_waited_for():
+    folder = scratch("modules")
+    for name, make in (("pipe", os.mkfifo), ("folder", os.mkdir), ("device", lambda path: path.symlink_to("/dev/tty"))):
+        make(folder / name)
+        recording = written("texts", folder / name)
+        for command in ("leaks", "report"):
+            result = run([TORSH, command, recording, "--json"], timeout=30)
+            assert result.returncode in (0, 1), (name, command, result.stderr)
+        leak, = leaks(recording)["leaks"]
+        expect_equal((leak["bytes"], leak["stack"][0]["file"]), (100, None), f"the leak through a {name}")
+
+
+@case
+def recordings_that_are_pipes_are_refused():
+    folder = scratch("recordings")
+    os.mkfifo(folder / "a.torsh")
+    for path in (folder, folder / "a.torsh"):
+        expect_equal(run([TORSH, "leaks", path], timeout=30).returncode, 2, f"status for {path.name}")
+
+
+@case
+def the_name_of_a_host_is_no_path():
+    folder = scratch("board")
+    recording = written("texts", "../../elsewhere/name")
+    torsh("export", recording, "--format", "tensorboard", "-o", folder / "board")
+    files = [path.relative_to(folder).parts[0] for path in folder.rglob("*") if path.is_file()]
+    expect_equal(set(files), {"board"}, "where files were written")
+
+
+@case
+def cells_are_no_formulas():
+    path = scratch("cells") / "t.csv"
+    torsh("export", written("texts", "x"), "--format", "csv", "-o", path)
+    with path.open() as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert "'=HYPERLINK(\"http://x\")" in cells, cells
+    assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")], cells
+
+
+main()

@@ -6,10 +6,16 @@ kind. Where the two differ, and why:
 
  - FlopCounterMode of 2.3 doesn't know the CPU's attention; `flops` counts as today's does.
  - It can't look at what torch.compile made in 2.3: the model that was compiled is compared with the same one as it was.
+ - What one operator does by calling others (a transformer's fast path without gradients, bilinear, cdist) is nothing to it,
+   as it doesn't look inside; we count the products there, fused ones too.
+ - Attention over packed sequences (_flash_attention_forward, _efficient_attention_forward) has no formula of ours, as only
+   the device knows how long the sequences are; inside of scaled_dot_product_attention it counts there. flex_attention is no
+   operator of its own where it isn't compiled: the products inside are counted.
  - What it doesn't count on any version (norms, element by element, cells of an LSTM) is in flops_all only.
 """
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -17,7 +23,7 @@ from harness import *  # noqa: E402,F403
 from torch_python import inductor_cache, torch_python  # noqa: E402
 
 SCRIPT = ROOT / "test/python/flops.py"
-MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "transformer", "mathattention", "causalattention", "lstm", "gru",
+MODELS = ("mlp", "cnn", "conv1d3d", "transposed", "grouped", "channelslast", "transformer", "mathattention", "causalattention", "lstm", "gru",
           "embedding", "products", "unknown")
 TIMEOUT_S = 240
 STEPS = 3  # the last one is that of the counter
@@ -65,6 +71,49 @@ def a_compiled_model_has_the_flops_of_the_counter():
     counts, output = recorded("compiled")
     report = compare(counts, output)
     expect_equal(report["ops_without_formula"], [], "what has no formula")
+
+
+FUSED = """
+import json, sys, torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+encoder, x = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval(), torch.randn(2, 10, 16)
+lstm, y = nn.LSTM(12, 20, 2, bidirectional=True).eval(), torch.randn(5, 3, 12)
+counts = {}
+for name in "fused", "composed":
+    torch.backends.mha.set_fastpath_enabled(name == "fused")
+    with torch.no_grad(), torch.autograd.profiler.record_function(name), FlopCounterMode(display=False) as counter:
+        encoder(x), lstm(y)
+    counts[name] = counter.get_total_flops()
+import torch.utils.flop_counter as module
+print(json.dumps({"counts": counts, "known": sorted({str(key).replace("aten.", "") for key in module.flop_registry})}))
+"""
+WITHOUT_OURS = ("_flash_attention_", "_efficient_attention_", "flex_attention")
+ATTENTION = 2 * 2 * 4 * 10 * 10 * (4 + 4)  # of the encoder, in versions that don't know the CPU's
+LSTM = 2 * 5 * 3 * 4 * (20 * (12 + 20) + 20 * (40 + 20)) * 2  # by products of matrices, in both directions
+
+
+@case
+def what_is_fused_is_what_it_is_made_of():
+    """Which the counter doesn't see; of an LSTM that a library computes neither says anything but in flops_all."""
+    result, output = record([torch_python(), "-c", FUSED], timeout=TIMEOUT_S)
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-500:]})")
+    said = json.loads(result.stdout)
+    scopes = {entry["name"]: entry for entry in read_report("ops", output, "--limit", "0")["ops"]}
+    attention = 0 if "_scaled_dot_product_flash_attention_for_cpu" in said["known"] else ATTENTION
+    composed = said["counts"]["composed"] + attention
+    expect_equal((scopes["composed"]["flops"], scopes["fused"]["flops"]), (composed, composed), "FLOPs")
+    assert said["counts"]["fused"] < composed, said
+    assert scopes["fused"]["flops_all"] > composed + LSTM, scopes["fused"]
+
+
+@case
+def all_that_the_counter_knows_is_counted():
+    result = run([torch_python(), "-c", FUSED], timeout=TIMEOUT_S)
+    rows = (ROOT / "tools/profile/flops.def").read_text()
+    ours = set(re.findall(r"COUNTER\((\w+),", rows)) | set(re.findall(r"FORMULA\((\w+), \w+, \w+, \d+, 1\)", rows))
+    missing = [name for name in json.loads(result.stdout)["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
+    expect_equal(missing, [], "operators with a formula of FlopCounterMode and none of ours")
 
 
 main()

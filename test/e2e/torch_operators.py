@@ -130,6 +130,33 @@ def arrows_come_from_their_threads(recorded, output):
     expect_equal(sorted((flow["s"], flow["f"]) for flow in flows.values()), expected, "beginnings and ends of arrows")
 
 
+AVERAGED = """
+import json, torch
+with torch.profiler.profile() as profiler:
+    weight = torch.randn(8, 8, requires_grad=True)
+    for _ in range(5):
+        torch.softmax(weight @ weight, 1).mean().backward()
+        weight.t().contiguous(), weight.sum(), torch.ones(3).to(torch.float64), torch.nn.functional.layer_norm(weight, (8,))
+print(json.dumps({entry.key: entry.count for entry in profiler.key_averages()}))
+"""
+
+
+@case
+def the_table_counts_as_key_averages():
+    """A call that is the only one inside of one of its own name counts with that."""
+    result, output = record([torch_python(), "-c", AVERAGED], timeout=TIMEOUT_S)
+    theirs = json.loads(result.stdout)
+    merged, raw = (read_report("ops", output, "--limit", "0", *options) for options in (["--merge-nested"], []))
+    ours = {entry["name"]: entry["calls"] for entry in merged["ops"]}
+    expect_equal({name: ours.get(name) for name in theirs}, theirs, "calls by name")
+    assert merged["merged_calls"] > 0, "nothing was nested"
+    expect_equal((raw["merged_calls"], raw["calls"]), (0, merged["calls"] + merged["merged_calls"]), "calls that are not merged")
+    for field in ("self_cpu_ns", "self_flops", "self_flops_all", "self_allocated_bytes"):
+        sums = [sum(entry[field] or 0 for entry in report["ops"]) for report in (raw, merged)]
+        expect_equal(*sums, f"sum of {field}")
+    assert "key_averages" in torsh("ops", output) and "key_averages" not in torsh("ops", output, "--no-merge-nested")
+
+
 @case
 def tensors_are_the_storages_that_are_held():
     held, output = run_step(MODELS, "tensors")

@@ -59,6 +59,18 @@ class Recurrent(nn.Module):
         return self.cells(x)[0]
 
 
+class ChannelsLast(nn.Module):
+    """Libraries have other kernels for that order of elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.Conv2d(16, 16, 1), nn.Conv2d(16, 16, 3, groups=2),
+                                    nn.ConvTranspose2d(16, 4, 3, stride=2)).to(memory_format=torch.channels_last)
+
+    def forward(self, x):
+        return self.layers(x.to(memory_format=torch.channels_last))
+
+
 class Embedding(nn.Module):
     def __init__(self):
         super().__init__()
@@ -110,6 +122,7 @@ MODELS = {
                                        nn.Conv3d(1, 2, (2, 3, 1))), (2, 4, 20)),
     "transposed": lambda: (nn.Sequential(nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1), nn.Unflatten(1, (6, 1, 1)),
                                          nn.ConvTranspose3d(6, 2, (1, 2, 3), bias=False)), (2, 4, 20)),
+    "channelslast": lambda: (ChannelsLast(), (2, 8, 12, 12)),
     "grouped": lambda: (nn.Sequential(nn.Conv2d(8, 16, 3, groups=4), nn.Conv2d(16, 16, 3, groups=16)), (2, 8, 12, 12)),
     "transformer": lambda: (Attention(), (3, 10, 32)),
     "mathattention": lambda: (MathAttention(), (3, 10, 16)),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as key_averages().table shows. */
+/* torsh ops: PyTorch's operators by the time, the memory and the FLOPs that they take, as key_averages().table shows them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +43,23 @@ enum sort {
 		SORT_NAME
 };
 
-enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD };
+enum { KEY_SORT_BY = 0x2000, KEY_GROUP, KEY_THREAD, KEY_MERGE_NESTED, KEY_NO_MERGE_NESTED };
 
 static const struct argp_option own_options[] = {
 	{"sort", KEY_SORT_BY, "KEY", 0, "self (default), total, calls, average, p99, device, memory, flops or name", 0},
 	{"group", KEY_GROUP, "KEY", 0, "name (default), shape, stack, overload, module, phase or step", 0},
 	{"thread", KEY_THREAD, "TID", 0, "only calls that began on this thread", 0},
+	{"merge-nested", KEY_MERGE_NESTED, NULL, 0,
+	 "count a call that is the only one inside of one of its own name with that, as PyTorch's key_averages() does (default of "
+	 "the table)",
+	 0},
+	{"no-merge-nested", KEY_NO_MERGE_NESTED, NULL, 0, "count every call (default of --json)", 0},
 	{0},
 };
 
 struct ops_options {
 	struct operators_wish wish;
+	bool has_merge_nested; /* wish.merge_nested is given, no default */
 	enum sort sort;
 };
 
@@ -110,6 +116,11 @@ static error_t parse_ops(int key, char *argument, struct argp_state *state)
 	case KEY_THREAD:
 		options->wish.tid = (uint32_t)torsh_options_number(state, "thread", argument);
 		options->wish.has_thread = true;
+		return 0;
+	case KEY_MERGE_NESTED:
+	case KEY_NO_MERGE_NESTED:
+		options->wish.merge_nested = key == KEY_MERGE_NESTED;
+		options->has_merge_nested = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -257,6 +268,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "group", torsh_json_text(torsh_operator_group_names[operators->group]));
 	torsh_json_member(&json, "calls", torsh_json_u64(operators->calls));
+	torsh_json_member(&json, "merged_calls", torsh_json_u64(operators->merged_calls));
 	torsh_json_member(&json, "self_cpu_ns", torsh_json_u64(operators->self_cpu_ns));
 	torsh_json_member(&json, "flops", known_or_null(operators->has_flops, operators->flops));
 	torsh_json_member(&json, "flops_all", known_or_null(operators->has_flops, operators->flops_all));
@@ -329,6 +341,16 @@ static void print_total(const struct view *view, const struct operator_total *to
 					  view->options->view);
 }
 
+static void print_merged(const struct operators *operators)
+{
+	char calls[SIZE_TEXT_BYTES];
+
+	if (operators->merged_calls)
+		printf("%s calls inside of one of their own name count with it, as in key_averages(); --no-merge-nested counts "
+		       "them apart\n",
+		       torsh_size_grouped(operators->merged_calls, calls));
+}
+
 static void print_sums(const struct view *view)
 {
 	const struct operators *operators = &view->operators;
@@ -393,6 +415,7 @@ static void print_text(const struct view *view)
 		return;
 	}
 	print_sums(view);
+	print_merged(operators);
 	if (view->survey.counts.n_cut)
 		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
 		       view->survey.counts.n_cut);
@@ -426,6 +449,8 @@ int torsh_command_ops(int argc, char **argv)
 	struct view view = {.reading = &reading, .options = &options};
 
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_ops, &own, &options);
+	if (!own.has_merge_nested)
+		own.wish.merge_nested = !options.is_json;
 	torsh_reading_open(&reading, &options);
 	torsh_reading_survey(&view.survey, &reading, &options);
 	for (size_t i = 0; i < view.survey.n; i++)

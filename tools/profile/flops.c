@@ -222,6 +222,18 @@ static bool formula_library_convolution(const struct inputs *inputs, uint64_t fi
 	return convolve(tensor_at(inputs, 0, 3), tensor_at(inputs, 1, 3), &windows, false, flops);
 }
 
+/* input, weight, kernel size, bias, stride, padding */
+static bool formula_slow_convolution(const struct inputs *inputs, uint64_t factor, struct flops *flops)
+{
+	const struct windows windows = {
+		.stride = torsh_inputs_get(inputs, 4),
+		.padding = torsh_inputs_get(inputs, 5),
+	};
+
+	(void)factor;
+	return convolve(tensor_at(inputs, 0, 3), tensor_at(inputs, 1, 3), &windows, false, flops);
+}
+
 /*
  * grad_output, input, weight, bias sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask.
  * Each gradient costs as much as the convolution. FlopCounterMode takes the weight's as if there were one group.

@@ -216,14 +216,6 @@ static bool is_wanted(struct collector *collector, const struct call *call)
 	       (call->thread < process->n_threads && process->threads[call->thread].tid == collector->wish->tid);
 }
 
-static void see_begin(void *context, struct call *call)
-{
-	struct collector *collector = context;
-
-	if (call->kind == CALL_OPERATOR)
-		torsh_flops_book_begin(collector->book, call);
-}
-
 /* Names count as often as they are called; of other keys the outermost call is the whole. */
 static bool is_inside_its_own(struct collector *collector, struct process_keys *keys, const struct call *call,
 			      size_t place)
@@ -268,6 +260,71 @@ static void add_call(struct collector *collector, struct process_keys *keys, str
 	total->flops_all += call->flops_all;
 }
 
+/* ---- calls of the same name inside of each other ------------------------------------------------------------------ */
+
+/* The first call inside of one of its own name, which has ended: it counts when another comes, or with the outer one. */
+struct nested {
+	struct call call;
+	struct flops own;
+};
+
+/* It isn't the only one after all. */
+static void count_nested(struct collector *collector, struct call *outer)
+{
+	struct nested *nested = outer->own;
+
+	if (!nested)
+		return;
+	outer->own = NULL;
+	add_call(collector, find_keys(collector, nested->call.process), &nested->call, &nested->own);
+	free(nested);
+}
+
+/* Put the call aside, if it may be the only one in a call of its own name. */
+static bool set_aside(struct collector *collector, const struct call *call, const struct flops *own)
+{
+	struct call *outer = collector->wish->merge_nested ? torsh_call_outer_operator(call) : NULL;
+	struct nested *nested;
+
+	if (!outer || outer->name != call->name || outer->n_inner)
+		return false;
+	nested = torsh_need(malloc(sizeof(*nested)));
+	*nested = (struct nested){.call = *call, .own = *own};
+	outer->own = nested;
+	return true;
+}
+
+/* What the only call inside did itself, the call did. */
+static void merge_nested(struct collector *collector, struct call *call, struct flops *own)
+{
+	struct nested *nested = call->own;
+
+	if (!nested)
+		return;
+	call->own = NULL;
+	call->inner_ns = nested->call.inner_ns;
+	call->self_device_ns += nested->call.self_device_ns;
+	call->self_allocated_bytes += nested->call.self_allocated_bytes;
+	call->self_freed_bytes += nested->call.self_freed_bytes;
+	own->counter += nested->own.counter;
+	own->all += nested->own.all;
+	collector->operators->merged_calls++;
+	free(nested);
+}
+
+static void see_begin(void *context, struct call *call)
+{
+	struct collector *collector = context;
+	struct call *outer;
+
+	if (call->kind != CALL_OPERATOR)
+		return;
+	torsh_flops_book_begin(collector->book, call);
+	outer = torsh_call_outer_operator(call);
+	if (outer)
+		count_nested(collector, outer);
+}
+
 static void see_end(void *context, struct call *call)
 {
 	struct collector *collector = context;
@@ -277,14 +334,18 @@ static void see_end(void *context, struct call *call)
 	if (call->kind != CALL_OPERATOR)
 		return;
 	own = torsh_flops_book_end(collector->book, call);
-	if (!is_wanted(collector, call))
+	if (!is_wanted(collector, call)) {
+		count_nested(collector, call);
 		return;
+	}
 	keys = find_keys(collector, call->process);
 	if (own.status == FLOPS_NO_FORMULA && collector->operators->has_flops) {
 		count_unknown(collector, keys, call);
 		collector->operators->calls_without_inputs += !call->inputs;
 	}
-	add_call(collector, keys, call, &own);
+	merge_nested(collector, call, &own);
+	if (!set_aside(collector, call, &own))
+		add_call(collector, keys, call, &own);
 }
 
 static void add_device_time(uint64_t device_ns, struct call *innermost)

@@ -62,6 +62,7 @@ struct operators {
 	struct operator_unknown *unknown;
 	size_t n_unknown, unknown_room;
 	uint64_t calls, self_cpu_ns, self_device_ns; /* of all */
+	uint64_t merged_calls; /* that are in those around them, and not in calls */
 	bool has_devices; /* of some process devices were recorded */
 	bool has_flops; /* they were wanted */
 	uint64_t flops, flops_all;
@@ -73,6 +74,8 @@ struct operators_wish {
 	enum operator_group group;
 	bool has_thread;
 	uint32_t tid; /* of the calls that count */
+	/* A call that is the only one inside of one of its own name counts with that, as in PyTorch's key_averages. */
+	bool merge_nested;
 };
 
 /* Add up the calls of these processes. */

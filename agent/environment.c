@@ -83,22 +83,29 @@ static const char *find_preload(char *const *envp)
 	return list;
 }
 
-/* LD_PRELOAD= our absolute path, then what is preloaded beside us. */
-static void put_preload(struct text *text, const char *list)
+/* What a list has beside us; between is what stands before each but the first. */
+static void put_others(struct text *text, const char *list, const char *between)
 {
 	const char *base = strrchr(agent, '/') + 1;
 
-	torsh_text_put(text, PRELOAD);
-	torsh_text_put(text, agent);
 	while (*list) {
 		size_t n = strcspn(list, ": "), n_base = strlen(base);
 
 		if (n && (n < n_base || strncmp(list + n - n_base, base, n_base))) {
-			torsh_text_put(text, ":");
+			torsh_text_put(text, between);
 			torsh_text_put_bytes(text, list, n);
+			between = ":";
 		}
 		list += n + (list[n] != '\0');
 	}
+}
+
+/* LD_PRELOAD= our absolute path, then what is preloaded beside us. */
+static void put_preload(struct text *text, const char *list)
+{
+	torsh_text_put(text, PRELOAD);
+	torsh_text_put(text, agent);
+	put_others(text, list, ":");
 }
 
 static void keep_preload(const char *path, char *const *envp)
@@ -160,6 +167,46 @@ char *const *torsh_environment_for_child(char *const *envp, char **slots)
 		put_preload(&text, list);
 		slots[place] = text.bytes;
 	}
+	return slots;
+}
+
+size_t torsh_environment_slots_apart(char *const *envp)
+{
+	const char *list = find_preload(envp);
+	size_t n = 0;
+
+	while (envp && envp[n])
+		n++;
+	return n_kept ? n + 1 + (list ? preload_bytes(list) / sizeof(char *) + 1 : 0) : 0;
+}
+
+/* Ours: the path of the agent in a variable by which another library would load it. */
+static int is_injection(const char *definition)
+{
+	for (size_t i = 0; i < n_injections; i++)
+		if (!strcmp(definition, injections[i]))
+			return 1;
+	return 0;
+}
+
+char *const *torsh_environment_apart(char *const *envp, char **slots)
+{
+	const char *list = find_preload(envp);
+	size_t n = 0;
+
+	for (; envp && *envp; envp++)
+		if (!same_name(PRELOAD, *envp) && !is_injection(*envp))
+			slots[n++] = *envp;
+	if (list) {
+		/* Behind the pointers, of which there may be one more than so far. */
+		struct text text = {.bytes = (char *)&slots[n + 2], .capacity = preload_bytes(list)};
+
+		torsh_text_put(&text, PRELOAD);
+		put_others(&text, list, "");
+		if (text.length > sizeof(PRELOAD) - 1)
+			slots[n++] = text.bytes;
+	}
+	slots[n] = NULL;
 	return slots;
 }
 

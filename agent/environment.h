@@ -32,6 +32,13 @@ void torsh_environment_forbid(void);
 /* How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
 size_t torsh_environment_slots(char *const *envp);
 
+/*
+ * The same for a child that must not be told to load the agent: envp without it, and without what leads to it. What else
+ * is preloaded there stays.
+ */
+size_t torsh_environment_slots_apart(char *const *envp);
+char *const *torsh_environment_apart(char *const *envp, char **slots);
+
 /* envp with what children need, in slots. Strings are envp's, lie in slots or live as long as the process. */
 char *const *torsh_environment_for_child(char *const *envp, char **slots);
 

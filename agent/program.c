@@ -13,16 +13,21 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/process.h"
 #include "agent/text.h"
 #include "shim/sys.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
+#define OWN_LOADER "ld-linux-x86-64.so.2"
 #else
 #define OWN_MACHINE EM_AARCH64
+#define OWN_LOADER "ld-linux-aarch64.so.1"
 #endif
+#define STANDARD_LOADER "ld-lsb-" /* the Linux Standard Base's names for it */
 
 #define HEAD_BYTES 2048u /* holds the headers of every program that a linker makes */
+#define LOADER_MAX 256u /* bytes of a loader's path */
 #define MAX_INTERPRETERS 4
 #define MOUNT_NOSUID 2 /* ST_NOSUID, as statfs says it */
 
@@ -77,7 +82,25 @@ static int gains_privileges(long fd)
 	return user != 0 && TORSH_SYS(SYS_fgetxattr, fd, "security.capability", NULL, 0, 0, 0) > 0;
 }
 
-static int has_loader(const char *head, size_t n_bytes)
+enum loader { LOADER_NONE, LOADER_OWN, LOADER_OTHER, LOADER_UNSEEN };
+
+/* Told by its name: every C library's is another. */
+static enum loader judge_loader(long fd, const ElfW(Phdr) * segment)
+{
+	char path[LOADER_MAX];
+	const char *name;
+	long n = TORSH_SYS(SYS_pread64, fd, path, sizeof(path) - 1, segment->p_offset, 0, 0);
+
+	if (n <= 0 || segment->p_filesz > (size_t)n)
+		return LOADER_UNSEEN;
+	path[segment->p_filesz] = '\0';
+	name = strrchr(path, '/');
+	name = name ? name + 1 : path;
+	return !strcmp(name, OWN_LOADER) || !strncmp(name, STANDARD_LOADER, sizeof(STANDARD_LOADER) - 1) ? LOADER_OWN
+													 : LOADER_OTHER;
+}
+
+static enum loader find_loader(long fd, const char *head, size_t n_bytes)
 {
 	const ElfW(Ehdr) *header = (const void *)head;
 
@@ -86,25 +109,37 @@ static int has_loader(const char *head, size_t n_bytes)
 		ElfW(Phdr) segment;
 
 		if (at + sizeof(segment) > n_bytes)
-			return 1; /* not seen: no claim is made */
+			return LOADER_UNSEEN;
 		memcpy(&segment, head + at, sizeof(segment));
 		if (segment.p_type == PT_INTERP)
-			return 1;
+			return judge_loader(fd, &segment);
 	}
-	return 0;
+	return LOADER_NONE;
+}
+
+static int is_agent_there(void)
+{
+	return !TORSH_SYS(SYS_access, torsh_agent_path(), R_OK, 0, 0, 0, 0);
 }
 
 static enum program_problem problem_of_elf(long fd, const char *head, size_t n_bytes)
 {
 	const ElfW(Ehdr) *header = (const void *)head;
+	enum loader loader;
 
 	if (n_bytes < sizeof(*header) || memcmp(head, ELFMAG, SELFMAG))
 		return PROGRAM_FINE;
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OWN_MACHINE)
 		return PROGRAM_FOREIGN;
+	loader = find_loader(fd, head, n_bytes);
+	if (loader == LOADER_OTHER)
+		return PROGRAM_OTHER_LIBC;
 	if (gains_privileges(fd))
 		return PROGRAM_PRIVILEGED;
-	return has_loader(head, n_bytes) ? PROGRAM_FINE : PROGRAM_STATIC;
+	if (loader == LOADER_NONE)
+		return PROGRAM_STATIC;
+	/* Where it isn't seen no claim is made. */
+	return is_agent_there() ? PROGRAM_FINE : PROGRAM_WITHOUT_AGENT;
 }
 
 /* "#!INTERPRETER": its path into path. 0: this is no script. */

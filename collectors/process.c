@@ -228,12 +228,39 @@ void torsh_process_loading_apart(const char *path)
 	torsh_channel_note(&torsh_process->channel, buffer);
 }
 
-size_t torsh_process_environment_slots(char *const *envp)
+struct child_plan torsh_process_plan(const char *program, char *const *envp)
 {
-	return torsh_environment_slots(envp);
+	struct child_plan plan = {.envp = envp};
+	struct start *start;
+	struct text text;
+
+	/* Nothing is kept for children where the agent is inert. */
+	if (!program || !torsh_environment_slots_apart(envp))
+		return plan;
+	start = torsh_sys_pages(sizeof(*start));
+	if (!start)
+		return plan;
+	text = (struct text)TEXT_IN(start->text);
+	plan.is_apart = torsh_program_is_apart(torsh_program_inspect(program, &text, &text));
+	torsh_sys_munmap(start, sizeof(*start));
+	return plan;
 }
 
-char *const *torsh_process_environment(char *const *envp, char **slots)
+size_t torsh_process_environment_slots(const struct child_plan *plan)
 {
-	return torsh_environment_for_child(envp, slots);
+	return plan->is_apart ? torsh_environment_slots_apart(plan->envp) : torsh_environment_slots(plan->envp);
+}
+
+char *const *torsh_process_environment(const struct child_plan *plan, char **slots)
+{
+	return plan->is_apart ? torsh_environment_apart(plan->envp, slots)
+			      : torsh_environment_for_child(plan->envp, slots);
+}
+
+void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX])
+{
+	struct text text = {.bytes = path, .capacity = DESCRIPTOR_PATH_MAX};
+
+	torsh_text_put(&text, "/proc/self/fd/");
+	torsh_text_put_number(&text, (uint64_t)(unsigned)fd);
 }

@@ -80,7 +80,17 @@ void torsh_cuda_exiting(void);
 void torsh_cuda_executing(void);
 
 /* See agent/environment.h. */
-size_t torsh_process_environment_slots(char *const *envp);
-char *const *torsh_process_environment(char *const *envp, char **slots);
+/* What a child that runs program (NULL: not known) is to find in its environment; envp is as the caller wants it. */
+struct child_plan {
+	char *const *envp;
+	int is_apart; /* it must not be told to load the agent */
+};
+struct child_plan torsh_process_plan(const char *program, char *const *envp);
+size_t torsh_process_environment_slots(const struct child_plan *plan);
+char *const *torsh_process_environment(const struct child_plan *plan, char **slots);
+
+/* The program behind a descriptor as a path. */
+#define DESCRIPTOR_PATH_MAX 32
+void torsh_process_name_descriptor(int fd, char path[DESCRIPTOR_PATH_MAX]);
 
 #endif

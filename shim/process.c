@@ -31,11 +31,12 @@ EXPORT pid_t fork(void)
 	return child;
 }
 
-/* envp as the child is to have it; the array is on the caller's stack. */
-#define CHILD_ENVIRONMENT(envp)                                                                         \
-	({                                                                                              \
-		size_t n_slots_ = torsh_process_environment_slots(envp);                                \
-		n_slots_ ? torsh_process_environment(envp, alloca(n_slots_ * sizeof(char *))) : (envp); \
+/* envp as a child that runs program is to have it; the array is on the caller's stack. */
+#define CHILD_ENVIRONMENT(program, envp)                                                                  \
+	({                                                                                                \
+		struct child_plan plan_ = torsh_process_plan(program, envp);                              \
+		size_t n_slots_ = torsh_process_environment_slots(&plan_);                                \
+		n_slots_ ? torsh_process_environment(&plan_, alloca(n_slots_ * sizeof(char *))) : (envp); \
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
@@ -51,44 +52,54 @@ EXPORT pid_t fork(void)
 
 EXPORT int execve(const char *path, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char *const *environment = CHILD_ENVIRONMENT(path, envp);
 
 	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execv(const char *path, char *const *argv)
 {
-	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char *const *environment = CHILD_ENVIRONMENT(path, environ);
 
 	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char *const *environment = CHILD_ENVIRONMENT(file, envp);
 
 	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execvp(const char *file, char *const *argv)
 {
-	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char *const *environment = CHILD_ENVIRONMENT(file, environ);
 
 	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char path[DESCRIPTOR_PATH_MAX];
+	char *const *environment;
 
-	return EXECUTE(NULL, argv, torsh_next.fexecve(fd, argv, environment));
+	torsh_process_name_descriptor(fd, path);
+	environment = CHILD_ENVIRONMENT(path, envp);
+	return EXECUTE(path, argv, torsh_next.fexecve(fd, argv, environment));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char descriptor[DESCRIPTOR_PATH_MAX];
+	const char *program = dir == AT_FDCWD || *path == '/' ? path : NULL;
+	char *const *environment;
 
-	return EXECUTE(NULL, argv, torsh_next.execveat(dir, path, argv, environment, flags));
+	if (flags & AT_EMPTY_PATH && !*path) {
+		torsh_process_name_descriptor(dir, descriptor);
+		program = descriptor;
+	}
+	environment = CHILD_ENVIRONMENT(program, envp);
+	return EXECUTE(program, argv, torsh_next.execveat(dir, path, argv, environment, flags));
 }
 
 static size_t count_arguments(va_list from)
@@ -120,7 +131,7 @@ static void collect_arguments(char **argv, const char *first, va_list *rest)
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
-	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char *const *environment = CHILD_ENVIRONMENT(path, environ);
 	char **argv;
 	va_list rest;
 
@@ -132,7 +143,7 @@ EXPORT int execl(const char *path, const char *first, ...)
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-	char *const *environment = CHILD_ENVIRONMENT(environ);
+	char *const *environment = CHILD_ENVIRONMENT(file, environ);
 	char **argv;
 	va_list rest;
 
@@ -152,14 +163,14 @@ EXPORT int execle(const char *path, const char *first, ...)
 	argv = ARGUMENTS_BEFORE(first, rest);
 	given = va_arg(rest, char *const *);
 	va_end(rest);
-	environment = CHILD_ENVIRONMENT(given);
+	environment = CHILD_ENVIRONMENT(path, given);
 	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char *const *environment = CHILD_ENVIRONMENT(path, envp);
 	pid_t child;
 	int error;
 
@@ -176,7 +187,7 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(envp);
+	char *const *environment = CHILD_ENVIRONMENT(file, envp);
 	pid_t child;
 	int error;
 

@@ -189,6 +189,8 @@ enum program_problem {
 	PROGRAM_STATIC, /* it has no loader, which would load the agent */
 	PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities: the loader drops the agent */
 	PROGRAM_FOREIGN, /* of another architecture than the agent */
+	PROGRAM_OTHER_LIBC, /* its loader isn't that of the agent's C library: it can't load the agent, or dies of it */
+	PROGRAM_WITHOUT_AGENT, /* the agent's file isn't there, as in another root directory */
 	N_PROGRAM_PROBLEMS
 };
 

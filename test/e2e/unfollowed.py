@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import struct
 import sys
 
@@ -193,6 +194,80 @@ def a_foreign_program_is_listed():
     _, row, _ = start("fork", program, None, "anything")
     expect_equal((row["reason"], row["end"]), ("it is of another architecture than the agent", f"exit {STATUS}"),
                  "reason and end")
+
+
+# What it was given to preload: nothing of ours, and what somebody else wants preloaded.
+MUSL = r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	const char *preload = getenv("LD_PRELOAD"), *cuda = getenv("CUDA_INJECTION64_PATH");
+
+	fprintf(stderr, "%s %s\n", preload ? preload : "none", cuda ? cuda : "none");
+	return argc > 1 ? atoi(argv[1]) : 1;
+}
+"""
+
+
+def musl_program():
+    compiler, folder = need_command("musl-gcc"), scratch("musl")
+    (folder / "musl.c").write_text(MUSL)
+    result = run([compiler, "-o", folder / "musl", folder / "musl.c"])
+    expect_equal(result.returncode, 0, f"status of musl-gcc ({result.stderr.decode()})")
+    return folder / "musl"
+
+
+def musl_started(way):
+    program = musl_program()
+    _, row, _ = start(way, program, None, STATUS)
+    assert row["reason"].startswith("it runs on another C library"), row["reason"]
+    expect_equal(row["program"], str(program), "program")
+
+
+for way in ("exec", "fork", "vfork", "spawn", "spawnp", "clone", "clone_of_memory"):
+    add_case(f"a_program_of_another_c_library_by_{way}", musl_started, way)
+
+
+@case
+def a_script_of_another_c_library_is_listed():
+    program, script = musl_program(), scratch("script") / "script"
+    script.write_text(f"#!{program} {STATUS}\nnot read\n")
+    script.chmod(0o755)
+    _, row, _ = start("fork", script, None, "anything")
+    assert row["reason"].startswith(f"its interpreter {program} runs on another C library"), row["reason"]
+
+
+@case
+def a_program_of_another_c_library_below_a_shell_and_env():
+    program, folder = musl_program(), scratch("script")
+    script = folder / "script"
+    script.write_text("#!/usr/bin/env musl\n")
+    script.chmod(0o755)
+    command = ["/bin/sh", "-c", f"PATH={program.parent}:$PATH {script}; {program} {STATUS}"]
+    bare = run(command)
+    result, output = record(command)
+    expect_equal((result.returncode, result.stderr), (bare.returncode, bare.stderr), "status and stderr")
+    expect_equal([row["program"] for row in unfollowed(complete(output))], [str(program)] * 2, "what was not followed")
+
+
+@case
+def a_root_directory_without_the_agent_does_no_harm():
+    need_root()
+    need_command("chroot")
+    root = scratch("root")
+    for path in ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"):
+        if not os.path.exists(path):
+            raise Skip(f"there is no {path} here")
+        (root / path[1:]).parent.mkdir(parents=True)
+        shutil.copy(path, root / path[1:])
+    shutil.copy("/bin/true", root / "true")
+    bare = run(["chroot", root, "/true"])
+    expect_equal((bare.returncode, bare.stderr), (0, b""), "without the agent")
+    result, output = record(["chroot", root, "/true"])
+    expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")
+    row = unfollowed(complete(output))[0]
+    assert row["reason"].startswith("it can't load the agent"), row["reason"]
 
 
 @case

@@ -54,10 +54,16 @@ static int refuse(char *reason, size_t n_reason, const char *path, const char *w
 	return -EINVAL;
 }
 
-static bool is_loader(const char *path)
+static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_loader(const char *path)
+{
+	const char *name = base_name(path);
 
 	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0 || strcmp(name, "ld.so") == 0;
 }
@@ -118,9 +124,11 @@ static int check_elf(int fd, const char *path, char *reason, size_t n_reason)
 		return refuse(reason, n_reason, path,
 			      "is linked statically: no loader runs that could preload the agent, so nothing "
 			      "would be recorded. Link it dynamically");
-	if (strstr(interpreter, "/ld-musl"))
+	if (*interpreter && strncmp(base_name(interpreter), "ld-linux-", 9) &&
+	    strncmp(base_name(interpreter), "ld-lsb-", 7))
 		return refuse(reason, n_reason, path,
-			      "runs on musl: the agent is built for the GNU C library and can't be loaded into it");
+			      "runs on another C library than the GNU one, for which the agent is made: it can't be "
+			      "loaded there");
 	return 0;
 }
 

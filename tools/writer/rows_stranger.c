@@ -14,6 +14,8 @@ static const char *const problems[N_PROGRAM_PROBLEMS] = {
 	[PROGRAM_STATIC] = "is statically linked: there is no loader that would preload the agent",
 	[PROGRAM_PRIVILEGED] = "gains privileges (setuid, setgid or capabilities): the loader drops the agent",
 	[PROGRAM_FOREIGN] = "is of another architecture than the agent",
+	[PROGRAM_OTHER_LIBC] = "runs on another C library than the GNU one, for which the agent is made",
+	[PROGRAM_WITHOUT_AGENT] = "can't load the agent, whose file is not in its root directory",
 };
 
 /* The string behind the one at text, within the end; NULL: there is none. */

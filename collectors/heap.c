@@ -91,6 +91,20 @@ void torsh_heap_not_resized(void *block)
 	torsh_flow_leave(flow);
 }
 
+void torsh_heap_ignored(void *block)
+{
+	struct event event = {.id = EVENT_IGNORED, .ignored = {.address = (uintptr_t)block}};
+	struct flow *flow;
+
+	if (!block || is_off())
+		return;
+	flow = torsh_flow_enter();
+	if (!flow)
+		return;
+	torsh_flow_event(flow, &event, torsh_config.with_stack ? HOOK_FRAME : NULL);
+	torsh_flow_leave(flow);
+}
+
 void *torsh_heap_enter_allocator(void)
 {
 	struct flow *outer = torsh_flow_self;

@@ -13,11 +13,16 @@
 #include "shim/next.h"
 #include "shim/operators.h"
 
+int torsh_heap_exceptions;
+
 /* Parts of an operator new or delete are recorded there. */
 static inline void record(void *p, size_t n, enum alloc_entry entry, const void *caller, const void *frame)
 {
-	if (!torsh_operators_is_inner(caller))
-		torsh_heap_allocated(p, n, entry, frame);
+	if (__builtin_expect(torsh_heap_exceptions, 0) && torsh_operators_contain(caller))
+		return;
+	torsh_heap_allocated(p, n, entry, frame);
+	if (__builtin_expect(torsh_heap_exceptions, 0))
+		torsh_lsan_allocated(p);
 }
 
 EXPORT void *malloc(size_t n)
@@ -75,9 +80,11 @@ static void *resize(void *p, size_t n, const void *frame)
 	else
 		torsh_heap_resizing(p);
 	resized = torsh_next.realloc(p, n);
-	if (resized)
+	if (resized) {
 		torsh_heap_allocated(resized, n, ALLOC_REALLOC, frame);
-	else if (n != 0)
+		if (__builtin_expect(torsh_heap_exceptions, 0))
+			torsh_lsan_allocated(resized);
+	} else if (n != 0)
 		torsh_heap_not_resized(p);
 	return resized;
 }
@@ -127,6 +134,8 @@ static void record_aligned(void *p, size_t n, enum torsh_next_aligned by, const 
 		torsh_heap_allocated_elsewhere(p, n, ALLOC_ALIGNED, frame);
 	else
 		torsh_heap_allocated(p, n, ALLOC_ALIGNED, frame);
+	if (__builtin_expect(torsh_heap_exceptions, 0))
+		torsh_lsan_allocated(p);
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t n)

@@ -30,6 +30,15 @@ void torsh_heap_leave_allocator(void *outer);
 void torsh_heap_freeing(void *block);
 void torsh_heap_resizing(void *block);
 void torsh_heap_not_resized(void *block);
+/* The program says that a block is no leak. */
+void torsh_heap_ignored(void *block);
+
+/* What most programs don't have, in one word for the hooks to look at. */
+enum { HEAP_OPERATORS_RECORD = 1, HEAP_LSAN_DISABLES = 2 };
+extern int torsh_heap_exceptions;
+
+/* LeakSanitizer's interface: a block was allocated and recorded (shim/lsan.c). */
+void torsh_lsan_allocated(void *block);
 
 /* Address space: collectors/vm.c. Each makes the call, so that its stamp can be taken before it. */
 void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset, const void *frame);

@@ -244,6 +244,27 @@ void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
 	return NULL;
 }
 
+const char *torsh_next_allocators_code(size_t *n_bytes)
+{
+	static const char *const own_names[] = {"mallocx", "tc_malloc", "mi_malloc"};
+	const char *first = NULL;
+	Dl_info info;
+
+	look_up();
+	for (size_t i = 0; allocators_map && !first && i < sizeof(own_names) / sizeof(*own_names); i++)
+		first = torsh_elf_symbol(allocators_map, own_names[i], NULL);
+	*n_bytes = 0;
+	if (!first || !dladdr(first, &info))
+		return NULL;
+	const ElfW(Ehdr) *header = info.dli_fbase;
+	const ElfW(Phdr) *segments = (const void *)((const char *)info.dli_fbase + header->e_phoff);
+
+	for (size_t i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_memsz > *n_bytes)
+			*n_bytes = segments[i].p_vaddr + segments[i].p_memsz;
+	return info.dli_fbase;
+}
+
 int torsh_next_is_preloaded(void)
 {
 	const struct link_map *map = NULL;

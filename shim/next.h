@@ -34,6 +34,12 @@ extern uint32_t torsh_next_is_elsewhere;
  */
 void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators);
 
+/*
+ * Where the library whose malloc serves the program lies, when it is an allocator and nothing else: one of jemalloc's,
+ * tcmalloc's or mimalloc's own names is in it. NULL: it is another one.
+ */
+const char *torsh_next_allocators_code(size_t *n_bytes);
+
 /* The path by which the loader knows this library, as it was given to it. NULL when it can't be told. */
 const char *torsh_next_own_path(void);
 

@@ -21,14 +21,12 @@ const char *const torsh_operator_names[N_OPERATORS] = {
 #undef OPERATOR_DELETE
 };
 
-int torsh_operators_record;
-
 /* Where calls go, and where those that record go on to. */
 static union torsh_operators now, allocators;
 static struct {
 	const char *code;
 	size_t n_bytes;
-} ranges[N_OPERATORS]; /* of the allocator's operators */
+} ranges[N_OPERATORS + 1]; /* of the allocator's operators; the last is all of a library that is an allocator only */
 
 static void prepare(void);
 
@@ -52,8 +50,10 @@ static void prepare(void);
 	{                                                                       \
 		void *p = allocators.by_name.name arguments;                    \
                                                                                 \
-		if (!torsh_operators_contain(HOOK_CALLER))                      \
+		if (!torsh_operators_contain(HOOK_CALLER)) {                    \
 			torsh_heap_allocated(p, n, entry, HOOK_FRAME);          \
+			torsh_lsan_allocated(p);                                \
+		}                                                               \
 		return p;                                                       \
 	}                                                                       \
 	static void *local##name parameters                                     \
@@ -116,7 +116,7 @@ int torsh_operators_contain(const void *caller)
 
 	if (code >= __start_torsh_operators_text && code < __stop_torsh_operators_text)
 		return 1;
-	for (size_t i = 0; i < N_OPERATORS; i++)
+	for (size_t i = 0; i <= N_OPERATORS; i++)
 		if ((uintptr_t)code - (uintptr_t)ranges[i].code < ranges[i].n_bytes)
 			return 1;
 	return 0;
@@ -125,6 +125,7 @@ int torsh_operators_contain(const void *caller)
 /* Two threads that come at once find the same. */
 static void prepare(void)
 {
+	ranges[N_OPERATORS].code = torsh_next_allocators_code(&ranges[N_OPERATORS].n_bytes);
 	for (size_t i = 0; i < N_OPERATORS; i++) {
 		size_t n_bytes = 0;
 		int records = 0;
@@ -134,7 +135,7 @@ static void prepare(void)
 			allocators.all[i] = found;
 			ranges[i].code = found;
 			ranges[i].n_bytes = n_bytes;
-			torsh_operators_record = 1;
+			torsh_heap_exceptions |= HEAP_OPERATORS_RECORD;
 		}
 		/* Last, when what it needs is in place: other threads take it as it comes. */
 		__atomic_store_n(&now.all[i],

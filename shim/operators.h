@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shim/hooks.h"
+
 enum torsh_operator {
 #define OPERATOR_NEW(name, parameters, arguments, entry) OPERATOR##name,
 #define OPERATOR_DELETE(name, parameters, arguments) OPERATOR##name,
@@ -37,15 +39,15 @@ union torsh_operators {
 
 extern const char *const torsh_operator_names[N_OPERATORS];
 
-/* Some operators record: calls of malloc's family may be parts of theirs. */
-extern int torsh_operators_record;
-
 int torsh_operators_contain(const void *caller);
 
-/* Is this call of malloc's family, which returns to caller, a part of an operator that records the block itself? */
+/*
+ * Is this call of malloc's family, which returns to caller, a part of an operator that records the block itself, or the
+ * allocator's own?
+ */
 static inline int torsh_operators_is_inner(const void *caller)
 {
-	return __builtin_expect(torsh_operators_record, 0) && torsh_operators_contain(caller);
+	return __builtin_expect(torsh_heap_exceptions, 0) && torsh_operators_contain(caller);
 }
 
 #define OPERATOR_CALLERS 4096u

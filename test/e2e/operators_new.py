@@ -178,10 +178,12 @@ def kept_by_functions(report):
     return found
 
 
-def expect_each_once(report):
+def expect_each_once(report, n_allocators=0):
     events = report["events"]
-    # A block that was recorded twice is freed by its second record; what is given back twice is known by nobody.
-    expect_equal((events["implicit_frees"], events["unknown_frees"], events["dropped"]), (0, 0, 0), "implicit, unknown, dropped")
+    # A block that was recorded twice is freed by its second record; what is given back twice is known by nobody, nor what an
+    # allocator made for itself and lets another library give back.
+    expect_equal((events["implicit_frees"], events["dropped"]), (0, 0), "implicit frees, dropped events")
+    assert events["unknown_frees"] <= n_allocators, events["unknown_frees"]
 
 
 def need_allocator(library):
@@ -201,7 +203,7 @@ def all_forms(library, *arguments):
     # The C++ run-time keeps memory for exceptions that it can't get memory for.
     found.pop("others", None)
     expect_equal(found, {name: (1, size) for name, size in KEPT.items()}, "kept")
-    expect_each_once(report)
+    expect_each_once(report, n_allocators=1 if library == "libtcmalloc.so.4" else 0)
 
 
 add_case("forms_by_way_of_malloc", all_forms, None)

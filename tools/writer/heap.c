@@ -192,6 +192,22 @@ void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
 	torsh_live_remove(&heap->live, block);
 }
 
+void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp, uint64_t address, uint32_t stack)
+{
+	struct live_block *block = torsh_live_find(&heap->live, address);
+	uint32_t from, to;
+
+	if (!block || !stack)
+		return;
+	from = block->site;
+	to = torsh_heap_site(heap, stacks,
+			     torsh_stacks_below(stacks, heap->sites[from].stack, stacks->rows[stack].address));
+	torsh_axis_change(&heap->axis, stamp, 0, 0);
+	change_site(heap, from, -1, -(int64_t)block->size);
+	block->site = to;
+	change_site(heap, to, 1, (int64_t)block->size);
+}
+
 void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
 {
 	struct live_block *block = torsh_live_find(&heap->live, address);

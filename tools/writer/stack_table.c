@@ -55,3 +55,19 @@ uint32_t torsh_stacks_add(struct stack_table *table, uint64_t key, uint32_t hash
 	fill_slot(table, &(struct stack_slot){.key = key, .number = number, .hash = hash});
 	return number;
 }
+
+static uint32_t hash_path(const struct stack_table *table, uint32_t stack)
+{
+	uint32_t addresses[STACK_DEPTH_MAX], n = 0, hash = 0;
+
+	for (; stack && n < STACK_DEPTH_MAX; stack = table->rows[stack].parent)
+		addresses[n++] = table->rows[stack].address;
+	while (n)
+		hash = torsh_stacks_hash(hash, addresses[--n]);
+	return hash;
+}
+
+uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t address)
+{
+	return torsh_stacks_push(table, parent, address, torsh_stacks_hash(hash_path(table, parent), address));
+}

@@ -55,6 +55,9 @@ static inline uint32_t torsh_stacks_hash(uint32_t hash, uint32_t address)
 	return (uint32_t)((h ^ h >> 29) * UINT64_C(0xc2b2ae3d27d4eb4f) >> 32);
 }
 
+/* The stack that parent becomes by a call into address, where the hash of its path isn't known. */
+uint32_t torsh_stacks_below(struct stack_table *table, uint32_t parent, uint32_t address);
+
 static inline void torsh_stacks_prefetch(const struct stack_table *table, uint32_t hash)
 {
 	__builtin_prefetch(&table->slots[hash & table->mask]);

@@ -127,6 +127,9 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 			.length = event->program.length,
 		};
 		break;
+	case EVENT_IGNORED:
+		torsh_heap_ignore(&tally->heap, &tally->stacks, event->stamp, event->ignored.address, stack);
+		break;
 	case EVENT_EXIT:
 		tally->has_exited = 1;
 		tally->exit_status = event->exit.status;
@@ -151,7 +154,7 @@ static void add_point(struct tally *tally, uint64_t stamp)
 /* Does the stack of this event mean something, beside that of its thread? */
 static int has_stack(uint32_t id)
 {
-	return id == EVENT_MAP || id == EVENT_REMAP || id == EVENT_PROGRAM_BREAK;
+	return id == EVENT_IGNORED || id == EVENT_MAP || id == EVENT_REMAP || id == EVENT_PROGRAM_BREAK;
 }
 
 static void keep_event(struct tally *tally, const struct intake *intake, uint32_t i, uint64_t stamp)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What a program says to LeakSanitizer, where that is there, holds for the agent's leaks too."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+TEXT = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#define WEAK(declaration) __attribute__((weak)) declaration
+#ifdef __cplusplus
+#define NEW(n) ::operator new(n)
+extern "C" {
+#else
+#define NEW(n) malloc(n)
+#endif
+WEAK(void __lsan_disable(void));
+WEAK(void __lsan_enable(void));
+WEAK(void __lsan_ignore_object(const void *));
+WEAK(int __lsan_do_recoverable_leak_check(void));
+WEAK(void __lsan_do_leak_check(void));
+#define CALL(function, ...) do { if (function) function(__VA_ARGS__); } while (0)
+#define KEPT __attribute__((noinline))
+void *volatile kept[16];
+static int unused;
+KEPT void leak_before(void) { kept[0] = malloc(100); }
+KEPT void hide_one(void) { kept[1] = malloc(200); CALL(__lsan_ignore_object, kept[1]); }
+KEPT void hide_all(void)
+{
+	CALL(__lsan_disable);
+	CALL(__lsan_disable);
+	kept[2] = malloc(300);
+	CALL(__lsan_enable);
+	kept[3] = calloc(1, 400);
+	kept[4] = realloc(malloc(5), 500);
+	kept[5] = aligned_alloc(64, 640);
+	kept[6] = NEW(700);
+	CALL(__lsan_enable);
+}
+static void *run(void *argument) { kept[7] = malloc(800); return argument; }
+KEPT void leak_in_a_thread_meanwhile(void)
+{
+	pthread_t thread;
+
+	CALL(__lsan_disable);
+	pthread_create(&thread, NULL, run, NULL);
+	pthread_join(thread, NULL);
+	CALL(__lsan_enable);
+}
+KEPT void leak_after(void) { kept[8] = malloc(900); }
+#ifdef __cplusplus
+}
+#endif
+int main(void)
+{
+	leak_before();
+	hide_one();
+	hide_all();
+	leak_in_a_thread_meanwhile();
+	leak_after();
+	CALL(__lsan_ignore_object, NULL);
+	CALL(__lsan_ignore_object, &unused); /* no block */
+	CALL(__lsan_enable); /* once too often */
+	free(kept[3]);
+	CALL(__lsan_do_leak_check);
+	return __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0;
+}
+"""
+
+
+def check(compiler, **environment):
+    source = scratch("program") / ("program.cc" if compiler == "g++" else "program.c")
+    source.write_text(TEXT)
+    program = source.with_suffix("")
+    expect_equal(run([compiler, "-g", "-O1", "-fno-builtin", "-w", "-pthread", "-o", program, source]).returncode, 0, "compiler")
+    result, output = record([program], env=environment)
+    expect_equal(result.returncode, 0, result.stderr)
+    report = leaks(output)
+    by_size = sorted(entry["bytes"] // entry["blocks"] for entry in report["leaks"] if "main" in functions(entry) or
+                     "run" in functions(entry))
+    expect_equal(by_size, [100, 800, 900], "sizes of leaks")
+    rules = {rule["rule"]: (rule["bytes"], rule["blocks"]) for rule in report["suppressed"]["by"]}
+    size, blocks = rules.get("^__lsan_ignore_object$", (0, 0))
+    # With what the C library keeps of the thread, which this one made.
+    assert (size > 200 + 300 + 500 + 640 + 700, blocks) == (True, 6), (size, blocks)
+    events = report["events"]
+    expect_equal((events["unknown_frees"], events["implicit_frees"], events["dropped"]), (0, 0, 0), "unknown, implicit, dropped")
+    # Where they were allocated is still known.
+    peaks = [functions(entry) for entry in peak(output)["holders"]]
+    assert any(names[0] == "__lsan_ignore_object" and "hide_one" in names for names in peaks), peaks
+
+
+@case
+def of_a_c_program():
+    check("gcc")
+
+
+@case
+def of_a_full_recording():
+    check("gcc", TORSH_PROFILER_RECORD="full")
+
+
+@case
+def of_a_cpp_program_with_jemalloc():
+    found = sorted(pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2"))
+    if not found:
+        raise Skip("libjemalloc.so.2 is not on this machine")
+    check("g++", LD_PRELOAD=f"{AGENT}:{found[0]}")
+
+
+main()

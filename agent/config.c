@@ -24,8 +24,7 @@ struct config torsh_config = {
 	.record_shapes = 1,
 	.with_modules = 1,
 	.with_flops = 1,
-	.activities = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_CUDA |
-		      ACTIVITY_NVTX | ACTIVITY_ITT,
+	.activities = ACTIVITIES_OF_HOST | ACTIVITY_CUDA,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
 };
@@ -137,7 +136,7 @@ static int add_activity(const char *name, size_t length, uint32_t *set)
 		uint32_t bit;
 	} known[] = {
 		{"heap", ACTIVITY_HEAP},  {"vm", ACTIVITY_VM},	     {"python", ACTIVITY_PYTHON},
-		{"cpu", ACTIVITY_LATER},  {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_CUDA},
+		{"cpu", ACTIVITIES_OF_HOST}, {"torch", ACTIVITY_TORCH}, {"cuda", ACTIVITY_CUDA},
 		{"nvtx", ACTIVITY_NVTX},  {"itt", ACTIVITY_ITT},     {"nccl", ACTIVITY_LATER},
 		{"perf", ACTIVITY_LATER},
 	};
@@ -154,7 +153,8 @@ static int parse_activities(const char *value, uint32_t *activities)
 {
 	uint32_t set = 0;
 
-	if (for_each_name(value, add_activity, &set))
+	/* Only what comes later would be nothing at all. */
+	if (for_each_name(value, add_activity, &set) || set == ACTIVITY_LATER)
 		return -1;
 	*activities = set;
 	return 0;
@@ -163,7 +163,7 @@ static int parse_activities(const char *value, uint32_t *activities)
 static int add_format(const char *name, size_t length, uint32_t *set)
 {
 	static const char *const known[] = {"chrome", "perfetto", "tensorboard", "json",   "profile", "speedscope",
-					    "pprof",  "html",	  "csv",	 "sqlite", "memory",  "folded"};
+					    "pprof",  "csv",	  "sqlite",	 "memory", "folded"};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
 		if (is_name(name, length, known[i])) {
@@ -356,7 +356,8 @@ void torsh_config_read(char *const *environment)
 		if (!strncmp(*e, PREFIX, prefix))
 			read_variable(*e + prefix, may_complain);
 	if (may_complain && torsh_config.activities & ACTIVITY_LATER)
-		torsh_say(PREFIX "ACTIVITIES: this version records heap, vm, python, torch, cuda, nvtx and itt; the others named come later",
+		torsh_say(PREFIX "ACTIVITIES: this version records cpu (which is heap, vm, python, torch, nvtx and itt) "
+				 "and cuda; the others named come later",
 			  NULL);
 	if (may_complain && torsh_config.counters.mode != COUNTERS_OFF && !(torsh_config.activities & ACTIVITY_CUDA))
 		torsh_say(PREFIX "COUNTERS: nothing is measured without the activity cuda", NULL);

@@ -21,6 +21,7 @@ enum activity {
 	ACTIVITY_ITT = 1 << 5, /* ... and by ITT */
 	ACTIVITY_CUDA = 1 << 6, /* what devices do, and who asked them to */
 	ACTIVITY_LATER = 1 << 7, /* named, but not in this version */
+	ACTIVITIES_OF_HOST = ACTIVITY_HEAP | ACTIVITY_VM | ACTIVITY_PYTHON | ACTIVITY_TORCH | ACTIVITY_NVTX | ACTIVITY_ITT,
 };
 
 /* What TORSH_PROFILER_COUNTERS asks for. */

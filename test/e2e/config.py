@@ -43,7 +43,7 @@ def an_unknown_variable_is_named_once_in_a_whole_tree():
 
 
 BAD_VALUES = (("ENABLED", "maybe"), ("RING", "12"), ("RING", "-1"), ("RECORD", "sometimes"), ("FOLLOW", "2"),
-              ("ACTIVITIES", "heap,gossip"), ("MAX_SIZE", "much"), ("ALLOCATOR", "other"), ("SCHEDULE", "wait:1"),
+              ("ACTIVITIES", "heap,gossip"), ("ACTIVITIES", "perf"), ("EXPORT_FORMAT", "html"), ("MAX_SIZE", "much"), ("ALLOCATOR", "other"), ("SCHEDULE", "wait:1"),
               ("SCHEDULE", "active:two"))
 
 
@@ -52,6 +52,14 @@ def bad_value(name, value):
     about = [line for line in lines if f"TORSH_PROFILER_{name}" in line and value in line]
     expect_equal(len(about), 1, f"lines about {name}={value} in {lines}")
     assert recordings(output), "the default was not used"
+
+
+@case
+def cpu_is_everything_that_the_host_does():
+    lines, output = said({"TORSH_PROFILER_ACTIVITIES": "cpu,cuda"}, (PROGRAMS / "regions",))
+    expect_equal(lines, [], "what the agent says")
+    assert read_report("report", output)["heap"]["allocations"], "the heap was not recorded"
+    assert read_report("regions", output)["regions"], "ranges were not recorded"
 
 
 for row in BAD_VALUES:

@@ -161,6 +161,22 @@ static void each_activity_is_one_of_its_own(void **state)
 		seen |= torsh_config.activities;
 	}
 	assert_int_equal(seen & ACTIVITY_LATER, 0);
+	/* PyTorch's own word. */
+	read_config((char *[]){"TORSH_PROFILER_ACTIVITIES=cpu", NULL});
+	assert_int_equal(torsh_config.activities, seen);
+}
+
+/* Found at the end of a run of days, it would have been in vain. */
+static void what_would_be_refused_at_the_end_is_refused_at_once(void **state)
+{
+	char *set[] = {"TORSH_PROFILER_EXPORT_FORMAT=chrome,html", "TORSH_PROFILER_ACTIVITIES=perf", NULL};
+
+	(void)state;
+	read_config(set);
+	assert_non_null(strstr(said, "TORSH_PROFILER_EXPORT_FORMAT=chrome,html is not understood and is ignored; accepted: "));
+	assert_null(torsh_config.export_formats);
+	assert_non_null(strstr(said, "TORSH_PROFILER_ACTIVITIES=perf is not understood"));
+	assert_true(torsh_config.activities & ACTIVITY_HEAP && torsh_config.activities & ACTIVITY_CUDA);
 }
 
 static void profile_memory_0_records_no_memory(void **state)
@@ -236,7 +252,7 @@ static void what_comes_later_says_so(void **state)
 
 	(void)state;
 	read_config(set);
-	assert_non_null(strstr(said, "this version records heap, vm, python, torch, cuda, nvtx and itt"));
+	assert_non_null(strstr(said, "this version records cpu (which is heap, vm, python, torch, nvtx and itt) and cuda"));
 	assert_true(torsh_config.activities & ACTIVITY_HEAP);
 }
 
@@ -284,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup(counters_are_off_until_they_are_asked_for, restore_defaults),
 		cmocka_unit_test_setup(counters_without_cuda_are_said_to_be_none, restore_defaults),
 		cmocka_unit_test_setup(each_activity_is_one_of_its_own, restore_defaults),
+		cmocka_unit_test_setup(what_would_be_refused_at_the_end_is_refused_at_once, restore_defaults),
 		cmocka_unit_test_setup(profile_memory_0_records_no_memory, restore_defaults),
 		cmocka_unit_test_setup(bad_values_are_named_and_leave_the_default, restore_defaults),
 		cmocka_unit_test_setup(an_unknown_variable_is_named_with_what_there_is, restore_defaults),

@@ -107,6 +107,10 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer; T=codec only 
 fuzz-keep: ## put the smallest inputs that reach as much as the last make fuzz into test/fuzz/corpus
 	@test/check/fuzz $(BUILD)/fuzz/fuzzers keep '$(T)'
 
+storm: ## load, fork, execute, signal, throw and cancel in 64 threads for STORM_SECONDS (600), and compare every count
+	@$(MAKE) --no-print-directory all test-programs
+	@BUILD=$(BUILD) STORM_SECONDS=$(or $(STORM_SECONDS),600) $(PYTHON) test/fault/storm.py
+
 layering: ## no #include goes the wrong way
 	@test/check/layering
 
@@ -142,7 +146,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

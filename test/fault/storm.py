@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+Everything at once, for STORM_SECONDS and in STORM_THREADS: libraries loaded and unloaded, forks, execs, signals,
+exceptions and cancelled threads. What the program counted itself is in the report, to the block. `make storm` makes it long.
+"""
+
+import os
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+STORM = PROGRAMS / "storm"
+SECONDS = int(os.environ.get("STORM_SECONDS") or (20 if os.environ.get("CI") else 6))
+N_THREADS = int(os.environ.get("STORM_THREADS") or 64)
+N_LIBRARIES = 10
+
+
+def libraries():
+    folder = scratch("libraries")
+    for i in range(N_LIBRARIES):
+        shutil.copy(PROGRAMS / f"libtwin_{'small' if i % 2 else 'large'}.so", folder / f"lib{i}.so")
+    return sorted(folder.iterdir())
+
+
+@case
+def a_storm_is_survived_and_counted_to_the_block():
+    result, output = record([STORM, N_THREADS, SECONDS, *libraries()], timeout=TIMEOUT_S + 10 * SECONDS)
+    expect_equal(result.returncode, 0, f"status (stderr: {result.stderr.decode(errors='replace')[-2000:]})")
+    own = {name: int(blocks) for name, blocks in (line.split() for line in result.stdout.decode().splitlines())}
+    assert all(own.values()), f"something never happened: {own}"
+    found = leaks(output)["leaks"]
+    expect_equal({name: total(entries_through(found, f"{name}()"), "blocks") for name in own}, own, "blocks of the report")
+
+
+main()

@@ -193,6 +193,33 @@ def workers_of_a_data_loader_work():
     assert len(filled) >= 4, f"processes that made the numbers: {filled}"
 
 
+LOADED = """
+import torch
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 16
+    def __getitem__(self, i):
+        return torch.full((1000,), float(i))
+kept = torch.zeros(1 << 20)
+print(sum(batch.sum().item() for batch in torch.utils.data.DataLoader(Rows(), batch_size=4, num_workers=2)))
+"""
+
+
+@case
+def the_hosts_memory_is_told_without_a_cache():
+    """Blocks of shared memory and forks: what comes with them is no allocator's sum."""
+    result, output = record([torch_python(), "-c", LOADED], timeout=TIMEOUT_S)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    devices = read_report("tensors", output)["devices"]
+    expect_equal(len(devices), 3, "processes with tensors")
+    for device in devices:
+        sums = {name: value for name, value in device.items() if name.startswith(("allocated_", "reserved_", "fragmentation_"))}
+        expect_equal({name: value for name, value in sums.items() if value is not None}, {}, "sums of the host's allocator")
+    peaks = sorted(device["peak_bytes"] for device in devices)
+    assert peaks[1] < 1 << 20 < 4 << 20 <= peaks[2], f"peaks of the workers and of what loads: {peaks}"
+    assert "reserved" not in torsh("tensors", output)
+
+
 @case
 def compiling_comes_to_the_same():
     under_us, output = run_step("mlp", "compiled", env={"PYTHONWARNINGS": "error:Using `torch.compile"})

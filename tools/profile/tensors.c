@@ -140,7 +140,8 @@ static void see_peak(struct walker *walker, size_t device, const struct timeline
 		state->peak_change = state->n_changes;
 		of->peak_blocks = state->live.n_blocks;
 		of->peak_ns = event->at_ns;
-		of->at_peak = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
+		if (torsh_tensor_has_sums(tensor))
+			of->at_peak = (struct tensor_sums){.allocated = tensor->allocated, .reserved = tensor->reserved};
 	}
 	if (!walker->is_second || state->n_changes != state->peak_change)
 		return;
@@ -165,9 +166,11 @@ static void count_tensor(struct tensor_device *of, const struct timeline_event *
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 
-	count_sums(of, tensor, event->at_ns);
 	of->allocs += !tensor->is_free;
 	of->frees += tensor->is_free != 0;
+	if (!torsh_tensor_has_sums(tensor))
+		return;
+	count_sums(of, tensor, event->at_ns);
 	if (tensor->allocated > of->largest_allocated)
 		of->largest_allocated = tensor->allocated;
 	if (tensor->reserved > of->largest_reserved) {

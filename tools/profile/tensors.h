@@ -35,6 +35,15 @@ struct tensor_sums {
 	uint64_t allocated, reserved;
 };
 
+/*
+ * Does the event tell such sums? The host has no caching allocator: with a block of shared memory comes that block alone (none
+ * allocated, its size reserved), and after a fork what is allocated is the parent's too.
+ */
+static inline bool torsh_tensor_has_sums(const struct event_tensor *tensor)
+{
+	return tensor->device != 0;
+}
+
 struct tensor_device {
 	const struct profile_process *process;
 	uint32_t device; /* type << 8 | index, in PyTorch's numbers */

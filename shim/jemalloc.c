@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "shim/next.h"
@@ -180,24 +181,76 @@ int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return pthread_mutex_unlock(mutex);
 }
 
-static void *pvalloc_pages(size_t n)
+/*
+ * What programs may have come to expect of the C library's malloc, where jemalloc does otherwise: the smallest blocks are
+ * aligned to 16 bytes, too; memalign takes any alignment, by rounding it up; who fails says so in errno.
+ */
+#define SMALLEST 16u
+
+static void *or_no_memory(void *p)
+{
+	if (!p)
+		errno = ENOMEM;
+	return p;
+}
+
+static void *serve_malloc(size_t n)
+{
+	return torsh_je_malloc(n < SMALLEST ? SMALLEST : n);
+}
+
+static void *serve_calloc(size_t n, size_t size)
+{
+	size_t total;
+
+	if (!__builtin_mul_overflow(n, size, &total) && total < SMALLEST)
+		return torsh_je_calloc(1, SMALLEST);
+	return torsh_je_calloc(n, size);
+}
+
+static void *serve_realloc(void *p, size_t n)
+{
+	if (n == 0)
+		return torsh_je_realloc(p, 0);
+	return or_no_memory(torsh_je_realloc(p, n < SMALLEST ? SMALLEST : n));
+}
+
+static void *serve_memalign(size_t alignment, size_t n)
+{
+	size_t rounded = SMALLEST;
+
+	if (alignment > SIZE_MAX / 2 + 1) {
+		errno = EINVAL;
+		return NULL;
+	}
+	while (rounded < alignment)
+		rounded *= 2;
+	return or_no_memory(torsh_je_memalign(rounded, n));
+}
+
+static void *serve_valloc(size_t n)
+{
+	return or_no_memory(torsh_je_valloc(n));
+}
+
+static void *serve_pvalloc(size_t n)
 {
 	size_t rounded = (n + 4095) & ~(size_t)4095;
 
-	return torsh_je_memalign(4096, rounded < n ? n : rounded ? rounded : 4096);
+	return or_no_memory(torsh_je_memalign(4096, rounded < n ? n : rounded ? rounded : 4096));
 }
 
 int torsh_jemalloc_serve(struct torsh_next *next)
 {
-	next->malloc = torsh_je_malloc;
-	next->calloc = torsh_je_calloc;
-	next->realloc = torsh_je_realloc;
+	next->malloc = serve_malloc;
+	next->calloc = serve_calloc;
+	next->realloc = serve_realloc;
 	next->free = torsh_je_free;
 	next->posix_memalign = torsh_je_posix_memalign;
 	next->aligned_alloc = torsh_je_aligned_alloc;
-	next->memalign = torsh_je_memalign;
-	next->valloc = torsh_je_valloc;
-	next->pvalloc = pvalloc_pages;
+	next->memalign = serve_memalign;
+	next->valloc = serve_valloc;
+	next->pvalloc = serve_pvalloc;
 	next->malloc_usable_size = torsh_je_malloc_usable_size;
 	is_serving = 1;
 	register_handlers();

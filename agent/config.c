@@ -27,6 +27,7 @@ struct config torsh_config = {
 	.activities = ACTIVITIES_OF_HOST | ACTIVITY_CUDA,
 	.ring_bytes = CHANNEL_RING_DEFAULT_BYTES,
 	.reserve_bytes = UINT64_C(256) << 20,
+	.checkpoint_ns = UINT64_C(5000000000),
 };
 
 /* Each parse_KIND stores what value means and returns 0, or -1 and stores nothing. */
@@ -219,6 +220,27 @@ static int parse_interval(const char *value, uint64_t *interval_ns)
 		if (!strcmp(value + n_digits, units[i].name) && !__builtin_mul_overflow(number, units[i].ns, &number) &&
 		    number >= COUNTERS_INTERVAL_MIN_NS && number <= COUNTERS_INTERVAL_MAX_NS) {
 			*interval_ns = number;
+			return 0;
+		}
+	return -1;
+}
+
+/* "200ms", "5s", "5", "2m", "1h" */
+static int parse_pause(const char *value, uint64_t *pause_ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"ms", 1000000}, {"s", 1000000000}, {"", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+	size_t n_digits = strspn(value, "0123456789");
+	uint64_t number, ns;
+
+	if (parse_digits(value, n_digits, &number))
+		return -1;
+	for (size_t i = 0; i < N_NAMES(units); i++)
+		if (!strcmp(value + n_digits, units[i].name) && !__builtin_mul_overflow(number, units[i].ns, &ns) &&
+		    ns >= CHECKPOINT_MIN_NS && ns <= CHECKPOINT_MAX_NS) {
+			*pause_ns = ns;
 			return 0;
 		}
 	return -1;

@@ -35,6 +35,9 @@ struct counters_config {
 #define COUNTERS_INTERVAL_MIN_NS UINT64_C(50000)
 #define COUNTERS_INTERVAL_MAX_NS UINT64_C(1000000000)
 
+#define CHECKPOINT_MIN_NS UINT64_C(50000000)
+#define CHECKPOINT_MAX_NS UINT64_C(3600000000000)
+
 struct config {
 	int enabled, profile_memory, with_stack, follow, summary, record_full, use_jemalloc, python_allocators;
 	int record_shapes, with_modules, operator_stacks, with_flops;
@@ -45,6 +48,7 @@ struct config {
 	uint32_t check_stacks; /* 0: never */
 	uint64_t max_size_bytes; /* 0: no limit */
 	uint64_t reserve_bytes;
+	uint64_t checkpoint_ns; /* between two checkpoints of the recording */
 	const char *output, *filter, *suppress, *session; /* NULL: not set */
 	const char *export_formats; /* names with commas between, as they were given; NULL: none */
 };

@@ -120,8 +120,9 @@ static int is_read_to_its_end(int fd)
 
 __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 {
-	char max_size[24], reserve[24], target[24];
-	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target);
+	char max_size[24], reserve[24], target[24], checkpoint[24];
+	struct text max_text = TEXT_IN(max_size), reserve_text = TEXT_IN(reserve), target_text = TEXT_IN(target),
+		    checkpoint_text = TEXT_IN(checkpoint);
 	const char *arguments[] = {
 		"torsh-writer", "--socket",   plan->socket_path, "--recording",
 		plan->output.recording, "--record",  torsh_config.record_full ? "full" : "folded",
@@ -129,7 +130,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		"--summary",	torsh_config.summary ? "1" : "0",  "--target", target,
 		"--flops",	torsh_config.with_flops ? "1" : "0",
 		"--export",	torsh_config.export_formats ? torsh_config.export_formats : "",
-		"--export-to",	plan->output.export, NULL,
+		"--export-to",	plan->output.export, "--checkpoint", checkpoint, NULL,
 	};
 	char **environment = torsh_companion_environment();
 	int stderr_fd;
@@ -138,6 +139,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	put_option_number(&max_text, torsh_config.max_size_bytes);
 	put_option_number(&reserve_text, torsh_config.reserve_bytes);
 	put_option_number(&target_text, plan->output.pid);
+	put_option_number(&checkpoint_text, torsh_config.checkpoint_ns);
 	torsh_companion_reset_signals();
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);

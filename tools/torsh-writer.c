@@ -30,11 +30,13 @@
 #define SOCKET_FD 3
 #define RECORDING_FD 4
 #define RESERVE_DEFAULT (UINT64_C(256) << 20)
+#define CHECKPOINT_DEFAULT_NS UINT64_C(5000000000)
 
 struct options {
 	const char *socket;
 	struct finish_plan finish;
 	int is_full, is_early, without_flops;
+	uint64_t checkpoint_ns;
 	struct recording_limits limits;
 	pid_t first_pid;
 	char **argv;
@@ -88,6 +90,8 @@ static int parse_option(struct options *options, int option, const char *value)
 			return -EINVAL;
 		options->first_pid = (pid_t)number;
 		return 0;
+	case 'c':
+		return parse_number(value, &options->checkpoint_ns);
 	case 'E':
 		options->is_early = 1;
 		return 0;
@@ -103,7 +107,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
 		{"export-to", required_argument, NULL, 'o'}, {"flops", required_argument, NULL, 'w'},
-		{"early", no_argument, NULL, 'E'},
+		{"early", no_argument, NULL, 'E'},	     {"checkpoint", required_argument, NULL, 'c'},
 		{0},
 	};
 	int option;
@@ -111,6 +115,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 	*options = (struct options){
 		.finish = {.formats = "", .export_to = "", .is_said = 1},
 		.limits.reserve_bytes = RESERVE_DEFAULT,
+		.checkpoint_ns = CHECKPOINT_DEFAULT_NS,
 		.argv = argv,
 	};
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
@@ -190,6 +195,7 @@ static int serve(struct options *options)
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.without_flops = options->without_flops,
+		.checkpoint_ns = options->checkpoint_ns,
 		.first_pid = options->first_pid,
 		.farewell = torsh_farewell_wishes(options->finish.is_said, torsh_finish_has_exports(&options->finish)),
 		.done_fd = control.done_fd,
@@ -230,7 +236,7 @@ int main(int argc, char **argv)
 	torsh_inherited_drop();
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"
-		      "       [--reserve BYTES] [--summary 0|1] [--target PID] [--export FORMAT,...] [--export-to FILE]\n"
+		      "       [--reserve BYTES] [--checkpoint NS] [--summary 0|1] [--target PID] [--export FORMAT,...] [--export-to FILE]\n"
 		      "It is started by the agent, with a socket as descriptor 3 and the recording as 4.\n",
 		      stderr);
 		return 2;

@@ -55,6 +55,19 @@ def nothing_is_invented_when_the_kill_comes_first():
         kill_once(random, 1, 0)
 
 
+@case
+def what_a_killed_tree_left_is_read_to_its_end():
+    # Some are dying still when the reader comes: it waits for the writer, as it does for those that are dead.
+    for number in range(5 if IS_QUICK else 20):
+        output, counts = scratch(f"out{number}"), [committed.Counts(scratch(f"counts{number}.{i}")) for i in range(3)]
+        script = "".join(shell_words(*committed.command(part, N_BLOCKS)) + " & " for part in counts) + "wait"
+        with started(["sh", "-c", script], agent_environment(output), start_new_session=True) as process:
+            wait_until(lambda: all(part.kept() > 10_000 for part in counts), "blocks of all")
+            os.killpg(process.pid, signal.SIGKILL)
+            recording = leaks(output)["recording"]
+        assert recording["complete"] and not recording["being_written"], f"run {number}: {recording}"
+
+
 for row in ((1, 40), (2, 30), (8, 20), (20, 10)):
     add_case(f"what_was_committed_by_{row[0]}_threads_is_reported", kill_often, *row)
 

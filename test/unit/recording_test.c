@@ -206,7 +206,7 @@ static void what_is_no_recording_says_so(void **state)
 	assert_string_equal(error, "it is not a recording of torsh");
 	bytes.data[8]++;
 	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)), -EPROTO);
-	assert_string_equal(error, "its format is 3, this version of torsh reads 1 to 2");
+	assert_string_equal(error, "its format is 4, this version of torsh reads 1 to 3");
 	bytes.data[8]--;
 	bytes.data[16] ^= 1;
 	assert_int_equal(torsh_recording_open_bytes(&reader, bytes.data, bytes.n, error, sizeof(error)), -EPROTO);

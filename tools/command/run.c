@@ -48,6 +48,7 @@ static const struct setting {
 	{"ring", "SIZE", "RING", NULL, "bytes of a thread's ring (1M)", 0, VALUE_SIZE},
 	{"max-size", "SIZE", "MAX_SIZE", NULL, "largest recording", 0, VALUE_SIZE},
 	{"reserve", "SIZE", "RESERVE", NULL, "free disk space to leave", 0, VALUE_SIZE},
+	{"checkpoint", "TIME", "CHECKPOINT", NULL, "how much a killed writer may lose (5s)", 0, VALUE_TEXT},
 	{"export-format", "LIST", "EXPORT_FORMAT", NULL, "exports to write at the end", 0, VALUE_TEXT},
 	{"schedule", "SPEC", "SCHEDULE", NULL, "skip:N,wait:N,warmup:N,active:N,repeat:N in steps", 0, VALUE_TEXT},
 	{"counters", "WHAT", "COUNTERS", NULL, "of devices: off, operators, operators:2, timeline or timeline:INTERVAL (off)", 0,

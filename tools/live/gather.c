@@ -21,7 +21,8 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, stru
 	if (result)
 		return result;
 	torsh_recording_end_at(from, n_bytes);
-	torsh_recording_skip(from, CHUNK_EVENTS);
+	/* Totals are all in the answer: those of checkpoints are replaced while this reads. */
+	torsh_recording_skip(from, CHUNK_EVENTS | CHUNK_CHECKPOINT);
 	while ((result = torsh_recording_next(from, &chunk)) == 1) {
 		result = torsh_recording_append(to, chunk, RECORDING_LAST);
 		if (!result)

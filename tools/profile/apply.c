@@ -240,6 +240,10 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 	APPLY_ALL(series, torsh_apply_series)
 	APPLY_ALL(joint, torsh_apply_joint)
 #undef APPLY_ALL
+	if (chunk->checkpoint) {
+		profile->has_known = true;
+		profile->known_ns = chunk->checkpoint->at_ns;
+	}
 	if (chunk->end)
 		apply_end(profile, chunk->end);
 	return 0;

@@ -169,6 +169,20 @@ static void say_losses(char **sentence, const struct losses *losses)
 		append(sentence, "; ", others);
 }
 
+/* The caller's. */
+static char *why_incomplete(const struct profile *profile)
+{
+	char at[SIZE_TEXT_BYTES];
+
+	if (profile->has_end)
+		return torsh_need_text("%s", profile->n_reasons ? profile->reasons[0]
+								: "the writer ended before all processes had");
+	if (profile->has_known)
+		return torsh_need_text("the writer was killed, and nothing is known of what came later than %s after the "
+				       "start", torsh_size_duration(profile->known_ns, at));
+	return torsh_need_text("the writer was killed before its first checkpoint");
+}
+
 char *torsh_losses_sentence(const struct profile *profile, struct profile_process *const *processes, size_t n)
 {
 	struct losses losses;
@@ -178,10 +192,7 @@ char *torsh_losses_sentence(const struct profile *profile, struct profile_proces
 	say_losses(&missing, &losses);
 	torsh_losses_free(&losses);
 	if (!profile->is_complete && !is_going_on(profile))
-		append(&missing, "; ",
-		       torsh_need_text("%s", profile->has_end && profile->n_reasons
-						     ? profile->reasons[0]
-						     : "the writer ended before all processes had"));
+		append(&missing, "; ", why_incomplete(profile));
 	if (profile->is_truncated && !is_going_on(profile))
 		append(&missing, "; ", torsh_need_text("the file is cut or damaged"));
 	if (profile->n_bad_rows)

@@ -242,6 +242,8 @@ struct profile {
 	struct profile_process **unfollowed; /* likewise; programs that could not be followed */
 	size_t n_unfollowed;
 
+	bool has_known; /* a writer that ended early said how far it had come: known_ns */
+	uint64_t known_ns; /* all that processes did before is in here */
 	bool has_end, is_complete;
 	uint64_t end_ns;
 	char **reasons;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 #define POLL_NS 20000000L
 #define LOOK_AGAIN_NS UINT64_C(2000000000)
+#define READ_AGAIN_MAX 5 /* times in a row, where the writer replaced what was being read */
+#define FLAG_EXITING 0x4u /* PF_EXITING and PF_SIGNALED of linux/sched.h */
+#define FLAG_SIGNALED 0x400u
 #define CLOCKS_DIFFER_NS UINT64_C(2000000000) /* a start that is later by more is another process's */
 
 static uint64_t clock_ns(clockid_t clock)
@@ -31,6 +35,7 @@ static uint64_t clock_ns(clockid_t clock)
 static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 {
 	char path[64], line[1024], *end;
+	unsigned flags;
 	uint64_t ticks;
 	FILE *file;
 	bool is_there;
@@ -44,11 +49,31 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start_ns)
 	/* The name may hold anything; nothing behind it has a parenthesis. */
 	end = is_there ? strrchr(line, ')') : NULL;
 	if (!end ||
-	    sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
-		   state, &ticks) != 2)
+	    sscanf(end + 1, " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+		   state, &flags, &ticks) != 3)
 		return false;
+	if (flags & (FLAG_EXITING | FLAG_SIGNALED))
+		*state = 'X';
 	*start_ns = ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
 	return true;
+}
+
+/* Killed, and on its way to learn that. */
+static bool is_being_killed(uint32_t pid)
+{
+	char path[64], line[256];
+	uint64_t pending = 0, bits;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "SigPnd: %" SCNx64, &bits) == 1 || sscanf(line, "ShdPnd: %" SCNx64, &bits) == 1)
+			pending |= bits;
+	}
+	if (file)
+		fclose(file);
+	return pending & UINT64_C(1) << (SIGKILL - 1);
 }
 
 bool torsh_profile_is_alive(const struct profile *profile, const struct profile_process *process)
@@ -59,7 +84,7 @@ bool torsh_profile_is_alive(const struct profile *profile, const struct profile_
 	if (process->end != TORSH__PROCESS__END_KIND__RUNNING || !process->pid ||
 	    !read_stat(process->pid, &state, &start_ns))
 		return false;
-	if (state == 'Z' || state == 'X')
+	if (state == 'Z' || state == 'X' || is_being_killed(process->pid))
 		return false;
 	return boot_ns + start_ns < profile->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
 }
@@ -142,6 +167,7 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 static struct profile *read_settled(const char *path, unsigned wait_s, char **problem, char *error, size_t n_error)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), end_ns = begin_ns + wait_s * UINT64_C(1000000000);
+	int n_torn = 0;
 	bool is_said = false;
 
 	for (;;) {
@@ -158,6 +184,14 @@ static struct profile *read_settled(const char *path, unsigned wait_s, char **pr
 		is_over = now_ns >= end_ns;
 		if (rc < 0 && (rc != -EAGAIN || !is_held || is_over))
 			return NULL;
+		if (rc == 0 && is_held && profile->is_truncated && n_torn++ < READ_AGAIN_MAX) {
+			const struct timespec pause = {.tv_nsec = POLL_NS};
+
+			free(*problem);
+			torsh_profile_destroy(profile);
+			nanosleep(&pause, NULL);
+			continue;
+		}
 		if (rc == 0 && (!is_held || is_over || (profile->n_processes && any_is_alive(profile)))) {
 			profile->is_being_written = is_held;
 			return profile;

@@ -237,6 +237,8 @@ cJSON *torsh_parts_recording(const struct profile *profile)
 	torsh_json_set(object, "file", torsh_json_text(profile->path));
 	torsh_json_set(object, "complete", torsh_json_bool(torsh_losses_is_whole(profile)));
 	torsh_json_set(object, "being_written", torsh_json_bool(profile->is_being_written));
+	torsh_json_set(object, "known_until_ns",
+		       profile->has_known && !profile->has_end ? torsh_json_u64(profile->known_ns) : torsh_json_text(NULL));
 	torsh_json_set(object, "damaged", torsh_json_bool(profile->is_truncated || profile->n_bad_rows));
 	torsh_json_set(object, "reasons", make_texts(profile->reasons, profile->n_reasons));
 	torsh_json_set(object, "record", torsh_json_text(profile->record));

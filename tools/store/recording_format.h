@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define RECORDING_MAGIC UINT64_C(0x6365726873726f74) /* "torshrec" */
-#define RECORDING_FORMAT 2u /* what is written; FORMAT.md says when it moves */
+#define RECORDING_FORMAT 3u /* what is written; FORMAT.md says when it moves */
 #define RECORDING_FORMAT_OLDEST 1u /* what is still read */
 
 /* The first bytes of the file. */
@@ -36,6 +36,9 @@ enum chunk_kind {
 	CHUNK_EVENTS = 4,
 	CHUNK_END = 8,
 	CHUNK_TIMELINE = 16,
+	CHUNK_LATER = 32, /* beside others: its place may be anywhere; read behind all without this, by number */
+	CHUNK_FREE = 64, /* room that is not in use: its stored bytes mean nothing */
+	CHUNK_CHECKPOINT = 128, /* beside CHUNK_LATER: its place is another's once it is replaced */
 };
 
 struct chunk_header {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,12 @@
 #define MESSAGE_BYTES_ANYWAY (UINT64_C(1) << 20)
 #define MESSAGE_BYTES_A_BYTE 24u
 
+/* A chunk that is there, for when its turn comes. */
+struct later {
+	uint32_t number;
+	uint64_t at;
+};
+
 /* A reader of bytes has them; one of a file reads what it needs, as the file may be cut short at any time. */
 struct recording_reader {
 	const uint8_t *bytes; /* NULL: from fd */
@@ -34,6 +41,8 @@ struct recording_reader {
 	uint8_t *window; /* what was read last, n_window bytes of room */
 	size_t n_window;
 	uint32_t skip;
+	struct later *later; /* of CHUNK_LATER */
+	size_t n_later, n_later_room, n_later_read;
 	uint8_t *raw;
 	size_t n_raw;
 	uint64_t n_raw_read; /* that count for the limit */
@@ -169,6 +178,7 @@ void torsh_recording_close(struct recording_reader *reader)
 		return;
 	if (reader->fd >= 0)
 		close(reader->fd);
+	free(reader->later);
 	free(reader->window);
 	free(reader->raw);
 	free(reader);
@@ -289,7 +299,8 @@ static uint64_t find_chunk(struct recording_reader *reader, uint64_t at)
 	struct chunk_header header;
 
 	while ((at = find_magic(reader, at)) < reader->n_bytes) {
-		if (read_header(reader, at, &header) && read_payload(reader, &header, at))
+		if (read_header(reader, at, &header) &&
+		    (header.kinds & CHUNK_FREE || read_payload(reader, &header, at)))
 			return at;
 		at++;
 	}
@@ -310,31 +321,98 @@ static void step_over(struct recording_reader *reader)
 	reader->at = next;
 }
 
+static bool is_left_out(const struct recording_reader *reader, uint32_t kinds)
+{
+	uint32_t content = kinds & ~(uint32_t)(CHUNK_LATER | CHUNK_CHECKPOINT);
+
+	return kinds & CHUNK_FREE || kinds & reader->skip & CHUNK_CHECKPOINT || (content && !(content & ~reader->skip));
+}
+
+/* Returns 0 or -ENOMEM. */
+static int put_off(struct recording_reader *reader, const struct chunk_header *header)
+{
+	if (reader->n_later == reader->n_later_room) {
+		size_t n_room = reader->n_later_room * 2 + 16;
+		struct later *larger = reallocarray(reader->later, n_room, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		reader->later = larger;
+		reader->n_later_room = n_room;
+	}
+	reader->later[reader->n_later++] = (struct later){.number = header->number, .at = reader->at};
+	return 0;
+}
+
+static int compare_later(const void *a, const void *b)
+{
+	const struct later *one = a, *other = b;
+
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+static Torsh__Chunk *read_chunk(struct recording_reader *reader, const struct chunk_header *header, uint64_t at)
+{
+	const uint8_t *payload = is_beyond_belief(reader, header) ? NULL : read_payload(reader, header, at);
+	Torsh__Chunk *chunk = payload ? unpack(payload, header->raw_bytes) : NULL;
+
+	if (chunk)
+		torsh_steps_sum(chunk);
+	return chunk;
+}
+
+/* In the order in which they were written. What a writer that goes on has put into one's place is another's. */
+static int next_of_later(struct recording_reader *reader, Torsh__Chunk **chunk)
+{
+	if (!reader->n_later_read && reader->n_later)
+		qsort(reader->later, reader->n_later, sizeof(*reader->later), compare_later);
+	while (reader->n_later_read < reader->n_later) {
+		const struct later *later = &reader->later[reader->n_later_read++];
+		struct chunk_header header;
+
+		if (read_header(reader, later->at, &header) && header.number == later->number)
+			*chunk = read_chunk(reader, &header, later->at);
+		else
+			*chunk = NULL;
+		if (*chunk)
+			return 1;
+		reader->n_damaged++;
+	}
+	return 0;
+}
+
 int torsh_recording_next(struct recording_reader *reader, Torsh__Chunk **chunk)
 {
 	while (reader->at < reader->n_bytes) {
 		struct chunk_header header;
-		const uint8_t *payload;
 
 		if (!read_header(reader, reader->at, &header)) {
 			step_over(reader);
 			continue;
 		}
-		if (header.kinds && !(header.kinds & ~reader->skip)) {
+		if (is_left_out(reader, header.kinds)) {
 			reader->at += sizeof(header) + header.stored_bytes;
 			continue;
 		}
-		payload = is_beyond_belief(reader, &header) ? NULL : read_payload(reader, &header, reader->at);
-		*chunk = payload ? unpack(payload, header.raw_bytes) : NULL;
+		if (header.kinds & CHUNK_LATER) {
+			if (!read_payload(reader, &header, reader->at)) {
+				step_over(reader);
+				continue;
+			}
+			if (put_off(reader, &header))
+				return -ENOMEM;
+			reader->at += sizeof(header) + header.stored_bytes;
+			continue;
+		}
+		*chunk = read_chunk(reader, &header, reader->at);
 		if (!*chunk) {
 			step_over(reader);
 			continue;
 		}
-		torsh_steps_sum(*chunk);
 		reader->at += sizeof(header) + header.stored_bytes;
 		return 1;
 	}
-	return 0;
+	return next_of_later(reader, chunk);
 }
 
 const char *torsh_recording_problem(const struct recording_reader *reader)

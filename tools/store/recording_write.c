@@ -27,6 +27,7 @@ struct recording_file {
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *stored;
 	size_t raw_capacity, stored_capacity;
+	struct places places;
 	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
 	char stopped[N_WORTHS][128];
 	char missed[128]; /* why a chunk of the last ones isn't there */
@@ -48,25 +49,30 @@ static void stop_at_error(struct recording_file *file, enum recording_worth wort
 	stop(file, worth, why);
 }
 
-/* All or nothing: what was written of it is cut off again. Returns 0 or -errno. */
-static int write_all(struct recording_file *file, const void *bytes, size_t n_bytes)
+/* Returns 0 or -errno. */
+static int write_at(const struct recording_file *file, const void *bytes, size_t n_bytes, uint64_t at)
 {
 	size_t done = 0;
 
 	while (done < n_bytes) {
-		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done, (off_t)(file->n_bytes + done));
+		ssize_t n = pwrite(file->fd, (const char *)bytes + done, n_bytes - done, (off_t)(at + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) {
-			int error = n ? errno : ENOSPC;
-
-			if (ftruncate(file->fd, (off_t)file->n_bytes))
-				error = errno;
-			return -error;
-		}
+		if (n <= 0)
+			return n ? -errno : -ENOSPC;
 		done += (size_t)n;
 	}
+	return 0;
+}
+
+/* All or nothing: what was written of it is cut off again. Returns 0 or -errno. */
+static int write_all(struct recording_file *file, const void *bytes, size_t n_bytes)
+{
+	int result = write_at(file, bytes, n_bytes, file->n_bytes);
+
+	if (result)
+		return ftruncate(file->fd, (off_t)file->n_bytes) ? -errno : result;
 	file->n_bytes += n_bytes;
 	file->n_kept -= file->n_kept < n_bytes ? file->n_kept : n_bytes;
 	return 0;
@@ -105,6 +111,7 @@ void torsh_recording_finish(struct recording_file *file)
 	if (file->n_kept && ftruncate(file->fd, (off_t)file->n_bytes))
 		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n", strerror(errno));
 	ZSTD_freeCCtx(file->zstd);
+	torsh_places_destroy(&file->places);
 	free(file->raw);
 	free(file->stored);
 	free(file);
@@ -205,7 +212,7 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	uint32_t kinds = 0;
 
 	if (chunk->session || chunk->n_process || chunk->n_modules || chunk->n_functions || chunk->n_addresses ||
-	    chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed)
+	    chunk->n_symbols || chunk->n_stacks || chunk->n_unfollowed || chunk->checkpoint)
 		kinds |= CHUNK_TABLES;
 	if (chunk->n_stack_totals || chunk->n_heap || chunk->n_live || chunk->n_mappings || chunk->n_threads ||
 	    chunk->n_series || chunk->n_joint || chunk->n_growth)
@@ -219,10 +226,14 @@ static uint16_t kinds_of(const Torsh__Chunk *chunk)
 	return (uint16_t)kinds;
 }
 
-/* file->stored becomes header and payload. Returns its length or -errno. */
-static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk)
+/* file->stored becomes header and payload; kinds beside what the chunk holds. Returns its length or -errno. */
+static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk, uint32_t kinds)
 {
-	struct chunk_header header = {.magic = CHUNK_MAGIC, .coding = CHUNK_ZSTD, .kinds = kinds_of(chunk)};
+	struct chunk_header header = {
+		.magic = CHUNK_MAGIC,
+		.coding = CHUNK_ZSTD,
+		.kinds = (uint16_t)(kinds | kinds_of(chunk)),
+	};
 	size_t n_raw = torsh__chunk__get_packed_size(chunk), bound = ZSTD_compressBound(n_raw), n_stored;
 	uint8_t *payload;
 
@@ -248,18 +259,22 @@ static int64_t pack(struct recording_file *file, const Torsh__Chunk *chunk)
 	return (int64_t)(sizeof(header) + n_stored);
 }
 
-static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+/* Steps are taken of it for that moment. Returns as pack. */
+static int64_t pack_steps(struct recording_file *file, Torsh__Chunk *chunk, uint32_t kinds)
 {
 	int64_t n_bytes;
+
+	torsh_steps_take(chunk);
+	n_bytes = pack(file, chunk, kinds);
+	torsh_steps_sum(chunk);
+	return n_bytes;
+}
+
+/* What was packed, behind all that is there. */
+static int append_packed(struct recording_file *file, int64_t n_bytes, enum recording_worth worth)
+{
 	int result;
 
-	if (file->stopped[worth][0])
-		return -ENOSPC;
-	torsh_steps_take(chunk);
-	n_bytes = pack(file, chunk);
-	torsh_steps_sum(chunk);
-	if (n_bytes < 0)
-		return (int)n_bytes;
 	result = check_size(file, worth, (uint64_t)n_bytes);
 	if (!result)
 		result = check_disk(file, worth, (uint64_t)n_bytes);
@@ -280,14 +295,90 @@ static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recordi
 	return 0;
 }
 
-int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
 {
-	int result = append(file, chunk, worth);
+	int64_t n_bytes;
 
+	if (file->stopped[worth][0])
+		return -ENOSPC;
+	n_bytes = pack_steps(file, chunk, 0);
+	return n_bytes < 0 ? (int)n_bytes : append_packed(file, n_bytes, worth);
+}
+
+/* Called by torsh_places_settle too. */
+static int write_free(void *context, struct place place)
+{
+	struct recording_file *file = context;
+	struct chunk_header header = {
+		.magic = CHUNK_MAGIC,
+		.kinds = CHUNK_FREE,
+		.stored_bytes = (uint32_t)(place.n_bytes - sizeof(header)),
+	};
+
+	header.header_checksum = XXH64(&header, offsetof(struct chunk_header, header_checksum), 0);
+	return write_at(file, &header, sizeof(header), place.offset);
+}
+
+/* What was packed, into a place that has room for it. The rest is marked first: until then the whole of it is free. */
+static int overwrite(struct recording_file *file, struct place whole, uint64_t n_bytes)
+{
+	struct place rest = {.offset = whole.offset + n_bytes, .n_bytes = whole.n_bytes - n_bytes};
+	int result = rest.n_bytes ? write_free(file, rest) : 0;
+
+	if (!result)
+		result = write_at(file, file->stored, n_bytes, whole.offset);
+	if (result)
+		stop_at_error(file, RECORDING_CHECKPOINT, -result);
+	else
+		file->n_chunks++;
+	return result;
+}
+
+static int note_missed(struct recording_file *file, enum recording_worth worth, int result)
+{
 	if (result && worth == RECORDING_LAST && !file->missed[0])
 		snprintf(file->missed, sizeof(file->missed), "%s",
 			 file->stopped[worth][0] ? file->stopped[worth]
 			 : result == -E2BIG      ? "a table is larger than a chunk may be"
 						 : strerror(-result));
 	return result;
+}
+
+int torsh_recording_append(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth)
+{
+	return note_missed(file, worth, append(file, chunk, worth));
+}
+
+int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth,
+			struct place *place)
+{
+	struct place whole = {0};
+	int64_t n_bytes;
+	int result;
+
+	*place = (struct place){0};
+	if (file->stopped[worth][0])
+		return -ENOSPC;
+	n_bytes = pack_steps(file, chunk, worth == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT : CHUNK_LATER);
+	if (n_bytes < 0)
+		return (int)n_bytes;
+	if (worth == RECORDING_CHECKPOINT)
+		whole = torsh_places_take(&file->places, (uint64_t)n_bytes, sizeof(struct chunk_header));
+	if (whole.n_bytes)
+		result = overwrite(file, whole, (uint64_t)n_bytes);
+	else
+		result = append_packed(file, n_bytes, worth);
+	if (!result)
+		*place = (struct place){whole.n_bytes ? whole.offset : file->n_bytes - (uint64_t)n_bytes, (uint64_t)n_bytes};
+	return note_missed(file, worth, result);
+}
+
+void torsh_recording_give_back(struct recording_file *file, struct place place)
+{
+	torsh_places_give_back(&file->places, place);
+}
+
+void torsh_recording_settle(struct recording_file *file)
+{
+	torsh_places_settle(&file->places, write_free, file);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "recording.pb-c.h"
+#include "tools/store/places.h"
 #include "tools/store/recording_format.h"
 
 struct recording_limits {
@@ -33,6 +34,18 @@ struct recording_file;
  */
 struct recording_file *torsh_recording_create(int fd, const struct recording_limits *limits,
 					      uint64_t start_realtime_ns);
+
+/*
+ * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind all that are appended.
+ * One worth RECORDING_CHECKPOINT goes into room that was given back where that is large enough. *place is what
+ * torsh_recording_give_back takes once a later chunk says all that it says. Returns as torsh_recording_append.
+ */
+int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth,
+			struct place *place);
+void torsh_recording_give_back(struct recording_file *file, struct place place);
+
+/* A checkpoint is whole: what was given back before the one before it may be used. */
+void torsh_recording_settle(struct recording_file *file);
 
 /* Cuts off the room that was kept. */
 void torsh_recording_finish(struct recording_file *file);

@@ -175,19 +175,33 @@ int torsh_drain_has_said_farewell(const struct drain *drain)
 
 /* ---- the recording ------------------------------------------------------------------------------------------- */
 
+/* Session time up to which everything is folded. */
+static uint64_t known_ns(const struct drain *drain, uint64_t now)
+{
+	uint64_t known = session_ns(drain, now);
+
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		const struct target *target = drain->targets[i];
+		uint64_t bound = torsh_target_bound(target);
+		uint64_t own = bound == ORDER_NO_BOUND ? known : torsh_ticks_to_ns(&target->tally.clock, bound);
+
+		known = own < known ? own : known;
+	}
+	return known;
+}
+
 static void checkpoint(struct drain *drain, uint64_t now)
 {
 	struct recording_file *file = drain->ledger.file;
-	uint64_t n_before = torsh_recording_written(file), n_events = 0;
+	uint64_t known = known_ns(drain, now);
 
 	for (uint32_t i = 0; i < drain->n_targets; i++)
-		n_events += torsh_ledger_checkpoint(&drain->ledger, drain->targets[i]);
+		torsh_ledger_checkpoint(&drain->ledger, drain->targets[i]);
 	if (drain->lineage.n > 1)
 		torsh_together_checkpoint(&drain->together, file);
 	torsh_strangers_write(&drain->strangers, &drain->lineage, file);
 	torsh_ledger_look(&drain->ledger);
-	torsh_ledger_pace(&drain->ledger, now, torsh_recording_written(file) - n_before - n_events,
-			  session_ns(drain, now));
+	torsh_ledger_end_checkpoint(&drain->ledger, now, known);
 }
 
 /* ---- targets come and go ------------------------------------------------------------------------------------- */
@@ -690,7 +704,7 @@ static void *run(void *argument)
 			answer_due(drain);
 		if (must_stop && !drain->n_targets)
 			break;
-		if (now >= drain->ledger.next_checkpoint_ns)
+		if (drain->has_session && now >= drain->ledger.next_checkpoint_ns)
 			checkpoint(drain, now);
 		rest(drain, &pass, seen);
 	}
@@ -709,7 +723,8 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_attend_create(&drain->attendance, options->answer_fd);
 	torsh_awaited_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
-	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full) &&
+	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
+			       options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	torsh_attend_destroy(&drain->attendance);

@@ -19,6 +19,7 @@ struct drain_options {
 	const char *recording_path; /* said to who asks */
 	struct recording_limits limits;
 	int is_full; /* keep every event */
+	uint64_t checkpoint_ns; /* between checkpoints */
 	int without_flops; /* reports of the recording compute none */
 	pid_t first_pid; /* of the process that began the session; 0: not known */
 	uint32_t farewell; /* bits of channel_exit_wish, for that process */

@@ -9,17 +9,13 @@
 
 #include "tools/writer/memory.h"
 
-#define FIRST_CHECKPOINT_NS 250000000u
-#define CHECKPOINT_NS 2000000000u
-#define CHECKPOINT_COST 33u /* at most one part in so many of the time */
-#define CHECKPOINT_AGE 64u /* at most so many while the session's age doubles, or so */
-#define CHECKPOINT_BYTES_A_SECOND (32u << 10)
-#define CHECKPOINT_SMALL_BYTES (64u << 10)
-#define CHECKPOINT_SMALL_NS UINT64_C(60000000000)
-#define CHECKPOINT_LARGE_NS UINT64_C(1800000000000)
+#define FIRST_CHECKPOINT_NS UINT64_C(250000000)
+#define CHECKPOINT_COST 100u /* at most one part in so many of the time */
 
-int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full)
+int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full,
+		      uint64_t interval_ns)
 {
+	uint64_t first_ns = interval_ns < FIRST_CHECKPOINT_NS ? interval_ns : FIRST_CHECKPOINT_NS;
 	struct timespec real;
 
 	clock_gettime(CLOCK_REALTIME, &real);
@@ -27,14 +23,17 @@ int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limi
 		.file = torsh_recording_create(fd, limits,
 					       (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
 		.is_full = is_full,
-		.next_checkpoint_ns = torsh_ticks_monotonic_ns() + FIRST_CHECKPOINT_NS,
-		.step_ns = FIRST_CHECKPOINT_NS,
+		.interval_ns = interval_ns,
+		.next_checkpoint_ns = torsh_ticks_monotonic_ns() + first_ns,
+		.step_ns = first_ns,
+		.syncer = torsh_syncer_start(fd),
 	};
 	return ledger->file ? 0 : -ENOMEM;
 }
 
 void torsh_ledger_destroy(struct ledger *ledger)
 {
+	torsh_syncer_stop(ledger->syncer);
 	for (uint32_t i = 0; i < ledger->n_reasons; i++)
 		free(ledger->reasons[i]);
 }
@@ -67,6 +66,7 @@ void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
 		.reasons = ledger->reasons,
 		.n_reasons = ledger->n_reasons,
 	};
+	torsh_recording_give_back(ledger->file, ledger->checkpoint);
 	torsh_rows_end(ledger->file, &end);
 	torsh_recording_finish(ledger->file);
 	ledger->file = NULL;
@@ -121,37 +121,27 @@ void torsh_ledger_timeline(struct ledger *ledger, struct target *target, uint32_
 	torsh_ledger_look(ledger);
 }
 
-uint64_t torsh_ledger_checkpoint(struct ledger *ledger, struct target *target)
+void torsh_ledger_checkpoint(struct ledger *ledger, struct target *target)
 {
-	uint64_t n_before = torsh_recording_written(ledger->file), n_events;
-
 	if (target->n_written == target->tally.n_folded)
-		return 0;
+		return;
 	target->n_written = target->tally.n_folded;
 	torsh_ledger_events(ledger, target, 1);
 	torsh_ledger_timeline(ledger, target, 1);
-	n_events = torsh_recording_written(ledger->file) - n_before;
 	torsh_rows_target(ledger->file, target, RECORDING_CHECKPOINT);
-	return n_events;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+void torsh_ledger_end_checkpoint(struct ledger *ledger, uint64_t begin_ns, uint64_t at_ns)
 {
-	return a > b ? a : b;
-}
+	uint64_t took_ns, pause_ns;
 
-/*
- * Until the next checkpoint: seconds while they are cheap, for the time they take and for the room. A run of days whose
- * checkpoints are megabytes gets fewer and fewer of them, so that the file grows with the logarithm of its length.
- */
-void torsh_ledger_pace(struct ledger *ledger, uint64_t begin_ns, uint64_t n_bytes, uint64_t age_ns)
-{
-	uint64_t age = age_ns / CHECKPOINT_AGE;
-	uint64_t most = n_bytes > CHECKPOINT_SMALL_BYTES ? CHECKPOINT_LARGE_NS : CHECKPOINT_SMALL_NS;
-	uint64_t pause = larger(ledger->step_ns, (torsh_ticks_monotonic_ns() - begin_ns) * CHECKPOINT_COST);
-
-	if (ledger->step_ns < CHECKPOINT_NS)
-		ledger->step_ns *= 2;
-	pause = larger(pause, n_bytes * (1000000000u / CHECKPOINT_BYTES_A_SECOND));
-	ledger->next_checkpoint_ns = begin_ns + larger(pause, age < most ? age : most);
+	torsh_rows_checkpoint(ledger->file, at_ns, &ledger->checkpoint);
+	if (ledger->syncer)
+		torsh_syncer_request(ledger->syncer);
+	took_ns = torsh_ticks_monotonic_ns() - begin_ns;
+	pause_ns = took_ns * CHECKPOINT_COST;
+	if (pause_ns < ledger->step_ns)
+		pause_ns = ledger->step_ns;
+	ledger->step_ns = ledger->step_ns * 2 < ledger->interval_ns ? ledger->step_ns * 2 : ledger->interval_ns;
+	ledger->next_checkpoint_ns = begin_ns + pause_ns;
 }

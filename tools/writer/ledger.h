@@ -8,19 +8,24 @@
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/rows.h"
+#include "tools/writer/syncer.h"
 
 #define LEDGER_REASONS_MAX 8u
 
 struct ledger {
 	struct recording_file *file;
 	int is_full; /* keep every event */
+	uint64_t interval_ns; /* between checkpoints, while they are cheap */
 	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
+	struct place checkpoint; /* the last Checkpoint row's */
+	struct syncer *syncer; /* NULL: none could be started */
 	char *reasons[LEDGER_REASONS_MAX]; /* sentences, each said on stderr too */
 	uint32_t n_reasons;
 };
 
 /* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */
-int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full);
+int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full,
+		      uint64_t interval_ns);
 
 /* Write the end and close it. is_complete: every process had ended; at_ns: session time. */
 void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns);
@@ -30,11 +35,14 @@ void torsh_ledger_destroy(struct ledger *ledger);
 void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t n_least);
 void torsh_ledger_timeline(struct ledger *ledger, struct target *target, uint32_t n_least);
 
-/* A target's rows as they are now. Returns the bytes that events took, which are no part of a checkpoint's price. */
-uint64_t torsh_ledger_checkpoint(struct ledger *ledger, struct target *target);
+/* A target's rows as they are now. */
+void torsh_ledger_checkpoint(struct ledger *ledger, struct target *target);
 
-/* A checkpoint was written that began at begin_ns and took n_bytes, in a session of that age. */
-void torsh_ledger_pace(struct ledger *ledger, uint64_t begin_ns, uint64_t n_bytes, uint64_t age_ns);
+/*
+ * A checkpoint was written that began at begin_ns (CLOCK_MONOTONIC): all that processes committed before at_ns, a session
+ * time, is in the file. Sees that it reaches the disk, and chooses when the next one comes.
+ */
+void torsh_ledger_end_checkpoint(struct ledger *ledger, uint64_t begin_ns, uint64_t at_ns);
 
 /* Say why the recording takes less than it should, where it newly does. */
 void torsh_ledger_look(struct ledger *ledger);

@@ -2,6 +2,7 @@
 #include "tools/writer/rows.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -67,6 +68,57 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 	torsh_rows_free(&memory);
 }
 
+void torsh_rows_state_destroy(struct rows_state *state)
+{
+	if (state)
+		free(state->places);
+	free(state);
+}
+
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, struct place *place)
+{
+	Torsh__Checkpoint row = TORSH__CHECKPOINT__INIT;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct place former = *place;
+
+	ROWS_SET(&row, at_ns, at_ns);
+	chunk.checkpoint = &row;
+	if (torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, place))
+		*place = former;
+	else
+		torsh_recording_give_back(file, former);
+	torsh_recording_settle(file);
+}
+
+/* Totals of a target: where it has some in the file already, by their number behind these. */
+static void put_totals(struct recording_file *file, struct target *target, Torsh__Chunk *chunk,
+		       enum recording_worth worth)
+{
+	struct rows_state *state = target->rows;
+	struct place place;
+
+	if (worth != RECORDING_CHECKPOINT && !state->n_places) {
+		if (torsh_recording_append(file, chunk, worth))
+			state->has_missed = 1;
+		return;
+	}
+	if (torsh_recording_put(file, chunk, worth, &place)) {
+		state->has_missed = 1;
+		return;
+	}
+	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places, sizeof(place));
+	state->places[state->n_places++] = place;
+}
+
+static uint64_t bytes_of(const struct place *places, uint32_t n)
+{
+	uint64_t n_bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		n_bytes += places[i].n_bytes;
+	return n_bytes;
+}
+
 /* More sites than fit in the chunk of the other totals go before it. */
 static void append_stack_totals(struct recording_file *file, struct target *target, enum recording_worth worth,
 				Torsh__StackTotals *last, struct rows_memory *last_memory)
@@ -78,8 +130,7 @@ static void append_stack_totals(struct recording_file *file, struct target *targ
 
 		chunk.n_stack_totals = 1;
 		chunk.stack_totals = &last;
-		if (torsh_recording_append(file, &chunk, worth))
-			target->rows->has_missed = 1;
+		put_totals(file, target, &chunk, worth);
 		torsh_rows_free(last_memory);
 		torsh__stack_totals__init(last);
 	}
@@ -100,8 +151,7 @@ static void append_threads(struct recording_file *file, struct target *target, e
 			return;
 		chunk.n_threads = 1;
 		chunk.threads = &last;
-		if (torsh_recording_append(file, &chunk, worth))
-			target->rows->has_missed = 1;
+		put_totals(file, target, &chunk, worth);
 		torsh_rows_free(last_memory);
 		torsh__threads__init(last);
 	}
@@ -162,11 +212,33 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	chunk.mappings = &mappings_row;
 	chunk.threads = &threads_row;
 	chunk.series = &series_row;
-	if (torsh_recording_append(file, &chunk, worth))
-		target->rows->has_missed = 1;
+	put_totals(file, target, &chunk, worth);
 	torsh_rows_free(&memory);
 	torsh_rows_free(&sites_memory);
 	torsh_rows_free(&threads_memory);
+}
+
+/*
+ * Checkpoints have what changed, until that has grown to as much as all rows took: then all are written, and what they
+ * replace gives its room back. So the file grows with what there is to say, not with time.
+ */
+static void append_replacing(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	struct rows_state *state = target->rows;
+	uint32_t n_former = state->n_places, n_base = state->n_base;
+	bool is_base = worth == RECORDING_LAST || bytes_of(state->places + n_base, n_former - n_base) >=
+							  bytes_of(state->places, n_base);
+
+	if (is_base && n_former)
+		mark_all_changed(&target->tally);
+	append_totals(file, target, worth);
+	if (!is_base || state->has_missed)
+		return;
+	for (uint32_t i = 0; i < n_former; i++)
+		torsh_recording_give_back(file, state->places[i]);
+	state->n_base = state->n_places -= n_former;
+	for (uint32_t i = 0; i < state->n_places; i++)
+		state->places[i] = state->places[n_former + i];
 }
 
 void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth)
@@ -174,7 +246,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 	if (!target->rows)
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
 	torsh_rows_append_tables(file, target, worth);
-	append_totals(file, target, worth);
+	append_replacing(file, target, worth);
 	mark_all_written(&target->tally);
 }
 
@@ -183,6 +255,8 @@ static int append_target_to(struct recording_file *file, struct target *target, 
 {
 	struct rows_state *written = target->rows;
 
+	state.places = NULL;
+	state.n_places = state.place_capacity = 0;
 	target->rows = &state;
 	torsh_rows_append_tables(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
@@ -192,7 +266,11 @@ static int append_target_to(struct recording_file *file, struct target *target, 
 
 int torsh_rows_target_aside(struct recording_file *file, struct target *target)
 {
-	return append_target_to(file, target, target->rows ? *target->rows : (struct rows_state){0});
+	struct rows_state state = target->rows ? *target->rows : (struct rows_state){0};
+
+	/* All totals: what is written down of them may be replaced while that is read. */
+	state.has_missed = 1;
+	return append_target_to(file, target, state);
 }
 
 int torsh_rows_target_alone(struct recording_file *file, struct target *target)

@@ -17,6 +17,10 @@ struct rows_state {
 	uint32_t n_modules, n_functions, n_addresses, n_stacks;
 	uint32_t n_named; /* addresses whose functions' names were looked for */
 	int has_missed; /* totals could not be written */
+
+	/* Where totals stand that a later checkpoint replaces: one of all rows, then those of what changed. */
+	struct place *places;
+	uint32_t n_places, place_capacity, n_base;
 };
 
 struct rows_session {
@@ -33,6 +37,11 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 
 /* The process's row alone, as soon as it is known. */
 void torsh_rows_process(struct recording_file *file, const struct target *target);
+
+void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
+
+/* A checkpoint of the whole session is written, as of that session time. *place: of the one before, or none. */
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, struct place *place);
 
 /* Everything that changed since the last time; worth RECORDING_LAST: for good. */
 void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth);

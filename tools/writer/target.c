@@ -10,6 +10,7 @@
 #include "tools/writer/merge.h"
 #include "tools/writer/order.h"
 #include "tools/writer/process_info.h"
+#include "tools/writer/rows.h"
 
 /* How often memory is read: often while its highest value rises, as nobody tells it when a program ends without libc. */
 #define WATCH_OFTEN_NS 10000000u
@@ -85,7 +86,7 @@ void torsh_target_destroy(struct target *target)
 	close_if_open(target->stat_fd);
 	free(target->slots);
 	free(target->intakes);
-	free(target->rows);
+	torsh_rows_state_destroy(target->rows);
 	torsh_leads_destroy(&target->leads);
 	free(target);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Room within a recording that chunks had which are not needed any more, by offset. A place that was given back rests
+ * until the next call of torsh_places_settle but one, for those who read the file meanwhile.
+ */
+#ifndef TORSH_STORE_PLACES_H
+#define TORSH_STORE_PLACES_H
+
+#include <stdint.h>
+
+struct place {
+	uint64_t offset, n_bytes;
+};
+
+struct places {
+	struct place *free; /* in the order of the file; none touches the next */
+	uint32_t n_free, free_capacity;
+	struct place *resting;
+	uint32_t n_resting, resting_capacity;
+};
+
+void torsh_places_destroy(struct places *places);
+
+/* Where there is no memory the place is forgotten. */
+void torsh_places_give_back(struct places *places, struct place place);
+
+/*
+ * Places that rest become free. write_free(context, place) marks each that has changed in the file; where it fails, the
+ * place is forgotten.
+ */
+void torsh_places_settle(struct places *places, int (*write_free)(void *context, struct place place), void *context);
+
+/*
+ * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the whole place, of which
+ * the caller uses the start; what is left stays free. n_bytes 0: there is none.
+ */
+struct place torsh_places_take(struct places *places, uint64_t n_bytes, uint64_t n_rest_least);
+
+#endif

@@ -29,6 +29,7 @@
 #include "shim/unloading.h"
 
 #define ARGUMENTS_MAX 4096
+#define STATUS_BYTES 4096
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
 _Atomic int torsh_agent_state;
@@ -102,18 +103,12 @@ static long read_file(const char *path, char *buffer, size_t n_bytes)
 	return total;
 }
 
-/* "VmHWM: 1234 kB" of this process, in bytes; 0 when it can't be read. */
-static uint64_t rss_peak_bytes(void)
+/* "VmHWM: 1234 kB" in the text, in bytes; 0 where there is none. */
+static uint64_t find_peak(const char *status)
 {
-	char status[4096];
-	long n = read_file("/proc/self/status", status, sizeof(status) - 1);
+	const char *at = strstr(status, "VmHWM:");
 	uint64_t kib = 0;
-	const char *at;
 
-	if (n <= 0)
-		return 0;
-	status[n] = '\0';
-	at = strstr(status, "VmHWM:");
 	if (!at)
 		return 0;
 	for (at += 6; *at == ' ' || *at == '\t'; at++)
@@ -121,6 +116,20 @@ static uint64_t rss_peak_bytes(void)
 	for (; *at >= '0' && *at <= '9'; at++)
 		kib = kib * 10 + (uint64_t)(*at - '0');
 	return kib << 10;
+}
+
+/* Of this process, in bytes; 0 when it can't be read. Not on the stack: _exit may be called on that of a signal handler. */
+static uint64_t rss_peak_bytes(void)
+{
+	char *status = torsh_sys_pages(STATUS_BYTES); /* of zeros */
+	uint64_t peak_bytes = 0;
+
+	if (!status)
+		return 0;
+	if (read_file("/proc/self/status", status, STATUS_BYTES - 1) > 0)
+		peak_bytes = find_peak(status);
+	torsh_sys_munmap(status, STATUS_BYTES);
+	return peak_bytes;
 }
 
 /* Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time by? */

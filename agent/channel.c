@@ -232,27 +232,39 @@ static int fill(struct channel *channel, struct channel_header *layout, const st
 	return result;
 }
 
-int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd)
+/* The file's, on which nothing is mapped yet. Returns 0 or -errno; then *fd is closed. */
+static int create_file(struct channel_header *layout, int *fd)
 {
-	struct channel_header layout = {0};
-	int result = choose_layout(&layout, ring_bytes);
+	int result;
 
-	if (result)
-		return result;
 	*fd = (int)TORSH_SYS(SYS_memfd_create, "torsh-channel", MFD_CLOEXEC, 0, 0, 0, 0);
 	if (*fd < 0)
 		return *fd;
-	result = (int)TORSH_SYS(SYS_ftruncate, *fd, layout.total_bytes, 0, 0, 0, 0);
+	result = (int)TORSH_SYS(SYS_ftruncate, *fd, layout->total_bytes, 0, 0, 0, 0);
 	if (result < 0)
-		goto close;
-	atomic_init(&layout.text_used, CHANNEL_NOTES_BYTES);
-	atomic_init(&layout.n_addresses, 1); /* 0 is REGISTRY_FULL */
-	*channel = (struct channel){.fd = -1};
-	result = fill(channel, &layout, parent, *fd);
+		TORSH_SYS(SYS_close, *fd, 0, 0, 0, 0, 0);
+	return result;
+}
+
+int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const struct channel *parent, int *fd)
+{
+	/* Not on the stack, which in a forked child may be a small one. */
+	struct channel_header *layout = torsh_sys_pages(sizeof(*layout));
+	int result = layout ? choose_layout(layout, ring_bytes) : -ENOMEM;
+
 	if (!result)
-		return 0;
-close:
-	TORSH_SYS(SYS_close, *fd, 0, 0, 0, 0, 0);
+		result = create_file(layout, fd);
+	if (result)
+		goto free;
+	atomic_init(&layout->text_used, CHANNEL_NOTES_BYTES);
+	atomic_init(&layout->n_addresses, 1); /* 0 is REGISTRY_FULL */
+	*channel = (struct channel){.fd = -1};
+	result = fill(channel, layout, parent, *fd);
+	if (result)
+		TORSH_SYS(SYS_close, *fd, 0, 0, 0, 0, 0);
+free:
+	if (layout)
+		torsh_sys_munmap(layout, sizeof(*layout));
 	return result;
 }
 

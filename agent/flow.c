@@ -238,9 +238,19 @@ void torsh_flow_lose(struct flow *flow, enum flow_loss what)
 			      memory_order_relaxed);
 }
 
+/* Packed where it goes: these are large for the stack of a signal handler. */
+static void put_frames(struct flow *flow, uint32_t pop, uint32_t n, const uint32_t *ids)
+{
+	uint8_t *begin = torsh_ring_begin(&flow->ring), *end;
+	uint32_t n_bytes = torsh_codec_pack_stack(pop, n, ids, begin + CODEC_COLD_HEAD);
+
+	end = torsh_codec_end_cold(&flow->codec, begin, torsh_flow_stamp(flow), EVENT_STACK, n_bytes);
+	torsh_ring_commit(&flow->ring, begin, end);
+	flow->n_before = flow->ring.n_events;
+}
+
 int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
 {
-	uint8_t payload[8 + 3 * CODEC_STACK_IDS + 1];
 	uint32_t pop = delta->pop == STACK_POP_ALL ? CODEC_POP_ALL : delta->pop, done = 0;
 
 	do {
@@ -248,7 +258,7 @@ int torsh_flow_put_stack(struct flow *flow, const struct stack_delta *delta)
 
 		if (!torsh_flow_has_room(flow))
 			goto no_room;
-		put_cold(flow, EVENT_STACK, payload, torsh_codec_pack_stack(pop, n, delta->push + done, payload));
+		put_frames(flow, pop, n, delta->push + done);
 		pop = 0;
 		done += n;
 	} while (done < delta->n_push);

@@ -44,7 +44,8 @@ struct python {
 
 /* ---- finding the interpreter ---- */
 
-static void say_unknown(void)
+/* Not inlined: its text would lie on the stack of those that have nothing to say. */
+static __attribute__((noinline)) void say_unknown(void)
 {
 	char sentence[128];
 	struct text text = TEXT_IN(sentence);

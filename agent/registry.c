@@ -77,7 +77,8 @@ static int is_same(const struct channel *channel, const struct channel_module *a
 	       is_same_text(channel, a->path.offset, path);
 }
 
-static uint32_t add_module(const struct module *found)
+/* Not inlined: finding the object takes much of the stack already. */
+static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 {
 	struct channel *channel = &torsh_process->channel;
 	const struct link_map *map = found->link_map;

@@ -190,7 +190,7 @@ static int find_functions(const struct link_map *map, struct cpython *python)
 
 enum cpython_answer torsh_cpython_consider(const struct link_map *map)
 {
-	struct cpython python = {0};
+	static struct cpython python; /* of the one call that gets beyond the first question */
 
 	if (atomic_load_explicit(&is_looked_at, memory_order_relaxed) ||
 	    !torsh_elf_symbol(map, "PyGILState_GetThisThreadState", NULL) ||

@@ -6,7 +6,7 @@
 
 #include "tools/die.h"
 
-#define SLOTS_MIN 1024u
+#define SLOTS_MIN 16u
 
 void torsh_launches_create(struct launches *launches)
 {

@@ -5,7 +5,7 @@
 
 #include "tools/writer/memory.h"
 
-#define FIRST_BITS 10u
+#define FIRST_BITS 4u
 
 static void set_bits(struct key_index *index, uint32_t n_bits)
 {

@@ -326,11 +326,15 @@ void torsh_channel_note(struct channel *channel, const char *sentence)
 	char *notes = torsh_channel_text(channel, 0);
 	size_t n = strlen(sentence);
 
-	if (at > CHANNEL_NOTES_BYTES || n + 1 > CHANNEL_NOTES_BYTES - at)
+	if (at > CHANNEL_NOTES_BYTES)
 		return;
 	/* A program started again and again is noted once. */
 	if (memmem(notes, at, sentence, n))
 		return;
+	if (n + 1 > CHANNEL_NOTES_BYTES - at) {
+		atomic_fetch_add_explicit(&channel->header->counters[COUNTER_notes_lost], 1, memory_order_relaxed);
+		return;
+	}
 	memcpy(notes + at, sentence, n);
 	notes[at + n] = '\n';
 	/* Pairs with the acquire of the writer, which reads no further than this. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/counter.h"
 #include "agent/key_map.h"
 #include "agent/process.h"
 #include "agent/registry.h"
@@ -38,6 +39,8 @@ static struct channel_text text_of(uint64_t key, const char *bytes, size_t n)
 	if (value && is_same_text(text, bytes, n))
 		return text;
 	text = torsh_channel_add_text(&torsh_process->channel, bytes, n);
+	if (n && !text.length)
+		torsh_count(COUNTER_names_lost);
 	if (!value && text.length)
 		torsh_key_map_add(&texts, key, (uint64_t)text.offset << 32 | text.length);
 	return text;

@@ -10,6 +10,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "agent/counter.h"
 #include "agent/modules.h"
 #include "agent/process.h"
 #include "agent/python.h"
@@ -103,10 +104,12 @@ static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 	known = torsh_channel_module(channel, index);
 	if (index >= channel->modules.n)
 		atomic_store_explicit(&channel->header->n_modules, channel->modules.n, memory_order_relaxed);
-	if (known)
+	if (known) {
 		*known = module;
-	else
+	} else {
+		torsh_count(COUNTER_modules_lost);
 		index = CHANNEL_NO_MODULE;
+	}
 unmap:
 	torsh_sys_munmap(path.bytes, PATH_MAX);
 	return index;
@@ -138,8 +141,10 @@ static uint32_t add_entry(uint64_t ip, uint32_t flags, uint32_t module)
 
 	if (index >= channel->addresses.n)
 		atomic_store_explicit(&channel->header->n_addresses, channel->addresses.n, memory_order_relaxed);
-	if (!address)
+	if (!address) {
+		torsh_count(COUNTER_addresses_lost);
 		return REGISTRY_FULL;
+	}
 	address->module = module;
 	/* Pairs with the acquire of the writer, which met this number in an event: module and all behind it are there. */
 	atomic_store_explicit(&address->ip_and_flags, ip << 8 | CHANNEL_ADDRESS_THERE | flags, memory_order_release);
@@ -159,8 +164,10 @@ uint32_t torsh_registry_add_code(struct channel_text name, struct channel_text f
 
 	if (index >= channel->codes.n)
 		atomic_store_explicit(&channel->header->n_codes, channel->codes.n, memory_order_relaxed);
-	if (!code)
+	if (!code) {
+		torsh_count(COUNTER_names_lost);
 		return REGISTRY_NO_CODE;
+	}
 	*code = (struct channel_code){.name = name, .file = file, .first_line = first_line};
 	return index;
 }

@@ -79,8 +79,10 @@ static struct channel_text describe_start(struct start *start, char *const *argv
 	n_paths = text.length;
 	for (; argv && *argv && text.length - n_paths + strlen(*argv) < ARGUMENTS_MAX; argv++)
 		put_string(&text, *argv);
-	if (atomic_fetch_add_explicit(&used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX)
+	if (atomic_fetch_add_explicit(&used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX) {
+		torsh_count(COUNTER_names_lost);
 		return (struct channel_text){0};
+	}
 	return torsh_channel_add_text(&torsh_process->channel, text.bytes, text.length);
 }
 

@@ -4,6 +4,7 @@
 
 import ctypes
 import pathlib
+import resource
 import struct
 import sys
 
@@ -91,6 +92,64 @@ def a_forked_child_without_room_is_in_its_parents_report():
     expect_equal([(loss["cause"], loss["count"]) for loss in report["events"]["losses"]], [("children_lost", 1)], "losses")
     assert torsh("leaks", output).startswith("Incomplete: 1 fork whose child could not be recorded"), torsh("leaks", output)[:200]
     assert not report["recording"]["complete"]
+
+
+N_NAMES = 300_000
+
+
+@case
+def three_hundred_thousand_names_are_kept_apart():
+    result, output = record([PROGRAMS / "crowd", "names", N_NAMES])
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    report = read_report("regions", output, "--limit", "0")
+    expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
+    names = {region["name"] for region in report["regions"]}
+    expect_equal(names, {f"range number {i}" for i in range(N_NAMES)}, "names of ranges")
+
+
+STACK_BITS = int(os.environ.get("FAULT_STACK_BITS", 20))
+
+
+@case
+def a_million_stacks_are_all_there():
+    # More than the live blocks of one chunk.
+    result, output = record([PROGRAMS / "crowd", "stacks", STACK_BITS])
+    expect_equal((result.returncode, result.stdout), (0, b"%d\n" % (1 << STACK_BITS)), f"status and blocks ({result.stderr!r})")
+    report = read_report("leaks", output, "--limit", "1", "--depth", "2")
+    expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
+    expect_equal(report["alive"]["blocks"] >= 1 << STACK_BITS, True, f"{report['alive']} alive")
+
+
+# The channel's tables have room for some thousand entries where files may be no larger than this.
+SMALL_FILES = 2 << 20
+FILLS_TABLES = """
+import array, bz2, ctypes, decimal, hashlib, json, lzma, math, pickle, select, socket, sqlite3, ssl, struct, unicodedata, zlib
+import xml.etree.ElementTree as tree
+held = []
+exec(compile("held.append(bytearray(5000))\\n" * 10000, "many lines", "exec"))
+for i in range(3000):
+    exec(f"def function_{i}(): return bytearray(5000)\\nheld.append(function_{i}())")
+hashlib.sha256(b"a" * 5000), zlib.compress(bytes(5000)), bz2.compress(bytes(5000)), lzma.compress(bytes(5000))
+sqlite3.connect(":memory:").execute("select 1").fetchall(), ssl.create_default_context(), tree.fromstring("<a/>")
+decimal.Decimal(3).sqrt(), pickle.dumps(held[0]), json.dumps([1.5]), socket.socket().close()
+"""
+
+
+@case
+def every_full_table_is_said():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILES, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    result, output = record([sys.executable, "-c", FILLS_TABLES], preexec_fn=limit)
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    report, text = leaks(output), torsh("leaks", output)
+    causes = {loss["cause"] for loss in report["events"]["losses"]}
+    assert {"names_lost", "addresses_lost", "modules_lost"} <= causes, causes
+    assert text.startswith("Incomplete: ") and not report["recording"]["complete"], text[:300]
+    # Blocks are counted all the same.
+    assert report["leaked_bytes"] is not None and report["events"]["dropped"] == 0, report["events"]
+    torsh("check", output, "--max-leak", "1T", expect=1)
+    torsh("check", output, "--max-leak", "1T", "--allow-loss")
 
 
 main()

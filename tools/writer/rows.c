@@ -157,6 +157,29 @@ static void append_threads(struct recording_file *file, struct target *target, e
 	}
 }
 
+/* The same of live blocks: pieces of one table bear one time. */
+static void append_live(struct recording_file *file, struct target *target, enum recording_worth worth, Torsh__Live *last,
+			struct rows_memory *last_memory)
+{
+	struct live_sum *sums = torsh_rows_sum_live(target);
+	uint32_t site = 0;
+
+	for (;;) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_live(last, last_memory, target, sums, &site);
+		if (site >= target->tally.heap.n_sites)
+			break;
+		chunk.n_live = 1;
+		chunk.live = &last;
+		if (torsh_recording_append(file, &chunk, worth))
+			target->rows->has_missed = 1;
+		torsh_rows_free(last_memory);
+		torsh__live__init(last);
+	}
+	free(sums);
+}
+
 /* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
 static void mark_all_changed(struct tally *tally)
 {
@@ -187,7 +210,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
 	Torsh__Growth growth = TORSH__GROWTH__INIT, *growth_row = &growth;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct rows_memory memory = {0}, sites_memory = {0}, threads_memory = {0};
+	struct rows_memory memory = {0}, sites_memory = {0}, threads_memory = {0}, live_memory = {0};
 
 	if (target->rows->has_missed)
 		mark_all_changed(&target->tally);
@@ -196,9 +219,9 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	torsh_axis_settle(&target->tally.mappings.axis);
 	append_stack_totals(file, target, worth, &sites, &sites_memory);
 	append_threads(file, target, worth, &threads, &threads_memory);
+	append_live(file, target, worth, &live, &live_memory);
 	torsh_rows_put_process(&process, &memory, target);
 	torsh_rows_put_heap(&heap, &memory, target);
-	torsh_rows_put_live(&live, &memory, target);
 	torsh_rows_put_mappings(&mappings, &memory, target);
 	torsh_rows_put_series(&series, &memory, target);
 	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
@@ -216,6 +239,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 	torsh_rows_free(&memory);
 	torsh_rows_free(&sites_memory);
 	torsh_rows_free(&threads_memory);
+	torsh_rows_free(&live_memory);
 }
 
 /*

@@ -54,7 +54,14 @@ int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *mem
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
 /* Returns 0 where nothing is known of steps. */
 int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target);
-void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target);
+
+/* Live blocks by site: the caller's to free. */
+struct live_sum;
+struct live_sum *torsh_rows_sum_live(const struct target *target);
+
+/* Those of at most ROWS_BATCH sites that have any, from *site on; *site is n_sites when all were put. */
+void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
+			 const struct live_sum *sums, uint32_t *site);
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target);
 
 /* What intakes know of threads that still run becomes part of their rows; those that it changes are marked so. */

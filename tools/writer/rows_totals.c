@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "tools/writer/memory.h"
 #include "tools/writer/rows_parts.h"
 
 static uint64_t ns_of(const struct target *target, uint64_t stamp)
@@ -194,43 +195,55 @@ static void sum_live(struct live_sum *sums, const struct target *target)
 	}
 }
 
-static uint32_t count_sums(const struct live_sum *sums, uint32_t n)
+struct live_sum *torsh_rows_sum_live(const struct target *target)
+{
+	struct live_sum *sums = torsh_memory_new(target->tally.heap.n_sites, sizeof(*sums));
+
+	sum_live(sums, target);
+	return sums;
+}
+
+/* Of the sites from first on, at most ROWS_BATCH. */
+static uint32_t count_sums(const struct live_sum *sums, uint32_t first, uint32_t n_sites)
 {
 	uint32_t n_used = 0;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = first; i < n_sites && n_used < ROWS_BATCH; i++)
 		n_used += sums[i].blocks != 0;
 	return n_used;
 }
 
-void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target)
+static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target, uint32_t n)
 {
-	const struct heap *heap = &target->tally.heap;
-	const struct step_marks *steps = &target->tally.steps;
-	struct live_sum *sums = torsh_rows_memory(memory, heap->n_sites, sizeof(*sums));
-	uint32_t n, i = 0;
-
-	sum_live(sums, target);
-	n = count_sums(sums, heap->n_sites);
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, at_ns, ns_of(target, target->tally.last_stamp));
-	ROWS_SET(row, usable_is_known, heap->n_usable_unknown == 0);
+	ROWS_SET(row, usable_is_known, target->tally.heap.n_usable_unknown == 0);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	ROWS_COLUMN(memory, row, usable_bytes, n);
 	ROWS_COLUMN(memory, row, first_ns, n);
 	ROWS_COLUMN(memory, row, last_ns, n);
-	if (steps->n) {
+	if (target->tally.steps.n) {
 		ROWS_COLUMN(memory, row, step_of_first, n);
 		ROWS_COLUMN(memory, row, step_of_last, n);
 	}
-	for (uint32_t site = 0; site < heap->n_sites; site++) {
-		const struct live_sum *sum = &sums[site];
+}
+
+void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
+			 const struct live_sum *sums, uint32_t *site)
+{
+	const struct heap *heap = &target->tally.heap;
+	const struct step_marks *steps = &target->tally.steps;
+	uint32_t n = count_sums(sums, *site, heap->n_sites), i = 0;
+
+	make_live(row, memory, target, n);
+	for (; i < n; ++*site) {
+		const struct live_sum *sum = &sums[*site];
 
 		if (!sum->blocks)
 			continue;
-		row->stack[i] = heap->sites[site].stack;
+		row->stack[i] = heap->sites[*site].stack;
 		row->blocks[i] = sum->blocks;
 		row->bytes[i] = sum->bytes;
 		row->usable_bytes[i] = sum->usable_bytes;
@@ -242,6 +255,8 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		}
 		i++;
 	}
+	if (!count_sums(sums, *site, heap->n_sites))
+		*site = heap->n_sites;
 }
 
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target)

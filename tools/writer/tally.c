@@ -65,6 +65,8 @@ void torsh_tally_note(struct tally *tally, const char *format, ...)
 	}
 	if (tally->n_notes < TALLY_NOTES_MAX)
 		tally->notes[tally->n_notes++] = torsh_memory_text(text);
+	else
+		tally->losses[WRITER_LOSS_notes_unkept]++;
 }
 
 void torsh_tally_turn(struct tally *tally, uint64_t stamp)

@@ -279,6 +279,44 @@ def the_writer_keeps_nothing_of_the_targets_priority():
                  "what the writer runs with")
 
 
+def memory_group(limit_bytes):
+    """A fresh cgroup with that limit on memory, of either version; its folder."""
+    need_root()
+    for base, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(base) / f"torsh-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / name).write_text(str(limit_bytes))
+            return group
+        except OSError:
+            group.rmdir()
+    raise Skip("no memory cgroup can be made here")
+
+
+@case
+def where_a_cgroup_has_no_memory_left_the_target_lives():
+    # The bare program has room to spare; with the writer's memory, which counts too, it is too much.
+    n_blocks, group = 3_500_000, memory_group(300 << 20)
+    enter = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', group]
+    try:
+        bare = run([*enter, *committed.command(committed.Counts(scratch("bare")), n_blocks)])
+        expect_equal(bare.returncode, 9, "status of the bare program")
+        output, counts = scratch(), committed.Counts(scratch("counts"))
+        # The agent, and with it the writer, begins behind the shell that enters the group.
+        variables = [f"{name}={value}" for name, value in agent_environment(output).items()]
+        result = run([*enter, "env", *variables, *committed.command(counts, n_blocks)])
+        expect_equal((result.returncode, counts.kept()), (9, n_blocks), f"status and blocks ({result.stderr!r})")
+        report = leaks(output)
+        blocks, _ = committed.reported(output)
+        assert blocks == n_blocks or not report["recording"]["complete"], f"{blocks} blocks: {report['recording']}"
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text(), "the end of what runs there")
+        group.rmdir()
+
+
 def install_beside(make_writer):
     """A copy of the agent, beside which make_writer(path) puts a writer: returns the agent's path."""
     folder = scratch("installed")

@@ -47,6 +47,7 @@ static int last_pid;
 static char socket_path[SESSION_SOCKET_MAX];
 static char agent_path[PATH_MAX];
 static char program_path[PATH_MAX];
+static int has_proc;
 
 static const char *base_name(const char *path)
 {
@@ -83,11 +84,17 @@ const char *torsh_agent_program(void)
 	return program_path;
 }
 
+/* Where /proc can't be read the kernel still tells the name by which the program was started. */
 static void find_program_path(void)
 {
 	long n = torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
+	struct text text = TEXT_IN(program_path);
+	const char *started = (const char *)getauxval(AT_EXECFN);
 
 	program_path[n > 0 ? n : 0] = '\0';
+	has_proc = n > 0;
+	if (!has_proc && started)
+		torsh_text_put(&text, started);
 }
 
 static long read_file(const char *path, char *buffer, size_t n_bytes)
@@ -174,6 +181,9 @@ static void describe(struct channel *channel)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));
 	if (problem)
 		torsh_channel_note(channel, problem);
+	if (!has_proc)
+		torsh_channel_note(channel, "/proc can't be read: the program's name is the one that it was started by, its "
+					    "arguments and its highest resident set are not known");
 	if (!torsh_config.profile_memory)
 		torsh_count(COUNTER_memory_left_out);
 	if (!(torsh_config.activities & ACTIVITY_HEAP)) {

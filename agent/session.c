@@ -38,6 +38,7 @@ struct plan {
 static int plan_socket(struct plan *plan)
 {
 	const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
+	const char *first = NULL;
 	int error = -ENOENT;
 
 	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
@@ -58,9 +59,11 @@ static int plan_socket(struct plan *plan)
 			torsh_text_put(&text, "/socket");
 			return 0;
 		}
-		error = -errno;
+		error = first ? error : -errno;
+		first = first ? first : bases[i];
 	}
-	torsh_say("nothing is recorded: no directory for the writer's socket (", torsh_text_reason(error), ")", NULL);
+	torsh_say("nothing is recorded: no directory for the writer's socket can be made in ", first ? first : "/tmp", " (",
+		  torsh_text_reason(error), "), nor in any other place for temporary files", NULL);
 	return error;
 }
 

@@ -116,6 +116,33 @@ def an_output_that_may_not_be_written_is_said():
     expect_recorded_elsewhere("/proc/torsh-test", "/proc/torsh-test")
 
 
+def run_apart(shell, output):
+    """A program in a mount namespace of its own, after what the shell does there."""
+    need_root()
+    if run(["unshare", "-m", "true"]).returncode:
+        raise Skip("may not make a mount namespace here")
+    command = shell_words("env", f"LD_PRELOAD={AGENT}", PROGRAMS / "lifecycle", "at_exit")
+    return run(["unshare", "-m", "sh", "-c", f"{shell}; exec {command}"],
+               {**clean_environment(), "TORSH_PROFILER_OUTPUT": str(output), "TORSH_PROFILER_SUMMARY": "0"})
+
+
+@case
+def without_proc_the_program_has_the_name_that_it_was_started_by():
+    output = scratch()
+    expect_equal(run_apart("umount -l /proc", output).returncode, 25, "status")
+    report = leaks(output)
+    expect_equal(pathlib.Path(report["processes"][0]["program"]).name, "lifecycle", "program")
+    assert "/proc can't be read" in torsh("report", output), "the report does not say what it lacks"
+
+
+@case
+def no_place_for_the_socket_is_said_with_its_name():
+    result = run_apart("for d in /tmp /dev/shm /var/tmp; do mount -t tmpfs -o ro tmpfs $d; done; unset XDG_RUNTIME_DIR TMPDIR",
+                       scratch())
+    expect_equal(result.returncode, 25, "status")
+    assert b"in /tmp (Read-only file system)" in result.stderr, result.stderr
+
+
 @case
 def an_output_that_cannot_be_made_is_said():
     blocked = scratch() / "a-file"

@@ -32,8 +32,12 @@ def a_storm_is_survived_and_counted_to_the_block():
     expect_equal(result.returncode, 0, f"status (stderr: {result.stderr.decode(errors='replace')[-2000:]})")
     own = {name: int(blocks) for name, blocks in (line.split() for line in result.stdout.decode().splitlines())}
     assert all(own.values()), f"something never happened: {own}"
-    found = leaks(output)["leaks"]
-    expect_equal({name: total(entries_through(found, f"{name}()"), "blocks") for name in own}, own, "blocks of the report")
+    report = leaks(output)
+    reported = {name: total(entries_through(report["leaks"], f"{name}()"), "blocks") for name in own}
+    if reported != own:
+        print(f"stderr: {result.stderr.decode(errors='replace')[-2000:]}")
+        print(*(process for process in report["processes"] if process["end"] != "exit 0" or not process["followed"]), sep="\n")
+    expect_equal(reported, own, "blocks of the report")
 
 
 main()

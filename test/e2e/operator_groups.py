@@ -29,8 +29,8 @@ def record_groups(**env):
 class Call:
     """An operator with what the report says of it."""
 
-    def __init__(self, operator, outer):
-        self.operator, self.outer, self.module = operator, outer, NONE
+    def __init__(self, operator, outer, is_setup):
+        self.operator, self.outer, self.module, self.is_setup = operator, outer, NONE, is_setup
         self.allocated = self.freed = 0
 
     def duration(self):
@@ -56,8 +56,12 @@ def calls_of(found, see_tensor=lambda event, call: None):
     """Calls in their order, with their modules and the tensors that they allocated themselves, which are shown."""
     by_begin = {(operator.thread, operator.at_ns, operator.record): operator for operator in operators(found)}
     calls, stacks, modules, by_sequence, numbers = [], collections.defaultdict(list), collections.defaultdict(list), {}, {}
+    is_setup = any(event["event"] == "range_push" and event["source"] == MODULE_SOURCE for event in found)
     for event in found:
         thread = event.get("thread")
+        if (event.get("source") == MODULE_SOURCE and event["event"] == "range_push"
+                or event["event"] == "op_begin" and event["name"].startswith("enumerate(DataLoader)")):
+            is_setup = False
         if event["event"] == "range_push" and event["source"] == MODULE_SOURCE:
             modules[thread].append(event["name"])
         elif event["event"] == "range_pop" and event["source"] == MODULE_SOURCE:
@@ -65,7 +69,7 @@ def calls_of(found, see_tensor=lambda event, call: None):
         elif event["event"] == "op_thread":
             numbers[thread] = event["number"]
         elif event["event"] == "op_begin":
-            call = Call(by_begin[thread, event["at_ns"], event["record"]], (stacks[thread] or [NONE])[-1])
+            call = Call(by_begin[thread, event["at_ns"], event["record"]], (stacks[thread] or [NONE])[-1], is_setup)
             call.module = module_of(call, modules[thread], numbers, by_sequence)
             stacks[thread].append(call)
             calls.append(call)
@@ -89,9 +93,9 @@ def phase_of(call):
         return "data"
     if call.operator.scope == BACKWARD:
         return "backward"
-    if call.outer and phase_of(call.outer) != "forward":
+    if call.outer and phase_of(call.outer) not in ("setup", "forward"):
         return phase_of(call.outer)
-    return "loss" if call.module and call.module.endswith("Loss") else "forward"
+    return "loss" if call.module and call.module.endswith("Loss") else "setup" if call.is_setup else "forward"
 
 
 def step_of(steps):

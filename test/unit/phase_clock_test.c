@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "test/unit/random.h"
+#include "tools/profile/call_phase.h"
 #include "tools/profile/phase_clock.h"
 
 #define N_STEPS 3u
@@ -58,6 +59,29 @@ static void of_several_threads_the_last_that_began_counts(void **state)
 	assert_int_equal(spent[0].phase_ns[PHASE_FORWARD], 2);
 	assert_int_equal(spent[0].phase_ns[PHASE_BACKWARD], 6);
 	assert_int_equal(spent[0].other_ns, 2);
+}
+
+static void what_comes_before_the_first_module_is_setup(void **state)
+{
+	const struct profile_process process = {.setup_end_ns = 10};
+	struct call whole = {.kind = CALL_OPERATOR, .scope = OP_USER, .process = &process, .start_ns = 1}, inside = whole;
+
+	(void)state;
+	whole.phase = torsh_call_phase(&whole, NULL);
+	assert_int_equal(whole.phase, PHASE_SETUP);
+	assert_int_equal(torsh_call_phase(&inside, &whole), PHASE_SETUP);
+	/* A scope around all of a program says nothing about what comes later. */
+	inside.start_ns = 10;
+	assert_int_equal(torsh_call_phase(&inside, &whole), PHASE_FORWARD);
+}
+
+static void what_fsdp_does_around_backward_is_backward(void **state)
+{
+	(void)state;
+	assert_true(torsh_name_traits("FSDP::post_backward_reduce") & NAME_BACKWARD);
+	assert_true(torsh_name_traits("FSDP::pre_backward") & NAME_BACKWARD);
+	assert_false(torsh_name_traits("FSDP::pre_forward") & NAME_BACKWARD);
+	assert_false(torsh_name_traits("my_backward") & NAME_BACKWARD);
 }
 
 static void what_says_nothing_of_a_phase_changes_nothing(void **state)
@@ -152,6 +176,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_counts_in_each_step_that_it_is_in),
 		cmocka_unit_test(of_several_threads_the_last_that_began_counts),
+		cmocka_unit_test(what_comes_before_the_first_module_is_setup),
+		cmocka_unit_test(what_fsdp_does_around_backward_is_backward),
 		cmocka_unit_test(what_says_nothing_of_a_phase_changes_nothing),
 		cmocka_unit_test(random_calls_are_what_each_moment_says),
 	};

@@ -289,7 +289,8 @@ static void print_line(void *context, const struct view *view, const struct show
 {
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
-	static const enum call_phase order[] = {PHASE_DATA, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER};
+	static const enum call_phase order[] = {PHASE_SETUP, PHASE_DATA,	 PHASE_FORWARD,
+						PHASE_LOSS,  PHASE_BACKWARD, PHASE_OPTIMIZER};
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char text[SIZE_TEXT_BYTES];
 
@@ -332,7 +333,7 @@ static void print_text(const struct view *view, size_t n_limit)
 		return;
 	}
 	print_durations(view);
-	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "data", "forward", "loss",
+	printf("\n%8s %10s %10s %10s %10s %10s %10s %10s %10s %10s %10s", "step", "time", "setup", "data", "forward", "loss",
 	       "backward", "optimizer", "other", "FLOPs", "GFLOP/s");
 	if (view->has_devices)
 		printf(" %10s %10s", "device", "busy");

@@ -33,7 +33,8 @@ uint8_t torsh_name_traits(const char *name)
 {
 	uint8_t traits = NAME_SEEN;
 
-	if (begins_with(name, "autograd::engine::evaluate_function"))
+	if (begins_with(name, "autograd::engine::evaluate_function") ||
+	    (begins_with(name, "FSDP::") && strstr(name, "backward")))
 		traits |= NAME_BACKWARD;
 	if (begins_with(name, "Optimizer.step#"))
 		traits |= NAME_OPTIMIZER | NAME_OPTIMIZER_STEP;
@@ -48,6 +49,12 @@ uint8_t torsh_name_traits(const char *name)
 	return traits;
 }
 
+/* Of a call that may be anything: what comes before the first module and the first batch makes weights and inputs. */
+static enum call_phase forward_or_setup(const struct call *call)
+{
+	return call->start_ns < call->process->setup_end_ns ? PHASE_SETUP : PHASE_FORWARD;
+}
+
 enum call_phase torsh_call_phase(const struct call *call, const struct call *outer)
 {
 	if (call->traits & NAME_OPTIMIZER)
@@ -57,11 +64,12 @@ enum call_phase torsh_call_phase(const struct call *call, const struct call *out
 	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
 		return PHASE_BACKWARD;
 	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as modules show. */
-	if (outer && outer->phase != PHASE_FORWARD && !(outer->phase == PHASE_OPTIMIZER && call->is_module))
+	if (outer && outer->phase != PHASE_FORWARD && outer->phase != PHASE_SETUP &&
+	    !(outer->phase == PHASE_OPTIMIZER && call->is_module))
 		return outer->phase;
 	/* A scope of the program's own may be called so for other reasons. */
 	if (!(call->traits & NAME_LOSS) ||
 	    (!call->is_module && (call->kind != CALL_OPERATOR || call->scope == OP_USER)))
-		return PHASE_FORWARD;
+		return forward_or_setup(call);
 	return PHASE_LOSS;
 }

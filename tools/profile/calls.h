@@ -21,7 +21,8 @@ enum call_kind { CALL_OPERATOR, CALL_RANGE };
 	PHASE(LOSS, loss)           \
 	PHASE(BACKWARD, backward)   \
 	PHASE(OPTIMIZER, optimizer) \
-	PHASE(DATA, data)
+	PHASE(DATA, data)           \
+	PHASE(SETUP, setup)
 
 enum call_phase {
 #define PHASE(NAME, name) PHASE_##NAME,
@@ -34,7 +35,7 @@ extern const char *const torsh_phase_names[N_PHASES];
 
 /* What a name says about the call; bits. */
 enum name_trait {
-	NAME_BACKWARD = 1, /* a node of autograd */
+	NAME_BACKWARD = 1, /* a node of autograd, or what FSDP does around backward */
 	NAME_OPTIMIZER = 2,
 	NAME_OPTIMIZER_STEP = 4,
 	NAME_DATA = 8,

@@ -18,7 +18,7 @@
 	GROUP(STACK, stack, "name and stack")                                   \
 	GROUP(OVERLOAD, overload, "name and overload")                          \
 	GROUP(MODULE, module, "the module around; of backward: around forward") \
-	GROUP(PHASE, phase, "forward, loss, backward, optimizer or data")       \
+	GROUP(PHASE, phase, "setup, data, forward, loss, backward or optimizer")       \
 	GROUP(STEP, step, "the step in which they began")
 
 enum operator_group {

@@ -16,7 +16,7 @@ static bool is_of_a_phase(const struct call *call)
 {
 	if (call->is_async)
 		return false;
-	if (call->traits & (NAME_OPTIMIZER | NAME_DATA))
+	if (call->traits & (NAME_OPTIMIZER | NAME_DATA | NAME_BACKWARD))
 		return true;
 	return call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER);
 }

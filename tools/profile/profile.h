@@ -198,6 +198,7 @@ struct profile_process {
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
+	uint64_t setup_end_ns; /* when its first module or batch was asked for; 0: there is none, or nobody has looked yet */
 	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 

@@ -33,6 +33,8 @@ static void see_begin(void *context, struct call *call)
 	struct survey *survey = context;
 	struct survey_process *of = find(survey, call->process, call->start_ns);
 
+	if ((call->is_module || call->traits & NAME_DATA) && call->start_ns < of->setup_end_ns)
+		of->setup_end_ns = call->start_ns;
 	of->n_operators += call->kind == CALL_OPERATOR;
 	of->n_modules += call->is_module;
 	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
@@ -73,6 +75,7 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	for (size_t i = 0; i < n_processes; i++) {
 		survey->items[i].process = processes[i];
 		survey->items[i].finder = torsh_step_finder_create();
+		survey->items[i].setup_end_ns = UINT64_MAX;
 		torsh_device_work_create(&survey->items[i].work);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
@@ -82,6 +85,7 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	for (size_t i = 0; i < n_processes; i++) {
 		struct survey_process *of = &survey->items[i];
 
+		processes[i]->setup_end_ns = of->setup_end_ns < UINT64_MAX ? of->setup_end_ns : 0;
 		torsh_step_finder_decide(of->finder, of->last_ns, &of->steps);
 		torsh_step_finder_destroy(of->finder);
 		of->finder = NULL;

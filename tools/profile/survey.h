@@ -17,6 +17,7 @@ struct survey_process {
 	uint64_t n_operators, n_ranges, n_modules, n_tensors;
 	uint64_t first_ns, last_ns; /* of its events; 0 where there are none */
 	bool has_events;
+	uint64_t setup_end_ns; /* the first module or batch so far, UINT64_MAX: none */
 	struct steps steps;
 	struct step_finder *finder;
 	struct device_work work;

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	const void *stubs;
 	int64_t ns, *alive;
 
-	NEED(library);
+	NEED(library != NULL);
 	is_enabled = dlsym(library, "accelerator_is_enabled");
 	alive = dlsym(library, "accelerator_alive");
 	*is_enabled = -1;

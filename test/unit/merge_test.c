@@ -51,7 +51,7 @@ static void start(struct story *story, uint32_t n_threads)
 	}
 }
 
-static void stop(struct story *story)
+static void finish(struct story *story)
 {
 	for (uint32_t i = 0; i < story->n_threads; i++) {
 		torsh_view_unmap_ring(&story->view, story->intakes[i]->ring.bytes, 0);
@@ -145,7 +145,7 @@ static void events_are_folded_in_the_order_of_time(void **state)
 
 		start(&story, threads[seed % 5]);
 		publish_at_random(&story, seed);
-		stop(&story);
+		finish(&story);
 	}
 }
 
@@ -170,7 +170,7 @@ static void a_busy_ring_holds_back_what_is_younger(void **state)
 	assert_int_equal(pass(&story, 1000, 0), 3);
 	assert_int_equal(story.tally.late_events, 0);
 	assert_folded(&story, expected, 4);
-	stop(&story);
+	finish(&story);
 }
 
 /* It was seen idle at 500: what it does now can't be older. */
@@ -187,7 +187,7 @@ static void a_ring_that_was_idle_holds_back_only_since_then(void **state)
 	fake_begin(&story.threads[1]);
 	fake_commit_free(&story.threads[1], 600, 0x20, 0);
 	assert_int_equal(pass(&story, 1000, 0), 1);
-	stop(&story);
+	finish(&story);
 }
 
 static void an_idle_ring_holds_back_nothing_below_the_limit(void **state)
@@ -202,7 +202,7 @@ static void an_idle_ring_holds_back_nothing_below_the_limit(void **state)
 	fake_commit_free(&story.threads[1], 1600, 0x20, 0);
 	assert_int_equal(pass(&story, 1000, 0), 1);
 	assert_int_equal(pass(&story, 1600, 0), 1);
-	stop(&story);
+	finish(&story);
 }
 
 static void patience_with_a_stopped_thread_ends(void **state)
@@ -222,7 +222,7 @@ static void patience_with_a_stopped_thread_ends(void **state)
 	assert_int_equal(pass(&story, 1000, ORDER_PATIENCE_NS + 3), 1);
 	assert_int_equal(story.tally.late_events, 1);
 	assert_folded(&story, expected, 2);
-	stop(&story);
+	finish(&story);
 }
 
 /* More than the writer's own buffer takes: what is left on the ring still counts as not seen. */
@@ -256,7 +256,7 @@ static void a_ring_that_is_not_copied_whole_holds_back_too(void **state)
 	}
 	assert_int_equal(story.tally.late_events, 0);
 	assert_int_equal(story.tally.last_stamp, now * 2);
-	stop(&story);
+	finish(&story);
 }
 
 /* Blocks that one thread allocates and another frees at once: any event out of order would be an unknown free. */
@@ -287,7 +287,7 @@ static void blocks_go_from_thread_to_thread(void **state)
 	assert_int_equal(story.tally.heap.unknown_frees, 0);
 	assert_int_equal(story.tally.heap.implicit_frees, 0);
 	assert_int_equal(story.tally.heap.axis.n, n_live);
-	stop(&story);
+	finish(&story);
 }
 
 int main(void)

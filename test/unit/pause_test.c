@@ -42,7 +42,7 @@ static void begin_pause(struct paused *paused)
 	torsh_tally_turn(&paused->target->tally, END);
 }
 
-static void stop(struct paused *paused)
+static void finish(struct paused *paused)
 {
 	fake_thread_leave(&paused->thread);
 	torsh_target_destroy(paused->target);
@@ -92,7 +92,7 @@ static void only_blocks_from_outside_are_recorded(void **state)
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->axis.bytes, 1 + 8);
 	assert_int_equal(heap_of(&paused)->allocs, 2);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void frees_are_recorded_all_the_while(void **state)
@@ -114,7 +114,7 @@ static void frees_are_recorded_all_the_while(void **state)
 	assert_int_equal(heap_of(&paused)->frees, 1);
 	assert_int_equal(heap_of(&paused)->unknown_frees, 1);
 	assert_int_equal(heap_of(&paused)->pause_frees, 2);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
@@ -134,7 +134,7 @@ static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
 	assert_int_equal(bytes_of_stack(&paused, 1), 16);
 	assert_int_equal(heap_of(&paused)->reallocs, 1);
 	assert_int_equal(heap_of(&paused)->pause_frees, 1);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void a_resize_that_outlasts_the_pause_stays_with_its_stack(void **state)
@@ -150,7 +150,7 @@ static void a_resize_that_outlasts_the_pause_stays_with_its_stack(void **state)
 	drain(&paused);
 	assert_int_equal(bytes_of_stack(&paused, 1), 16);
 	assert_int_equal(bytes_of_stack(&paused, 0), 0);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void an_address_that_is_given_out_again_ends_its_block(void **state)
@@ -165,7 +165,7 @@ static void an_address_that_is_given_out_again_ends_its_block(void **state)
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->axis.bytes, 0);
 	assert_int_equal(heap_of(&paused)->implicit_frees, 1);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void no_block_is_temporary_over_a_pause(void **state)
@@ -182,7 +182,7 @@ static void no_block_is_temporary_over_a_pause(void **state)
 	fake_free(&paused.thread, END + 3, 0x1000);
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->temporary, 1);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void nothing_younger_than_the_hold_is_folded(void **state)
@@ -206,7 +206,7 @@ static void nothing_younger_than_the_hold_is_folded(void **state)
 	torsh_target_let_go(paused.target);
 	drain(&paused);
 	assert_int_equal(heap_of(&paused)->axis.bytes, 0);
-	stop(&paused);
+	finish(&paused);
 }
 
 static void a_target_that_is_held_does_not_end(void **state)
@@ -229,7 +229,7 @@ static void a_target_that_is_held_does_not_end(void **state)
 	assert_int_equal(paused.target->is_drained, 1);
 	assert_int_equal(heap_of(&paused)->axis.bytes, 1);
 	assert_int_equal(torsh_target_counts(paused.target).delivered, 1);
-	stop(&paused);
+	finish(&paused);
 }
 
 int main(void)

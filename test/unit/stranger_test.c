@@ -48,7 +48,7 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
+static int tear_down(void **state)
 {
 	(void)state;
 	torsh_lineage_destroy(&lineage);
@@ -194,7 +194,7 @@ static void damaged_events_do_no_harm(void **state)
 
 int main(void)
 {
-#define STRANGER_TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define STRANGER_TEST(name) cmocka_unit_test_setup_teardown(name, start, tear_down)
 	const struct CMUnitTest tests[] = {
 		STRANGER_TEST(what_is_not_known_is_not_there),
 		STRANGER_TEST(a_start_that_failed_leaves_no_row),

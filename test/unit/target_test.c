@@ -38,7 +38,7 @@ static void start(struct pair *pair)
 	torsh_target_begin(pair->target, &clock);
 }
 
-static void stop(struct pair *pair)
+static void finish(struct pair *pair)
 {
 	torsh_target_destroy(pair->target);
 	fake_channel_destroy(&pair->channel);
@@ -101,7 +101,7 @@ static void a_slot_is_used_again_and_again(void **state)
 		assert_int_equal(pair.target->tally.threads[use].dropped, 3);
 	}
 	assert_int_equal(pair.target->tally.heap.axis.n, 60);
-	stop(&pair);
+	finish(&pair);
 }
 
 /* Each is produced and dropped, and has its cause. */
@@ -127,7 +127,7 @@ static void what_no_ring_had_is_counted(void **state)
 	torsh_target_losses(pair.target, losses);
 	assert_int_equal(losses[WRITER_LOSS_ring_full], 3);
 	assert_int_equal(losses[WRITER_LOSS_ring_damaged], 0);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_closed_slot_is_not_freed_before_it_is_folded(void **state)
@@ -149,7 +149,7 @@ static void a_closed_slot_is_not_freed_before_it_is_folded(void **state)
 	assert_int_equal(drain(&pair).n_folded, 2);
 	assert_int_equal(atomic_load(&closed.ring.slot->state), THREAD_SLOT_FREE);
 	fake_thread_leave(&busy);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void many_rings_full_go_through(void **state)
@@ -174,7 +174,7 @@ static void many_rings_full_go_through(void **state)
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).delivered, n);
 	assert_int_equal(counts_of(&pair).ring_bytes, thread.ring.head);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_thread_goes_on_in_a_large_ring(void **state)
@@ -284,7 +284,7 @@ static void a_kill_within_an_event_leaves_it_uncommitted(void **state)
 		assert_int_equal(counts_of(&pair).delivered, 1);
 		assert_int_equal(counts_of(&pair).uncommitted, 1);
 		assert_int_equal(pair.target->tally.heap.axis.n, 1);
-		stop(&pair);
+		finish(&pair);
 	}
 }
 
@@ -304,7 +304,7 @@ static void a_kill_within_a_realloc_leaves_the_block_as_it_was(void **state)
 	assert_int_equal(pair.target->tally.heap.axis.bytes, 88);
 	assert_int_equal(pair.target->tally.heap.live.n_blocks, 1);
 	assert_int_equal(pair.target->tally.heap.frees, 0);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void garbage_on_a_ring_is_counted_as_dropped(void **state)
@@ -334,7 +334,7 @@ static void garbage_on_a_ring_is_counted_as_dropped(void **state)
 	assert_int_equal(counts_of(&pair).delivered, 3);
 	assert_int_equal(counts_of(&pair).dropped, 2);
 	assert_int_equal(has_note(&pair, "thread 77 (t-77): it sent bytes that are no event"), 1);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_stack_that_can_not_be_breaks_only_its_ring(void **state)
@@ -364,7 +364,7 @@ static void a_stack_that_can_not_be_breaks_only_its_ring(void **state)
 		assert_int_equal(counts_of(&pair).delivered, 1);
 		assert_int_equal(counts_of(&pair).dropped, 1);
 		assert_int_equal(has_note(&pair, changes[i].note), 1);
-		stop(&pair);
+		finish(&pair);
 	}
 }
 
@@ -395,7 +395,7 @@ static void a_stack_may_be_as_deep_as_agents_go_and_no_deeper(void **state)
 	}
 	assert_string_equal(pair.target->intakes[0]->broken, "its stack grew too deep");
 	fake_thread_leave(&thread);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_head_that_makes_no_sense_holds_up_nobody(void **state)
@@ -417,7 +417,7 @@ static void a_head_that_makes_no_sense_holds_up_nobody(void **state)
 		fake_thread_leave(&thread);
 		end(&pair, TARGET_DIED);
 		assert_int_equal(has_note(&pair, "its ring's head makes no sense"), 1);
-		stop(&pair);
+		finish(&pair);
 	}
 }
 
@@ -461,7 +461,7 @@ static void a_producer_that_waits_is_woken(void **state)
 	pthread_join(waiting, NULL);
 	assert_int_equal(atomic_load(&thread.ring.slot->producer_waits), 0);
 	fake_thread_leave(&thread);
-	stop(&pair);
+	finish(&pair);
 }
 
 /* The writer was told to end: it takes what is there, and doesn't race with who goes on. */
@@ -483,7 +483,7 @@ static void a_target_that_is_left_may_go_on_forever(void **state)
 	assert_int_equal(pair.target->is_drained, 1);
 	assert_true(counts_of(&pair).delivered >= 1);
 	fake_thread_leave(&thread);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void what_the_agent_lost_is_counted(void **state)
@@ -505,7 +505,7 @@ static void what_the_agent_lost_is_counted(void **state)
 	assert_int_equal(pair.target->tally.lost_allocs, 3);
 	assert_int_equal(pair.target->tally.lost_frees, 4);
 	assert_int_equal(pair.target->tally.lost_others, 5);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_fork_notes_what_the_child_inherits(void **state)
@@ -528,7 +528,7 @@ static void a_fork_notes_what_the_child_inherits(void **state)
 	assert_int_equal(pair.target->tally.forks[0].blocks, 2);
 	assert_int_equal(pair.target->tally.forks[0].bytes, 42);
 	fake_thread_leave(&thread);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_layout_that_can_not_be_is_refused(void **state)
@@ -584,7 +584,7 @@ static void a_channel_is_sealed_against_shrinking(void **state)
 	start(&pair);
 	assert_int_equal(ftruncate(pair.channel.fd, 4096), -1);
 	assert_int_equal(errno, EPERM);
-	stop(&pair);
+	finish(&pair);
 }
 
 int main(void)

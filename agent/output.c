@@ -72,6 +72,7 @@ void torsh_output_plan(struct output *output, const char *program, uint64_t pid)
 	}
 }
 
+/* Those that are missing, each for its owner alone. */
 static int make_directories(char *path)
 {
 	for (char *at = path + 1;; at++) {
@@ -80,7 +81,7 @@ static int make_directories(char *path)
 		if (end && end != '/')
 			continue;
 		*at = '\0';
-		if (mkdir(path, 0777) && errno != EEXIST && errno != EISDIR) {
+		if (mkdir(path, 0700) && errno != EEXIST && errno != EISDIR) {
 			int error = errno;
 
 			*at = end;
@@ -101,15 +102,52 @@ static int close_with_errno(int fd)
 	return -error;
 }
 
+static int is_trusted(const struct stat *status)
+{
+	return status->st_uid == geteuid() || status->st_uid == 0;
+}
+
+/*
+ * The directory, open. It is not another user's, and no link of another user's leads to it: what is written there would
+ * be theirs to exchange, or to lead elsewhere. Returns its descriptor, or -errno: -EPERM where it is another user's.
+ */
+static int open_directory(const char *path)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, fd;
+	struct stat status;
+
+	if (lstat(path, &status))
+		return -errno;
+	if (!is_trusted(&status))
+		return -EPERM;
+	fd = open(path, S_ISLNK(status.st_mode) ? flags : flags | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status))
+		return fd < 0 ? -errno : close_with_errno(fd);
+	if (is_trusted(&status))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* A file that was not there, its owner's alone. Returns its descriptor or -errno. */
+static int create_in(int directory, const char *name)
+{
+	int fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* As it is, or with a number where there is one of that name already. */
-static int open_in(struct output *output, const char *directory)
+static int open_in(struct output *output, int directory, const char *path)
 {
 	for (uint64_t i = 0; i < RECORDINGS_MAX; i++) {
 		struct text text = TEXT_IN(output->recording);
+		size_t n_directory;
 		int fd;
 
-		torsh_text_put(&text, directory);
+		torsh_text_put(&text, path);
 		torsh_text_put(&text, "/");
+		n_directory = text.length;
 		torsh_text_put(&text, output->program);
 		torsh_text_put(&text, "-");
 		torsh_text_put_number(&text, output->pid);
@@ -120,11 +158,11 @@ static int open_in(struct output *output, const char *directory)
 		torsh_text_put(&text, ".torsh");
 		if (text.is_cut)
 			return -ENAMETOOLONG;
-		fd = open(output->recording, O_RDWR | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
-		if (fd < 0 && errno != EEXIST)
-			return -errno;
+		fd = create_in(directory, output->recording + n_directory);
 		if (fd >= 0)
 			return flock(fd, LOCK_EX | LOCK_NB) ? close_with_errno(fd) : fd;
+		if (fd != -EEXIST)
+			return fd;
 	}
 	return -EEXIST;
 }
@@ -142,56 +180,90 @@ static int lock_patiently(int fd)
 	return result;
 }
 
-/* Is fd what path names itself, not by a link? */
-static int is_at(int fd, const char *path)
+/* May what has this name be replaced? Not while another session records into it, and only a file, or a link. */
+static int expect_replaceable(int directory, const char *name)
 {
-	struct stat own, there;
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result = 0;
+	struct stat status;
 
-	return !fstat(fd, &own) && !lstat(path, &there) && own.st_ino == there.st_ino && own.st_dev == there.st_dev;
+	if (fd < 0)
+		return errno == ENOENT || errno == ELOOP ? 0 : -errno;
+	if (fstat(fd, &status))
+		result = -errno;
+	else if (!S_ISREG(status.st_mode))
+		result = -EEXIST;
+	else if (lock_patiently(fd))
+		result = -errno;
+	close(fd);
+	return result;
 }
 
 /*
  * A file of this name, empty. A former recording is replaced, not overwritten: who reads it, as its own writer that still
- * exports it, keeps what it has. What is no plain file of that name is emptied in its place.
+ * exports it, keeps what it has. So is a link, whatever it leads to.
  */
-static int open_named(struct output *output)
+static int open_named(struct output *output, int directory)
 {
+	const char *name = strrchr(output->path, '/') + 1;
 	struct text text = TEXT_IN(output->recording);
 
 	torsh_text_put(&text, output->path);
 	for (int i = 0; i < REPLACEMENTS_MAX; i++) {
-		int fd = open(output->recording, O_RDWR | O_CREAT | O_CLOEXEC, 0666), is_own;
-		struct stat status;
+		int fd = create_in(directory, name), result;
 
-		if (fd < 0)
-			return -errno;
-		if (lock_patiently(fd) || fstat(fd, &status))
-			return close_with_errno(fd);
-		is_own = is_at(fd, output->recording);
-		if (is_own && !status.st_size)
+		if (fd >= 0)
+			return flock(fd, LOCK_EX | LOCK_NB) ? close_with_errno(fd) : fd;
+		if (fd != -EEXIST)
 			return fd;
-		if (!is_own && !lstat(output->recording, &status) && S_ISLNK(status.st_mode))
-			return ftruncate(fd, 0) ? close_with_errno(fd) : fd;
-		/* Of another's that has replaced it meanwhile the next round finds out whether it is locked. */
-		if (is_own && unlink(output->recording))
-			return ftruncate(fd, 0) ? close_with_errno(fd) : fd;
-		close(fd);
+		result = expect_replaceable(directory, name);
+		if (result)
+			return result;
+		/* Somebody else may have been faster: the next round finds out what is there then. */
+		if (unlinkat(directory, name, 0) && errno != ENOENT)
+			return -errno;
 	}
 	return -EAGAIN;
 }
 
 static int try_output(struct output *output)
 {
-	char directory[PATH_MAX];
-	int result;
+	char path[PATH_MAX];
+	int result, directory;
 
-	strcpy(directory, output->path);
+	strcpy(path, output->path);
 	if (output->is_file)
-		*strrchr(directory, '/') = '\0';
-	result = *directory ? make_directories(directory) : 0;
+		*strrchr(path, '/') = '\0';
+	result = *path ? make_directories(path) : 0;
 	if (result)
 		return result;
-	return output->is_file ? open_named(output) : open_in(output, directory);
+	/* What stands beside a file of a chosen name is the user's choice; the file itself is new. */
+	directory = output->is_file ? open(*path ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC) : open_directory(path);
+	if (directory < 0)
+		return output->is_file ? -errno : directory;
+	result = output->is_file ? open_named(output, directory) : open_in(output, directory, path);
+	close(directory);
+	return result;
+}
+
+/* With a number where a directory of that name is another user's, who may have guessed it. */
+static int try_fresh(struct output *output)
+{
+	struct text text = {.bytes = output->path, .length = strlen(output->path), .capacity = sizeof(output->path)};
+	size_t n = text.length;
+	int result = try_output(output);
+
+	for (uint64_t i = 1; result == -EPERM && i <= REPLACEMENTS_MAX; i++) {
+		text.length = n;
+		torsh_text_put(&text, ".");
+		torsh_text_put_number(&text, i);
+		result = text.is_cut ? -ENAMETOOLONG : try_output(output);
+	}
+	return result;
+}
+
+static const char *reason_of(int error)
+{
+	return error == -EPERM ? "it belongs to another user" : torsh_text_reason(error);
 }
 
 /* Where the user wanted it, else in the directory for temporary files: a run's data is not lost for a path. */
@@ -200,7 +272,7 @@ int torsh_output_make(struct output *output)
 	const char *temporary = getenv("TMPDIR");
 	char wanted[PATH_MAX];
 	struct text text = TEXT_IN(output->path);
-	int fd = try_output(output), error = fd;
+	int fd = torsh_config.output ? try_output(output) : try_fresh(output), error = fd;
 
 	if (fd >= 0)
 		return fd;
@@ -211,13 +283,13 @@ int torsh_output_make(struct output *output)
 	torsh_text_put(&text, "-");
 	torsh_text_put_number(&text, output->pid);
 	output->is_file = 0;
-	fd = try_output(output);
+	fd = try_fresh(output);
 	if (fd < 0) {
-		torsh_say("nothing is recorded: can't write ", wanted, " (", torsh_text_reason(error), ") nor ",
-			  output->path, " (", torsh_text_reason(fd), ")", NULL);
+		torsh_say("nothing is recorded: can't write ", wanted, " (", reason_of(error), ") nor ",
+			  output->path, " (", reason_of(fd), ")", NULL);
 		return fd;
 	}
-	torsh_say("can't write ", wanted, " (", torsh_text_reason(error), "): the recording is ", output->recording,
+	torsh_say("can't write ", wanted, " (", reason_of(error), "): the recording is ", output->recording,
 		  NULL);
 	return fd;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tools/die.h"
+#include "tools/private_file.h"
 
 static const struct trace_format *const formats[] = {
 	&torsh_trace_chrome,	  &torsh_trace_perfetto, &torsh_trace_json,    &torsh_trace_csv,  &torsh_trace_sqlite,
@@ -148,6 +149,7 @@ static char *path_of_rank(const char *path, const struct trace_format *format, u
 {
 	const char *place = strstr(path, "%r");
 	size_t n = strlen(path);
+	int rc;
 
 	if (place)
 		return torsh_need_text("%.*s%" PRIu32 "%s", (int)(place - path), path, rank, place + 2);
@@ -155,8 +157,9 @@ static char *path_of_rank(const char *path, const struct trace_format *format, u
 		n = find_ending(path, format);
 		return torsh_need_text("%.*s.rank-%" PRIu32 "%s", (int)n, path, rank, path + n);
 	}
-	if (mkdir(path, 0777) < 0 && errno != EEXIST)
-		torsh_die("can't make %s: %s", path, strerror(errno));
+	rc = torsh_private_directory(path);
+	if (rc)
+		torsh_die("can't write into %s: %s", path, rc == -EPERM ? "it belongs to another user" : strerror(-rc));
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	return torsh_need_text("%.*s/rank-%" PRIu32 "%s", (int)n, path, rank, format->ending);

@@ -17,6 +17,7 @@
 #include "tools/command/command.h"
 #include "tools/die.h"
 #include "tools/live/live.h"
+#include "tools/private_file.h"
 
 static const char doc[] =
 	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "
@@ -77,34 +78,41 @@ static char *choose_name(const struct live_session *session, uint32_t pid)
 			       (double)session->profile->snapshot_ns / 1e9);
 }
 
-/* The file at path, empty. The lock keeps it from being a recording that goes on, first of all this one. */
-static int open_output(const char *path)
+/* What is at path is replaced, but a recording that goes on, which its writer has locked: first of all this one. */
+static void expect_replaceable(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 
+	if (fd < 0 && errno == ENOENT)
+		return;
 	if (fd < 0)
-		torsh_die("can't write %s: %s", path, strerror(errno));
+		torsh_die("can't write %s: %s", path, errno == ELOOP ? "it is a link" : strerror(errno));
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		torsh_die("can't write %s: it is not a file", path);
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		torsh_die("can't write %s: a session is being recorded into it", path);
-	if (ftruncate(fd, 0))
-		torsh_die("can't write %s: %s", path, strerror(errno));
-	return fd;
+	close(fd);
 }
 
-/* Into the file at path, which is removed again when that fails. */
 static void save(const struct live_answer *answer, uint64_t start_realtime_ns, const char *path)
 {
-	int fd = open_output(path), result = torsh_live_write_snapshot(answer, start_realtime_ns, fd);
+	struct private_file place;
+	int result;
 
-	if (!result && close(fd))
-		result = -errno;
-	if (result) {
-		unlink(path);
+	expect_replaceable(path);
+	result = torsh_private_create(&place, path);
+	if (result)
 		torsh_die("can't write %s: %s", path, strerror(-result));
-	}
+	result = torsh_live_write_snapshot(answer, start_realtime_ns, place.fd);
+	if (close(place.fd) && !result)
+		result = -errno;
+	if (result)
+		torsh_private_drop(&place);
+	else
+		result = torsh_private_keep(&place);
+	if (result)
+		torsh_die("can't write %s: %s", path, strerror(-result));
 }
 
 int torsh_command_snapshot(int argc, char **argv)

@@ -113,11 +113,14 @@ int torsh_board_open(struct board_file *board, const char *directory, uint64_t s
 	char *path = torsh_need_text("%s/events.out.tfevents.%" PRIu64 ".%s", directory, start_realtime_ns / 1000000000,
 				     host);
 	Tensorboard__Event event;
+	int rc;
 
-	*board = (struct board_file){.start_realtime_ns = start_realtime_ns, .file = fopen(path, "wbe")};
+	*board = (struct board_file){.start_realtime_ns = start_realtime_ns};
+	rc = torsh_private_create(&board->place, path);
 	free(path);
-	if (!board->file)
-		return -errno;
+	if (rc)
+		return rc;
+	board->file = torsh_need(fdopen(board->place.fd, "wb"));
 	make_crc_table(board->crc_table);
 	event = make_event(board, 0);
 	event.file_version = version;
@@ -131,5 +134,8 @@ int torsh_board_close(struct board_file *board)
 
 	if (fclose(board->file) != 0)
 		rc = -errno;
+	if (rc == 0)
+		return torsh_private_keep(&board->place);
+	torsh_private_drop(&board->place);
 	return rc;
 }

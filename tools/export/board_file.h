@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "tensorboard.pb-c.h"
+#include "tools/private_file.h"
 
 struct board_file {
+	struct private_file place;
 	FILE *file;
 	uint64_t start_realtime_ns; /* times of events are since then */
 	uint32_t crc_table[256];

@@ -3,7 +3,7 @@
 #include "tools/export/output.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,21 +11,45 @@
 #include "tools/die.h"
 #include "tools/terminal.h"
 
-void torsh_output_open(struct output *output, const char *path)
+/* What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its descriptor or -errno. */
+static int open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat status;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &status) && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)))
+		return fd;
+	close(fd);
+	return -EEXIST;
+}
+
+static int open_path(struct output *output)
 {
 	struct stat status;
+	int result;
+
+	output->is_whole_only = stat(output->path, &status) < 0 || S_ISREG(status.st_mode);
+	if (!output->is_whole_only)
+		return open_in_place(output->path);
+	result = torsh_private_create(&output->place, output->path);
+	return result ? result : output->place.fd;
+}
+
+void torsh_output_open(struct output *output, const char *path)
+{
+	int fd;
 
 	*output = (struct output){.path = path};
 	if (!path) {
 		output->file = torsh_terminal_raw_output();
 		return;
 	}
-	/* A device or a pipe can't be replaced. */
-	if (stat(path, &status) < 0 || S_ISREG(status.st_mode))
-		output->temporary = torsh_need_text("%s.tmp", path);
-	output->file = fopen(output->temporary ? output->temporary : path, "wbe");
-	if (!output->file)
-		torsh_die("can't write %s: %s", path, strerror(errno));
+	fd = open_path(output);
+	if (fd < 0)
+		torsh_die("can't write %s: %s", path, strerror(-fd));
+	output->file = torsh_need(fdopen(fd, "wb"));
 }
 
 void torsh_output_close(struct output *output, int rc)
@@ -34,11 +58,10 @@ void torsh_output_close(struct output *output, int rc)
 		rc = errno ? -errno : -EIO;
 	if (output->path && fclose(output->file) != 0 && rc == 0)
 		rc = -errno;
-	if (output->temporary && rc == 0 && rename(output->temporary, output->path) < 0)
-		rc = -errno;
-	if (output->temporary && rc < 0)
-		unlink(output->temporary);
-	free(output->temporary);
+	if (output->is_whole_only && rc == 0)
+		rc = torsh_private_keep(&output->place);
+	else if (output->is_whole_only)
+		torsh_private_drop(&output->place);
 	if (rc < 0)
 		torsh_die("can't write %s: %s", output->path ? output->path : "standard output", strerror(-rc));
 }

@@ -3,11 +3,15 @@
 #ifndef TORSH_EXPORT_OUTPUT_H
 #define TORSH_EXPORT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
+
+#include "tools/private_file.h"
 
 struct output {
 	const char *path; /* NULL: standard output */
-	char *temporary; /* NULL: it is written in its place */
+	bool is_whole_only; /* it gets its name when it is whole; a device or a pipe can't be replaced */
+	struct private_file place;
 	FILE *file;
 };
 

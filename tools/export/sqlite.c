@@ -8,6 +8,7 @@
 #include "tools/die.h"
 #include "tools/export/exporter.h"
 #include "tools/export/sqlite.h"
+#include "tools/private_file.h"
 #include "tools/profile/operators.h"
 #include "tools/profile/peak.h"
 #include "tools/profile/stack_view.h"
@@ -281,19 +282,23 @@ static void forget_processes(struct sqlite *sqlite)
 static int write_sqlite(struct trace *trace)
 {
 	struct sqlite sqlite = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
-	char *temporary = torsh_need_text("%s.tmp", trace->path);
-	int rc, closed;
+	struct private_file place;
+	char *temporary;
+	int rc = torsh_private_create(&place, trace->path), closed;
 
-	unlink(temporary);
+	if (rc)
+		return rc;
+	close(place.fd);
+	temporary = torsh_private_path(&place);
 	torsh_database_open(&sqlite.database, temporary);
 	know_processes(&sqlite);
 	rc = insert_all(&sqlite);
 	closed = torsh_database_close(&sqlite.database);
 	rc = rc < 0 ? rc : closed;
-	if (rc == 0 && rename(temporary, trace->path) < 0)
-		rc = -errno;
-	if (rc < 0)
-		unlink(temporary);
+	if (rc == 0)
+		rc = torsh_private_keep(&place);
+	else
+		torsh_private_drop(&place);
 	forget_processes(&sqlite);
 	torsh_groups_free(&sqlite.collectives.groups);
 	torsh_flops_book_destroy(sqlite.book);

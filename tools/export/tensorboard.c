@@ -9,13 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tools/device.h"
 #include "tools/die.h"
 #include "tools/export/board_graph.h"
 #include "tools/export/board_histogram.h"
 #include "tools/export/output.h"
+#include "tools/private_file.h"
 #include "tools/profile/step_totals.h"
 #include "tools/profile/tensors.h"
 
@@ -336,18 +336,13 @@ static void free_board(struct board *board)
 	torsh_board_graph_destroy(board->graph);
 }
 
-static int make_directory(const char *path)
-{
-	return mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 static int write_run(struct trace *trace, struct profile_process *process, const char *directory, const char *host)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.row = see_row};
 	struct board board = {.trace = trace, .process = process, .of = torsh_survey_of(trace->survey, process)};
 	struct trace own = *trace;
-	int rc = make_directory(directory), closed;
+	int rc = torsh_private_directory(directory), closed;
 
 	if (rc == 0)
 		rc = torsh_board_open(&board.file, directory, trace->profile->start_realtime_ns, host);
@@ -432,7 +427,7 @@ static int write_process(struct trace *trace, size_t i, bool is_only)
 static int write_tensorboard(struct trace *trace)
 {
 	size_t n_runs = 0;
-	int rc = make_directory(trace->path);
+	int rc = torsh_private_directory(trace->path);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
 		n_runs += trace->survey->items[i].has_events;

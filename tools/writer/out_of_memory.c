@@ -2,33 +2,35 @@
 #include "tools/writer/out_of_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/device.h"
+#include "tools/private_file.h"
 #include "tools/size.h"
 #include "tools/writer/memory.h"
 
 #define KEPT_MAX 4u
 
-/* The caller's: the path of recording number n, whose folder is there then. */
+/* The caller's: the path of recording number n, whose folder is there then; NULL where it can't be. */
 static char *make_path(const char *recording, uint32_t n)
 {
 	static const char ending[] = ".torsh";
 	size_t n_name = strlen(recording), n_ending = sizeof(ending) - 1;
 	char *path;
+	int is_there;
 
 	if (n_name > n_ending && !strcmp(recording + n_name - n_ending, ending))
 		n_name -= n_ending;
 	if (asprintf(&path, "%.*s.out-of-memory", (int)n_name, recording) < 0)
 		return NULL;
-	mkdir(path, 0777);
+	is_there = !torsh_private_directory(path);
 	free(path);
+	if (!is_there)
+		return NULL;
 	return asprintf(&path, "%.*s.out-of-memory/%" PRIu32 "%s", (int)n_name, recording, n, ending) < 0 ? NULL : path;
 }
 
@@ -54,18 +56,20 @@ static int write_recording(int fd, const struct out_of_memory *kept, struct targ
 static int keep(const char *path, const struct out_of_memory *kept, struct target *target,
 		const struct rows_session *session)
 {
-	int fd, result;
+	struct private_file place;
+	int result;
 
 	if (!path)
-		return -ENOMEM;
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	result = write_recording(fd, kept, target, session);
-	if (close(fd) && !result)
-		result = -errno;
+		return -EACCES;
+	result = torsh_private_create(&place, path);
 	if (result)
-		unlink(path);
+		return result;
+	result = write_recording(place.fd, kept, target, session);
+	if (close(place.fd) && !result)
+		result = -errno;
+	if (!result)
+		return torsh_private_keep(&place);
+	torsh_private_drop(&place);
 	return result;
 }
 

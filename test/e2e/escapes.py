@@ -98,14 +98,14 @@ def json_has_names_whole():
 def a_running_program_with_a_name_of_escapes_is_listed_harmlessly():
     """What live commands and the summary print of a program, its file and its arguments."""
     folder = scratch("programs")
-    program = folder / f"cat{ADDED.replace('/', '')}"
-    program.symlink_to(need_command("cat"))
+    program = folder / f"obeys{ADDED.replace('/', '')}"
+    program.symlink_to(PROGRAMS / "obeys")
     output = scratch()
     env = agent_environment(output, TORSH_PROFILER_SUMMARY="1")
     with started([program], env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdin.write(b"here\n")
+        process.stdin.write(b"a")
         process.stdin.flush()
-        expect_equal(process.stdout.readline(), b"here\n", "what cat writes")
+        expect_equal(process.stdout.read(1), b".", "the program's answer")
         for command in (["list"], ["top", "--once", process.pid]):
             expect_harmless(torsh(*command), f"torsh {command[0]}")
         process.stdin.close()

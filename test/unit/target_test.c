@@ -208,7 +208,7 @@ static void a_thread_goes_on_in_a_large_ring(void **state)
 	end(&pair, TARGET_DIED);
 	assert_int_equal(counts_of(&pair).delivered, n);
 	assert_int_equal(pair.target->tally.n_notes, 0);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void an_end_of_a_ring_that_can_not_be_breaks_it(void **state)
@@ -233,7 +233,7 @@ static void an_end_of_a_ring_that_can_not_be_breaks_it(void **state)
 		end(&pair, TARGET_DIED);
 		assert_int_equal(has_note(&pair, "its ring's head makes no sense"), 1);
 		assert_int_equal(counts_of(&pair).delivered, 1);
-		stop(&pair);
+		finish(&pair);
 	}
 }
 
@@ -260,7 +260,7 @@ static void a_slot_that_ended_is_the_next_one_taken(void **state)
 	assert_int_equal(atomic_load(&pair.channel.slots[1].next_free), 2 + 1);
 	assert_int_equal(atomic_load(&pair.channel.slots[2].next_free), 0);
 	fake_thread_leave(&threads[0]);
-	stop(&pair);
+	finish(&pair);
 }
 
 static void a_kill_within_an_event_leaves_it_uncommitted(void **state)

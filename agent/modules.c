@@ -23,6 +23,7 @@
 #include "shim/sys.h"
 
 #define N_REMEMBERED 4096u
+#define CHUNK_SLOTS 64u
 #define FINGERPRINT_BYTES 1024u
 #define FINGERPRINT_FUNCTIONS 16u
 #define HINT_BITS 10
@@ -60,7 +61,7 @@ struct slot {
 
 static find_object *ask_glibc;
 static torsh_module_gone *module_gone;
-static struct slot remembered[N_REMEMBERED];
+static struct slot *_Atomic chunks[N_REMEMBERED / CHUNK_SLOTS]; /* NULL until one was needed */
 static _Atomic uint32_t n_slots; /* those above were never used */
 static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
 
@@ -184,6 +185,29 @@ static _Atomic uint16_t *hint_of(const struct module *module)
 	return &hints[(module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HINT_BITS)];
 }
 
+/* NULL: no object was ever there. */
+static struct slot *slot_at(uint32_t i)
+{
+	/* Pairs with the release in make_slot. */
+	struct slot *chunk = atomic_load_explicit(&chunks[i / CHUNK_SLOTS], memory_order_acquire);
+
+	return chunk ? &chunk[i % CHUNK_SLOTS] : NULL;
+}
+
+/* The same, but made where there is memory. */
+static struct slot *make_slot(uint32_t i)
+{
+	struct slot *chunk, *other = NULL;
+
+	if (slot_at(i))
+		return slot_at(i);
+	chunk = torsh_sys_pages(CHUNK_SLOTS * sizeof(*chunk));
+	if (chunk && !atomic_compare_exchange_strong_explicit(&chunks[i / CHUNK_SLOTS], &other, chunk,
+							      memory_order_acq_rel, memory_order_acquire))
+		torsh_sys_munmap(chunk, CHUNK_SLOTS * sizeof(*chunk));
+	return slot_at(i);
+}
+
 /* A slot that holds an object, and its state then. */
 static bool copy_slot(struct slot *slot, uint32_t *state, struct module *module, struct samples *samples)
 {
@@ -208,11 +232,11 @@ static void describe(struct module *module, bool is_start_readable)
 /* Is it remembered where the hint says? An object in the same place has had a start that could be read, or not. */
 static bool is_known(struct module *module)
 {
-	struct slot *slot = &remembered[atomic_load_explicit(hint_of(module), memory_order_relaxed)];
+	struct slot *slot = slot_at(atomic_load_explicit(hint_of(module), memory_order_relaxed));
 	struct module known;
 	uint32_t state;
 
-	if (!copy_slot(slot, &state, &known, NULL) || !is_in_place(&known, module))
+	if (!slot || !copy_slot(slot, &state, &known, NULL) || !is_in_place(&known, module))
 		return false;
 	describe(module, known.is_start_readable);
 	return known.fingerprint == module->fingerprint;
@@ -232,10 +256,12 @@ static void forget(struct slot *slot, uint32_t state, const struct module *modul
 static void remember(const struct module *module)
 {
 	for (uint32_t i = 0; i < N_REMEMBERED; i++) {
-		struct slot *slot = &remembered[i];
-		uint32_t n = atomic_load_explicit(&n_slots, memory_order_relaxed);
-		uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed), filled;
+		struct slot *slot = make_slot(i);
+		uint32_t n = atomic_load_explicit(&n_slots, memory_order_relaxed), state, filled;
 
+		if (!slot)
+			return;
+		state = atomic_load_explicit(&slot->state, memory_order_relaxed);
 		if (state % SLOT_STATES != SLOT_FREE ||
 		    !atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_FREE + SLOT_BUSY))
 			continue;
@@ -257,9 +283,9 @@ static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *modul
 	uint32_t n = atomic_load_explicit(&n_slots, memory_order_acquire);
 
 	while (*i < n) {
-		struct slot *slot = &remembered[(*i)++];
+		struct slot *slot = slot_at((*i)++);
 
-		if (copy_slot(slot, state, module, samples))
+		if (slot && copy_slot(slot, state, module, samples))
 			return slot;
 	}
 	return NULL;
@@ -291,7 +317,7 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	describe(module, torsh_probe(module->start));
 	for (uint32_t i = 0; (slot = next_used(&i, &state, &other, NULL));) {
 		if (is_same(&other, module)) {
-			atomic_store_explicit(hint_of(module), (uint16_t)(slot - remembered), memory_order_relaxed);
+			atomic_store_explicit(hint_of(module), (uint16_t)(i - 1), memory_order_relaxed);
 			return MODULE_KNOWN;
 		}
 		if (other.start < module->end && module->start < other.end)

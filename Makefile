@@ -47,6 +47,7 @@ AGENT := $(BUILD)/libtorshagent.so
 # Private jemalloc: the distribution's position-independent archive with every public name behind a prefix, so that
 # the target can have a jemalloc of its own. The names are read from the archive; another version may have others.
 # Imports through which it would obey the target's settings, start threads or be recorded itself lead to shim/jemalloc.c.
+# Its constructor is left out: it takes 8 MiB of address space, also where it serves nobody.
 JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
@@ -56,6 +57,9 @@ JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munm
 JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
+# Its largest variable, in hexadecimal; none where another version has no such.
+JEMALLOC_MAP_BYTES := $(shell nm -S $(JEMALLOC_ARCHIVE) 2>/dev/null | awk '$$4 == "je_arena_emap_global" { print $$2 }')
+TARGET_FLAGS += $(JEMALLOC_MAP_BYTES:%=-DTORSH_JEMALLOC_MAP_BYTES=0x%)
 JEMALLOC_LINK := $(JEMALLOC_UNUSED:%=-Wl,--defsym=$(JEMALLOC_PREFIX)%=$(JEMALLOC_PREFIX)abort) -lm
 else
 TARGET_FLAGS += -DTORSH_WITHOUT_JEMALLOC
@@ -143,7 +147,8 @@ $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
 		grep -xF $(addprefix -e ,$(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
 	@cp $< $(@D)/archive.a
 	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
-	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names $(@D)/archive.a $@
+	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names \
+		--remove-section=.init_array --remove-section=.rela.init_array $(@D)/archive.a $@
 	@rm $(@D)/archive.a
 
 $(AGENT): $(TARGET_OBJECTS) $(JEMALLOC) $(wildcard $(EXPORTS_MAP))

@@ -467,6 +467,7 @@ __attribute__((constructor)) static void construct(void)
 {
 	struct flow *self;
 
+	torsh_next_resolve();
 	/* Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in anybody's way there. */
 	if (!torsh_next_is_preloaded())
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);

@@ -257,7 +257,37 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 	return 1;
 }
 
+#ifdef TORSH_JEMALLOC_MAP_BYTES
+
+#define PAGE_BYTES UINT64_C(4096)
+
+/* Of jemalloc's own names: the root of its map of all memory. */
+extern HIDDEN char je_arena_emap_global[];
+
+void torsh_jemalloc_leave(void)
+{
+	uintptr_t start = ((uintptr_t)je_arena_emap_global + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)je_arena_emap_global + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1);
+
+	/* The addresses stay ours: what else were mapped there would be taken for a part of this library. */
+	if (!is_serving && start < end)
+		torsh_sys_mmap((void *)start, end - start, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 #else
+
+void torsh_jemalloc_leave(void)
+{
+}
+
+#endif
+
+#else
+
+void torsh_jemalloc_leave(void)
+{
+}
 
 int torsh_jemalloc_serve(struct torsh_next *next)
 {

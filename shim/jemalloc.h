@@ -11,4 +11,7 @@ struct torsh_next;
 /* Put jemalloc's functions into the heap's places of next. 0: this agent was built without it. */
 int torsh_jemalloc_serve(struct torsh_next *next);
 
+/* If it doesn't serve now it never will: where a program locks all of its memory, jemalloc's is none of that. */
+void torsh_jemalloc_leave(void);
+
 #endif

@@ -217,10 +217,16 @@ static int look_up(void)
 	remember_libraries();
 	inspect_allocator(&found);
 	use_jemalloc(&found);
+	torsh_jemalloc_leave();
 	torsh_next = found;
 	is_looking_up = 0;
 	atomic_store_explicit(&look_up_state, LOOK_UP_DONE, memory_order_release);
 	return 1;
+}
+
+void torsh_next_resolve(void)
+{
+	look_up();
 }
 
 const char *torsh_next_own_path(void)

@@ -46,6 +46,12 @@ const char *torsh_next_own_path(void);
 /* Was this library loaded before the C library, so that its definitions come first? */
 int torsh_next_is_preloaded(void);
 
+/*
+ * Look the next definitions up, which the first call of any would do, too. A signal handler that interrupts it and calls
+ * one itself gets a failure for an answer: so it is done before the program runs.
+ */
+void torsh_next_resolve(void);
+
 /* A sentence when the heap, or a part of it, can't be seen, e.g. the program defines malloc itself. NULL: all is well. */
 const char *torsh_next_problem(void);
 

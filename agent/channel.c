@@ -15,6 +15,9 @@
 #define MAPPINGS_DEFAULT 65530u
 /* The program's stack of a thread takes two, the thread's ring two more: a third of all is ours. */
 #define MAPPINGS_A_SLOT 6u
+/* A quarter of a limit on address space is taken for small rings and what goes with them, as much for large ones. */
+#define SHARE_OF_SPACE 4u
+#define SPACE_A_SLOT (256u << 10)
 
 static uint64_t align_page(uint64_t bytes)
 {
@@ -54,21 +57,21 @@ static uint64_t lay_out(struct channel_header *header, uint32_t n_slots, uint32_
 	return at;
 }
 
-static uint64_t file_limit(void)
+static uint64_t soft_limit(int resource)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	if (getrlimit((__rlimit_resource_t)resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return INT64_MAX;
 	return limit.rlim_cur;
 }
 
-/* Each ring takes two mappings, of which a process may have so many. */
+/* Each ring takes two mappings, of which a process may have so many; what it has of address space is its own, mostly. */
 static uint32_t count_slots(void)
 {
 	char digits[16] = "";
 	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, MAPPINGS_FILE, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	uint64_t n = 0;
+	uint64_t n = 0, space;
 
 	if (!torsh_sys_failed(fd)) {
 		TORSH_SYS(SYS_read, fd, digits, sizeof(digits) - 1, 0, 0, 0);
@@ -77,6 +80,8 @@ static uint32_t count_slots(void)
 	for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
 		n = n * 10 + (uint64_t)(*at - '0');
 	n = (n ? n : MAPPINGS_DEFAULT) / MAPPINGS_A_SLOT;
+	space = soft_limit(RLIMIT_AS) / SHARE_OF_SPACE / SPACE_A_SLOT;
+	n = n < space ? n : space;
 	return n < CHANNEL_THREADS ? (uint32_t)n : CHANNEL_THREADS;
 }
 
@@ -86,7 +91,7 @@ static uint32_t count_slots(void)
  */
 static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 {
-	uint64_t most = file_limit(), room, n_large;
+	uint64_t most = soft_limit(RLIMIT_FSIZE), space = soft_limit(RLIMIT_AS) / SHARE_OF_SPACE, room, n_large;
 	uint32_t n_slots = count_slots(), shift = 0;
 
 	while (lay_out(header, n_slots, ring_bytes, shift) > most) {
@@ -98,6 +103,8 @@ static int choose_layout(struct channel_header *header, uint32_t ring_bytes)
 	room = room > CHANNEL_RING_MIRROR_BYTES ? room - CHANNEL_RING_MIRROR_BYTES : 0;
 	n_large = ring_bytes > CHANNEL_RING_SMALL_BYTES ? room / ring_bytes : 0;
 	header->n_large_rings = n_large < header->n_thread_slots ? (uint32_t)n_large : header->n_thread_slots;
+	if (header->n_large_rings > space / ring_bytes)
+		header->n_large_rings = (uint32_t)(space / ring_bytes);
 	if (header->n_large_rings)
 		header->total_bytes += (uint64_t)header->n_large_rings * ring_bytes + CHANNEL_RING_MIRROR_BYTES;
 	return 0;

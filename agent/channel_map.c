@@ -21,8 +21,7 @@ static int is_own_file(const struct channel *channel)
 
 	if (torsh_sys_failed((long)page))
 		return 0;
-	/* Wakes none and moves none, if the word is the key. */
-	answer = TORSH_SYS(SYS_futex, &header->key, FUTEX_CMP_REQUEUE, 0, 0, &channel->header->n_freed, channel->key);
+	answer = torsh_sys_compare((uintptr_t)&header->key, channel->key);
 	torsh_sys_munmap(page, PAGE);
 	return answer == 0;
 }

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Threads by the thousand, and what they leave: all is recorded, and who ended gives back what it had."""
+
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+
+PROGRAM = PROGRAMS / "multitude"
+KEPT_BYTES = 48
+MIB = 1 << 20
+FIXED_BYTES = 4 * MIB  # the agent's code and data, and what every process's channel has
+A_THREAD_BYTES = 256 << 10
+LEFT_BYTES = 4 * MIB  # of the channel, when threads have ended
+FIRST_DESCRIPTOR = 512  # of the agent's
+
+
+def kept_by_crowd(count):
+    return (count + 1) // 2 + (count + 4) // 5
+
+
+def expect_recorded(output, n_kept):
+    report = leaks(output)
+    found = entries_through(report["leaks"], "keep_in_crowd")
+    expect_equal(total(found, "blocks"), n_kept, "blocks reported")
+    expect_equal(total(found, "bytes"), n_kept * KEPT_BYTES, "bytes reported")
+    expect_equal(report["events"]["dropped"], 0, "dropped")
+
+
+def run_crowd(how, count, **options):
+    """The program's result and the folder of recordings, after the bare program's result."""
+    bare = run([PROGRAM, how, count], **options)
+    expect_equal(bare.returncode, 0, "status without the agent")
+    result, output = record([PROGRAM, how, count], **options)
+    expect_equal(result.returncode, 0, f"status (stderr: {result.stderr.decode(errors='replace')})")
+    return bare, result, output
+
+
+def all_live(how, count, **options):
+    _, _, output = run_crowd(how, count, **options)
+    expect_recorded(output, kept_by_crowd(count))
+
+
+for how, count in (("live", 10_000), ("live", 1_100), ("closed", 300)):
+    add_case(f"{count}_threads_{how}", all_live, how, count)
+
+
+@case
+def a_hundred_thousand_threads_in_sequence():
+    # A tenth of them by default: each costs the kernel 20 µs and more. All of them: THREADS_SEQUENCE=100000.
+    count = int(os.environ.get("THREADS_SEQUENCE", 10_000))
+    _, _, output = run_crowd("sequence", count)
+    expect_recorded(output, count)
+
+
+def limit_space(n_mib, count):
+    limit = (n_mib * MIB, n_mib * MIB)
+    all_live("live", count, env={"MALLOC_ARENA_MAX": "1"}, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+
+
+@case
+def address_space_that_suffices_for_the_program():
+    limit_space(400, 200)
+
+
+@case
+def address_space_for_few_rings():
+    """Threads that find no room for a ring share one."""
+    limit_space(90, 500)
+
+
+def resident_kib(result):
+    return [int(line.split()[1]) for line in result.stdout.decode().splitlines()]
+
+
+@case
+def locked_memory_holds_what_is_used():
+    count = 20
+    if run([PROGRAM, "locked", 1]).returncode == 4:
+        raise Skip("may not lock memory here")
+    bare, result, output = run_crowd("locked", count)
+    expect_recorded(output, kept_by_crowd(count))
+    for found, without, n_threads in zip(resident_kib(result), resident_kib(bare), (1, 1 + count)):
+        most = FIXED_BYTES + n_threads * A_THREAD_BYTES
+        assert (found - without) << 10 <= most, f"{found - without} KiB more are in memory, with {n_threads} threads"
+
+
+def channel_bytes(pid):
+    """What the file behind a process's channel takes of memory, the kernel's 512-byte blocks."""
+    return os.stat(f"/proc/{pid}/fd/{FIRST_DESCRIPTOR}").st_blocks * 512
+
+
+@case
+def threads_that_ended_give_their_memory_back():
+    count, output = 500, scratch()
+    with started([PROGRAM, "ended", count], agent_environment(output), stdin=subprocess.PIPE,
+                 stdout=subprocess.PIPE) as process:
+        expect_equal(process.stdout.readline(), b"ended\n", "the program's word")
+        wait_until(lambda: channel_bytes(process.pid) <= LEFT_BYTES,
+                   f"the channel to give back what {count} threads had")
+        process.communicate(timeout=TIMEOUT_S)
+    expect_recorded(output, kept_by_crowd(count))
+
+
+if __name__ == "__main__":
+    main()

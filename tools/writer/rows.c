@@ -172,8 +172,7 @@ static void append_live(struct recording_file *file, struct target *target, enum
 			break;
 		chunk.n_live = 1;
 		chunk.live = &last;
-		if (torsh_recording_append(file, &chunk, worth))
-			target->rows->has_missed = 1;
+		put_totals(file, target, &chunk, worth);
 		torsh_rows_free(last_memory);
 		torsh__live__init(last);
 	}

@@ -139,6 +139,11 @@ static void take_strangers(struct control *control)
 	}
 }
 
+static int is_executing(const struct target *target)
+{
+	return atomic_load_explicit(&target->view.header->state, memory_order_relaxed) == CHANNEL_EXECUTING;
+}
+
 /*
  * A pid comes back when its process has ended; one that has called exec may have ended by now too. Where the kernel can't
  * tell these apart, the former image's last word is taken.
@@ -152,11 +157,12 @@ static int is_image_of(const struct target *target, const struct target *former)
 	is_same = torsh_process_is_same(former->pidfd, target->pidfd);
 	if (is_same >= 0)
 		return is_same;
-	return atomic_load_explicit(&former->view.header->state, memory_order_relaxed) == CHANNEL_EXECUTING;
+	return is_executing(former);
 }
 
 /*
- * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid.
+ * A process that says hello again has become another image, of the same parent; if it ended, another one got its pid. Of
+ * two hellos that wait the later one may be taken first: then who says hello now is what the other one was before.
  */
 static void end_former_image(struct control *control, struct target *target)
 {
@@ -166,7 +172,7 @@ static void end_former_image(struct control *control, struct target *target)
 		enum target_fate fate = TARGET_DIED;
 
 		next = watch->next;
-		if (watch->target->pid != target->pid)
+		if (watch->target->pid != target->pid || (is_executing(target) && !is_executing(watch->target)))
 			continue;
 		if (is_image_of(target, watch->target)) {
 			fate = TARGET_EXECUTED;

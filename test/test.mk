@@ -138,6 +138,9 @@ demo-gpu-sim: ## record a program and a PyTorch training on simulated CUDA, and 
 run-demo-gpu-sim: all simcuda
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) CC='$(CC)' CUDA_INCLUDE=$(CUDA_INCLUDE) test/demo/device/run
 
+platforms: ## as root: build and check what is committed in bare roots of Debian and Ubuntu (SUITES), and print a table
+	@test/platforms/run $(SUITES)
+
 consumers: ## put the programs that read exports (Perfetto, HTA, TensorBoard) into build/consumers-venv, from PyPI
 	@PYTHON=$(PYTHON) test/python/environment consumers
 
@@ -146,7 +149,7 @@ bench: ## measure against bare, a no-op agent, heaptrack and memray; writes test
 	@$(MAKE) --no-print-directory all bench-programs
 	@BUILD=$(BUILD) $(PYTHON) test/bench/run
 
-.PHONY: storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
+.PHONY: platforms storm test-gpu demo-gpu-sim run-demo-gpu-sim try-unstable-python consumers test-programs fuzz-keep fuzzers asan-replays bench-programs
 
 -include $(wildcard $(TEST)/*/*.d $(BUILD)/bench/*.d $(BUILD)/fuzzers/*.d)
 

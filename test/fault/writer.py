@@ -72,7 +72,7 @@ def target_goes_on_when_the_writer_is_killed():
     assert b"the writer was killed" in words, f"stderr: {words!r}"
     events = leaks(output)["events"]
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "produced")
-    expect_said(output, "the writer ended before all processes had")
+    expect_said(output, "the writer was killed")
     blocks, _ = committed.reported(output)
     assert blocks <= counts.kept()
 

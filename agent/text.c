@@ -69,6 +69,25 @@ static int is_stderr_our_own(void)
 				    status.st_ino == known_stderr.st_ino);
 }
 
+/* Bytes at `at` that a terminal obeys: controls of C0 and C1, and what turns the direction of text; 0: it shows them. */
+static size_t count_obeyed(const uint8_t *at, size_t n)
+{
+	if (at[0] < ' ' || at[0] == 0x7f)
+		return 1;
+	if (n >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+		return 2;
+	if (n >= 3 && at[0] == 0xe2 && at[1] == 0x80)
+		return at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xa8 && at[2] <= 0xae) ? 3 : 0;
+	return n >= 3 && at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
+}
+
+/* Names may hold such: '?' is said in their place. */
+static void replace_obeyed(char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		memset(bytes + i, '?', count_obeyed((const uint8_t *)bytes + i, n - i));
+}
+
 void torsh_say(const char *first, ...)
 {
 	char buffer[1024];
@@ -80,6 +99,7 @@ void torsh_say(const char *first, ...)
 	for (const char *part = first; part; part = va_arg(rest, const char *))
 		torsh_text_put(&text, part);
 	va_end(rest);
+	replace_obeyed(buffer, text.length);
 	buffer[text.length] = '\n';
 	if (is_stderr_our_own())
 		TORSH_SYS(SYS_write, STDERR_FILENO, buffer, text.length + 1, 0, 0, 0);

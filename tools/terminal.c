@@ -44,7 +44,7 @@ static size_t clean_one(const char *text, size_t n, char *to, size_t *n_to)
 	size_t n_bytes = *text >= ' ' && *text < 0x7f ? 1 : torsh_utf8_bytes(text, n);
 
 	if (n_bytes && !torsh_utf8_is_obeyed(torsh_utf8_character(text, n_bytes))) {
-		memcpy(to, text, n_bytes);
+		memmove(to, text, n_bytes);
 		*n_to = n_bytes;
 		return n_bytes;
 	}
@@ -53,6 +53,26 @@ static size_t clean_one(const char *text, size_t n, char *to, size_t *n_to)
 	*to = '?';
 	*n_to = 1;
 	return n_bytes ? n_bytes : 1;
+}
+
+void torsh_terminal_clean(char *text)
+{
+	size_t left = strlen(text), n_one;
+	char *to = text;
+
+	while (left) {
+		/* What is cut short at the end is no character either. */
+		size_t n_taken = clean_one(text, left, to, &n_one);
+
+		if (!n_taken) {
+			*to = '?';
+			n_taken = n_one = 1;
+		}
+		text += n_taken;
+		left -= n_taken;
+		to += n_one;
+	}
+	*to = '\0';
 }
 
 static int write_clean(struct guard *guard, const char *text, size_t n)

@@ -13,6 +13,9 @@
 /* Once, before anything is printed. Where it can't be had for want of memory, the process ends with a sentence. */
 void torsh_terminal_guard(void);
 
+/* In place, for text that another process prints: '?' for the same. */
+void torsh_terminal_clean(char *text);
+
 /* Does what is printed to out, stdout or stderr, reach a terminal? False for other files. */
 bool torsh_terminal_is(FILE *out);
 

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/terminal.h"
 #include "tools/writer/control.h"
 #include "tools/writer/drain.h"
 #include "tools/writer/farewell.h"
@@ -233,6 +234,7 @@ int main(int argc, char **argv)
 	struct options options;
 
 	torsh_memory_start();
+	torsh_terminal_guard();
 	torsh_inherited_drop();
 	if (parse_options(&options, argc, argv)) {
 		fputs("usage: torsh-writer --socket PATH --recording PATH [--record folded|full] [--max-size BYTES]\n"

@@ -116,6 +116,16 @@ def a_running_program_with_a_name_of_escapes_is_listed_harmlessly():
 
 
 @case
+def settings_are_complained_of_harmlessly():
+    """What the agent prints itself."""
+    result, _ = record([PROGRAMS / "regions"], scratch(ADDED.replace("\0", "").replace("/", "")),
+                       env={"TORSH_PROFILER_RECORD": ADDED, f"TORSH_PROFILER_{ADDED}": "1"})
+    said = result.stderr.decode()
+    assert said.count("torsh:") >= 2 and "owned" in said, f"no complaint in {said!r}"
+    expect_harmless(said, "the agent")
+
+
+@case
 def what_is_no_utf8_is_shown_as_question_marks():
     """Messages hold what the user gave, whatever it is."""
     result = subprocess.run([os.fsencode(TORSH), b"report", b"/nowhere/\xff\x9b31m\xc3"], stdout=subprocess.PIPE,

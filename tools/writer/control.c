@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/terminal.h"
 #include "tools/writer/caller.h"
 #include "tools/writer/memory.h"
 #include "tools/writer/process_info.h"
@@ -248,6 +249,8 @@ static void answer_farewell(struct control *control)
 			fputs("torsh: not all that was to be exported could be written: `torsh export` tells why\n", out);
 		fclose(out);
 	}
+	if (text)
+		torsh_terminal_clean(text);
 	torsh_drain_answer_farewell(control->drain, text ? text : "");
 	free(text);
 	if (control->messages_fd >= 0)

@@ -3,6 +3,7 @@
 #include "tools/writer/finish.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,13 @@ static const struct {
 	{"profile", ".profile.json"},
 };
 
+static int silence(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	return null < 0 || dup2(null, STDERR_FILENO) < 0;
+}
+
 /* In a child: it may end itself, and what it takes is given back. Returns 0, or 1 where that failed. */
 static int export_as(const char *recording, const char *format, const char *path, int is_said)
 {
@@ -45,7 +53,7 @@ static int export_as(const char *recording, const char *format, const char *path
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
-		if (!is_said && !freopen("/dev/null", "w", stderr))
+		if (!is_said && silence())
 			_exit(TORSH_EXIT_UNREADABLE);
 		_exit(torsh_command_export(n, arguments));
 	}

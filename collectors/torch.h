@@ -11,7 +11,14 @@
 /* Observe from now on, if libtorch is there. Returns whether that is so. */
 int torsh_torch_start(void);
 
+#define TORCH_INPUT_WORDS 512u
 #define TORCH_INPUT_SLOTS 1024u
+
+/* Arguments as they are read, see collectors/torch_inputs.c. */
+struct torch_words {
+	uint64_t at[TORCH_INPUT_WORDS];
+	uint32_t n, flags;
+};
 
 /* Of one thread: labels of inputs by a hash of what they are. */
 struct torch_inputs {
@@ -20,6 +27,7 @@ struct torch_inputs {
 		uint64_t key;
 		uint32_t label, flags;
 	} slots[TORCH_INPUT_SLOTS];
+	struct torch_words words, without; /* of the call at hand: 8 KiB that are too much for a stack */
 };
 
 /*

@@ -15,7 +15,6 @@
 #include "collectors/torch_number.h"
 #include "shim/torch.h"
 
-#define N_WORDS 512u
 #define MOST_INPUTS 32u
 #define MOST_IN_LIST 32u
 #define MOST_DIMS 16u
@@ -51,11 +50,6 @@ enum kind {
 #define HAS_STRIDES (1u << 15)
 #define DEVICE_META 14u
 
-struct words {
-	uint64_t at[N_WORDS];
-	uint32_t n, flags;
-};
-
 /* ---- reading ---- */
 
 static uint16_t half_at(uintptr_t object, uint16_t offset)
@@ -77,7 +71,7 @@ static bool is_contiguous(const int64_t *sizes, const int64_t *strides, uint64_t
 	return is_in_order || expected == 0;
 }
 
-static void read_tensor(struct words *words, uintptr_t tensor)
+static void read_tensor(struct torch_words *words, uintptr_t tensor)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
 	const uint64_t *shape = (const uint64_t *)(tensor + at->sizes);
@@ -103,10 +97,10 @@ static void read_tensor(struct words *words, uintptr_t tensor)
 	words->n += 1 + (uint32_t)n * (has_strides ? 2 : 1);
 }
 
-static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth);
+static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth);
 
 /* depth: lists around it. */
-static void read_list(struct words *words, uintptr_t list, uint32_t depth)
+static void read_list(struct torch_words *words, uintptr_t list, uint32_t depth)
 {
 	const struct torch_ivalue *const *ends = (const struct torch_ivalue *const *)(list + torsh_torch_layout.list);
 	uint64_t n = (uint64_t)(ends[1] - ends[0]), said = n < MOST_IN_LIST ? n : MOST_IN_LIST;
@@ -141,7 +135,7 @@ static uint64_t read_other(const struct torch_ivalue *value)
 	return KIND_OTHER;
 }
 
-static void read_value(struct words *words, const struct torch_ivalue *value, uint32_t depth)
+static void read_value(struct torch_words *words, const struct torch_ivalue *value, uint32_t depth)
 {
 	const struct torch_layout *at = &torsh_torch_layout;
 	uint64_t *next = &words->at[words->n];
@@ -168,12 +162,12 @@ static void read_value(struct words *words, const struct torch_ivalue *value, ui
 }
 
 /* Room is kept for the largest value, a list's first word and its tensors included. */
-static void read_values(struct words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth)
+static void read_values(struct torch_words *words, const struct torch_ivalue *values, uint64_t n, uint32_t depth)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		if (words->n + 2 + 2 * MOST_DIMS > N_WORDS) {
+		if (words->n + 2 + 2 * MOST_DIMS > TORCH_INPUT_WORDS) {
 			words->flags |= OP_INPUTS_CUT;
-			words->at[words->n < N_WORDS ? words->n++ : N_WORDS - 1] = KIND_OTHER;
+			words->at[words->n < TORCH_INPUT_WORDS ? words->n++ : TORCH_INPUT_WORDS - 1] = KIND_OTHER;
 			continue;
 		}
 		read_value(words, &values[i], depth);
@@ -182,7 +176,7 @@ static void read_values(struct words *words, const struct torch_ivalue *values, 
 
 /* ---- keys ---- */
 
-static uint64_t key_of(const struct words *words)
+static uint64_t key_of(const struct torch_words *words)
 {
 	uint64_t a = words->n + 1, b = words->flags;
 	uint32_t i = 0;
@@ -213,7 +207,7 @@ static uint32_t length_at(uint64_t word)
 }
 
 /* Take the numbers out that are arguments themselves; returns whether there were any. Those of lists stay. */
-static bool drop_numbers(const struct words *words, struct words *without)
+static bool drop_numbers(const struct torch_words *words, struct torch_words *without)
 {
 	bool has_any = false;
 	uint32_t in_list = 0; /* values that are left in the lists around */
@@ -330,9 +324,9 @@ static void put_value(struct text *text, const uint64_t *words)
 	}
 }
 
-static bool put_next(struct text *text, const struct words *words, uint32_t *i, const char *before);
+static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i, const char *before);
 
-static bool put_list(struct text *text, const struct words *words, uint32_t *i)
+static bool put_list(struct text *text, const struct torch_words *words, uint32_t *i)
 {
 	uint32_t n = (uint32_t)(words->at[(*i)++] >> 8);
 	bool has_room = true;
@@ -345,7 +339,7 @@ static bool put_list(struct text *text, const struct words *words, uint32_t *i)
 }
 
 /* The value at word *i, which becomes that behind it. Returns false where the text has no room for all of it. */
-static bool put_next(struct text *text, const struct words *words, uint32_t *i, const char *before)
+static bool put_next(struct text *text, const struct torch_words *words, uint32_t *i, const char *before)
 {
 	size_t length = text->length;
 
@@ -364,7 +358,7 @@ static bool put_next(struct text *text, const struct words *words, uint32_t *i, 
 }
 
 /* A text that has no room for the rest ends with the last argument that it has room for. */
-static void put_values(struct text *text, const struct words *words, uint32_t *flags)
+static void put_values(struct text *text, const struct torch_words *words, uint32_t *flags)
 {
 	uint32_t i = 0;
 
@@ -376,7 +370,7 @@ static void put_values(struct text *text, const struct words *words, uint32_t *f
 	}
 }
 
-static uint64_t make_label(const struct words *words)
+static uint64_t make_label(const struct torch_words *words)
 {
 	char buffer[LABEL_MAX] = "";
 	struct text text = {.bytes = buffer, .capacity = sizeof(buffer) - 1};
@@ -387,21 +381,22 @@ static uint64_t make_label(const struct words *words)
 }
 
 /* The label and flags of these words, which may be new. */
-static uint64_t look_up(const struct words *words, uint64_t key)
+static uint64_t look_up(struct torch_inputs *inputs, uint64_t key)
 {
+	const struct torch_words *words = &inputs->words;
+	struct torch_words *without = &inputs->without;
 	uint64_t value = torsh_key_map_find(&known, key);
-	struct words without;
 	_Atomic uint16_t *count;
 
 	if (value)
 		return value;
-	if (drop_numbers(words, &without)) {
-		uint64_t alike = key_of(&without);
+	if (drop_numbers(words, without)) {
+		uint64_t alike = key_of(without);
 
 		count = &variants[(alike >> 20) % VARIANT_SLOTS];
 		if (atomic_load_explicit(count, memory_order_relaxed) >= MOST_VARIANTS) {
 			value = torsh_key_map_find(&known, alike);
-			return value ? value : torsh_key_map_add(&known, alike, make_label(&without));
+			return value ? value : torsh_key_map_add(&known, alike, make_label(without));
 		}
 		atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 	}
@@ -422,7 +417,7 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 		const struct torch_ivalue *values;
 		uint64_t n;
 	} *arguments;
-	struct words words;
+	struct torch_words *words = &inputs->words;
 	uint64_t key, value;
 	uint32_t slot;
 
@@ -432,13 +427,13 @@ uint32_t torsh_torch_inputs(struct torch_inputs *inputs, const void *record, int
 	arguments = (const void *)((uintptr_t)record + torsh_torch_layout.inputs);
 	if (!arguments->n)
 		return may_be_none ? label_of_none(inputs) : 0;
-	words.n = 0;
-	words.flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
-	read_values(&words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
-	key = key_of(&words);
+	words->n = 0;
+	words->flags = arguments->n > MOST_INPUTS ? OP_INPUTS_CUT : 0;
+	read_values(words, arguments->values, arguments->n < MOST_INPUTS ? arguments->n : MOST_INPUTS, 0);
+	key = key_of(words);
 	slot = (uint32_t)(key >> 40) % TORCH_INPUT_SLOTS;
 	if (inputs->slots[slot].key != key) {
-		value = look_up(&words, key);
+		value = look_up(inputs, key);
 		inputs->slots[slot].key = key;
 		inputs->slots[slot].label = (uint32_t)value;
 		inputs->slots[slot].flags = (uint32_t)(value >> 32);

@@ -85,6 +85,7 @@ static void modules_are_those_that_are_called(void **state)
 	assert_int_equal(torsh_scopes_take(&scopes, 0, &pop)->module, 0);
 	torsh_scopes_end(&scopes, 0);
 	assert_null(scopes.stacks[0]);
+	torsh_scopes_destroy(&scopes);
 }
 
 static void blocks_of_a_stack_are_in_one_scope_or_in_several(void **state)

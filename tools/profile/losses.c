@@ -178,9 +178,9 @@ static char *why_incomplete(const struct profile *profile)
 		return torsh_need_text("%s", profile->n_reasons ? profile->reasons[0]
 								: "the writer ended before all processes had");
 	if (profile->has_known)
-		return torsh_need_text("the writer was killed, and nothing is known of what came later than %s after the "
+		return torsh_need_text("the file was cut or the writer was killed, and nothing is known of what came later than %s after the "
 				       "start", torsh_size_duration(profile->known_ns, at));
-	return torsh_need_text("the writer was killed before its first checkpoint");
+	return torsh_need_text("the file was cut or the writer was killed before its first checkpoint");
 }
 
 char *torsh_losses_sentence(const struct profile *profile, struct profile_process *const *processes, size_t n)

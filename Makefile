@@ -38,7 +38,7 @@ TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))
 # The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
 # call of itself. Hidden by default: what is exported says so, and is listed in EXPORTS_MAP.
 TARGET_FLAGS := -std=gnu11 $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
-	-fcf-protection=none -fno-stack-protector \
+	-fcf-protection=none -fno-stack-protector -fstack-usage \
 	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)
 
 EXPORTS_MAP := shim/exports.map

@@ -32,7 +32,10 @@ static const char *string_of(struct range_text text, char *room)
 	return room;
 }
 
-static void *nvtx_domain(struct range_text text)
+/* Each of these has a buffer of 1 KiB: one at a time is on the stack. */
+#define WITH_ROOM static __attribute__((noinline))
+
+WITH_ROOM void *nvtx_domain(struct range_text text)
 {
 	char room[LABEL_MAX + 1];
 	const char *name = string_of(text, room);
@@ -62,7 +65,7 @@ static struct nvtx_event nvtx_event(const char *name, uint32_t color)
 	};
 }
 
-static struct itt_domain *itt_domain(struct range_text text)
+WITH_ROOM struct itt_domain *itt_domain(struct range_text text)
 {
 	char room[LABEL_MAX + 1];
 	const char *name = string_of(text, room);
@@ -71,7 +74,7 @@ static struct itt_domain *itt_domain(struct range_text text)
 	return torsh_itt_consumer.domain_create ? torsh_itt_consumer.domain_create(name) : torsh_itt_domain(name);
 }
 
-static struct itt_string *itt_string(struct range_text text)
+WITH_ROOM struct itt_string *itt_string(struct range_text text)
 {
 	char room[LABEL_MAX + 1];
 	const char *name = string_of(text, room);
@@ -79,6 +82,22 @@ static struct itt_string *itt_string(struct range_text text)
 	name = name ? name : "";
 	return torsh_itt_consumer.string_handle_create ? torsh_itt_consumer.string_handle_create(name)
 						       : torsh_itt_string(name);
+}
+
+WITH_ROOM void push_nvtx(void *domain, const struct range_says *says)
+{
+	char room[LABEL_MAX + 1];
+	struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+
+	torsh_nvtx_consumer.DomainRangePushEx(domain, &event);
+}
+
+WITH_ROOM void mark_nvtx(void *domain, const struct range_says *says)
+{
+	char room[LABEL_MAX + 1];
+	struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+
+	torsh_nvtx_consumer.DomainMarkEx(domain, &event);
 }
 
 /* Each protocol's own events are its own to tell. */
@@ -94,14 +113,10 @@ static int tells_itt(uint32_t source)
 
 void torsh_bridge_push(const struct range_says *says)
 {
-	char room[LABEL_MAX + 1];
 	struct itt_domain *domain;
 
-	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainRangePushEx) {
-		struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
-
-		torsh_nvtx_consumer.DomainRangePushEx(nvtx_domain(says->domain), &event);
-	}
+	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainRangePushEx)
+		push_nvtx(nvtx_domain(says->domain), says);
 	if (!tells_itt(says->source) || !torsh_itt_consumer.task_begin)
 		return;
 	domain = itt_domain(says->domain);
@@ -124,14 +139,10 @@ void torsh_bridge_pop(struct range_text text, enum range_source source)
 
 void torsh_bridge_mark(const struct range_says *says)
 {
-	char room[LABEL_MAX + 1];
 	struct itt_domain *domain;
 
-	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainMarkEx) {
-		struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
-
-		torsh_nvtx_consumer.DomainMarkEx(nvtx_domain(says->domain), &event);
-	}
+	if (tells_nvtx(says->source) && torsh_nvtx_consumer.DomainMarkEx)
+		mark_nvtx(nvtx_domain(says->domain), says);
 	if (!tells_itt(says->source) || !torsh_itt_consumer.marker)
 		return;
 	domain = itt_domain(says->domain);

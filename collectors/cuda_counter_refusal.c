@@ -35,19 +35,20 @@ static const struct {
 /* '0', '1', or 0 where that can't be read. */
 static char read_admin_only(const char *path)
 {
-	char bytes[PARAMETERS_MAX];
-	const char *found;
-	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0), n;
+	long fd = TORSH_SYS(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	char *bytes = torsh_sys_failed(fd) ? NULL : torsh_sys_pages(PARAMETERS_MAX), answer = 0;
 
-	if (torsh_sys_failed(fd))
-		return 0;
-	n = TORSH_SYS(SYS_read, fd, bytes, sizeof(bytes) - 1, 0, 0, 0);
-	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (n <= 0)
-		return 0;
-	bytes[n] = '\0';
-	found = strstr(bytes, ADMIN_ONLY);
-	return found ? found[sizeof(ADMIN_ONLY) - 1] : 0;
+	/* The pages are zeroed: the text has its end. */
+	if (bytes && TORSH_SYS(SYS_read, fd, bytes, PARAMETERS_MAX - 1, 0, 0, 0) > 0) {
+		const char *found = strstr(bytes, ADMIN_ONLY);
+
+		answer = found ? found[sizeof(ADMIN_ONLY) - 1] : 0;
+	}
+	if (bytes)
+		torsh_sys_munmap(bytes, PARAMETERS_MAX);
+	if (!torsh_sys_failed(fd))
+		TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	return answer;
 }
 
 /* What to do about it, or NULL. */

@@ -167,7 +167,7 @@ static void introduce(struct channel_header *header)
 	torsh_clocks_read(header);
 }
 
-static void describe(struct channel *channel)
+static __attribute__((noinline)) void describe(struct channel *channel)
 {
 	char arguments[ARGUMENTS_MAX];
 	size_t boot_bytes;

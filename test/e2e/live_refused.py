@@ -4,6 +4,7 @@
 
 import array
 import pathlib
+import pwd
 import random
 import signal
 import socket
@@ -196,6 +197,40 @@ def another_user_sees_nothing():
         expect_equal(can_connect(path), 1, "connections of its own user")
         expect_equal(session_of(target.pid)["paused"], False, "paused")
         target.end()
+
+
+def keep_full(path):
+    """A socket that is listened at, whose queue has no room: connecting to it waits."""
+    path.parent.mkdir()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(str(path))
+    listening.listen(0)
+    held = [listening]
+    nobody = pwd.getpwnam("nobody")
+    for part in (path, path.parent):
+        os.chown(part, nobody.pw_uid, nobody.pw_gid)
+    while True:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        client.setblocking(False)
+        held.append(client)
+        try:
+            client.connect(str(path))
+        except BlockingIOError:
+            return held
+
+
+@case
+def full_sockets_of_another_user_are_not_waited_for():
+    # Each would take 10 s: more than the test has, together.
+    need_root()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="torsh-test-", dir="/tmp"))
+    try:
+        held = [keep_full(folder / f"torsh-{os.geteuid()}-{i}-1/socket") for i in range(2 + TIMEOUT_S // 10)]
+        result = run([TORSH, "list"])
+        expect_equal((result.returncode, b"torsh-test-" in result.stdout + result.stderr), (0, False), "status, and what it says")
+        del held
+    finally:
+        shutil.rmtree(folder)
 
 
 @case

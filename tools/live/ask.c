@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,6 +15,19 @@
 
 #define N_FDS 2u
 
+/*
+ * Is the socket this user's own? Asked before connecting, which to another's may take as long as they like: that of a
+ * queue that they keep full. Returns 0 or -errno.
+ */
+static int expect_own(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status))
+		return -errno;
+	return status.st_uid == geteuid() ? 0 : -EACCES;
+}
+
 /* Returns the connection, or -errno. */
 static int connect_to(const char *path, int patience_s)
 {
@@ -21,8 +35,10 @@ static int connect_to(const char *path, int patience_s)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t n_peer = sizeof(peer);
-	int fd, error;
+	int fd, error = expect_own(path);
 
+	if (error)
+		return error;
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path) + 1);

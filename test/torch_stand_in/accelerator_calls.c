@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	NEED(!torsh_privateuse1_stubs());
 	*is_enabled = 1;
 	stubs = torsh_privateuse1_stubs();
-	NEED(stubs);
+	NEED(stubs != NULL);
 	torsh_privateuse1_record(stubs, &device, &from, &ns);
 	torsh_privateuse1_record(stubs, &device, &to, &ns);
 	NEED(device == 3 && ns == 1 && from.object != to.object);

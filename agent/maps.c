@@ -98,7 +98,7 @@ static bool read_object(const struct mapping *first, struct module *module)
 
 	if (first->permissions[0] != 'r' || !torsh_probe(first->start) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
 	    elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_phentsize != sizeof(*phdr) ||
-	    elf->e_phoff + elf->e_phnum * sizeof(*phdr) > PROBE_PAGE_BYTES)
+	    elf->e_phoff > PROBE_PAGE_BYTES || elf->e_phnum * sizeof(*phdr) > PROBE_PAGE_BYTES - elf->e_phoff)
 		return false;
 	phdr = (const Elf64_Phdr *)(first->start + elf->e_phoff);
 	for (int i = 0; i < elf->e_phnum; i++) {
@@ -124,23 +124,28 @@ static bool read_object(const struct mapping *first, struct module *module)
 	return true;
 }
 
-bool torsh_maps_find(uintptr_t pc, struct module *module)
+bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 {
-	struct reader reader = {.at = 0};
+	struct reader reader = {.fd = fd};
 	struct mapping m, first = {.start = 0};
-	bool is_found = false;
 
-	reader.fd = (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	if (reader.fd < 0)
-		return false;
 	while (next_mapping(&reader, &m) && m.start <= pc) {
 		if (m.offset == 0 && (!is_same_file(&m, &first) || m.inode == 0))
 			first = m;
-		if (pc < m.end) {
-			is_found = is_same_file(&m, &first) && read_object(&first, module) && pc < module->end;
-			break;
-		}
+		if (pc < m.end)
+			return is_same_file(&m, &first) && read_object(&first, module) && pc < module->end;
 	}
-	TORSH_SYS(SYS_close, reader.fd, 0, 0, 0, 0, 0);
+	return false;
+}
+
+bool torsh_maps_find(uintptr_t pc, struct module *module)
+{
+	int fd = (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	bool is_found;
+
+	if (fd < 0)
+		return false;
+	is_found = torsh_maps_find_in(fd, pc, module);
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	return is_found;
 }

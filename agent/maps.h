@@ -13,4 +13,7 @@
 /* The object mapped at pc that has unwind information; its link_map is NULL where the loader has none. */
 bool torsh_maps_find(uintptr_t pc, struct module *module);
 
+/* The same with the list of mappings that fd has: for torsh_maps_find, and for tests. */
+bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module);
+
 #endif

@@ -104,7 +104,8 @@ bool torsh_punycode_decode(const char *text, size_t n, char *out, size_t room)
 			return false;
 		n_points++;
 		bias = adapt(i - old, (uint32_t)n_points, old == 0);
-		if (__builtin_add_overflow(point, i / n_points, &point) || point > 0x10ffff)
+		/* Halves of pairs in UTF-16 are no characters. */
+		if (__builtin_add_overflow(point, i / n_points, &point) || point > 0x10ffff || (point >> 11) == 0x1b)
 			return false;
 		i %= (uint32_t)n_points;
 		memmove(points + i + 1, points + i, (n_points - 1 - i) * sizeof(*points));

@@ -156,6 +156,8 @@ static void put_name(struct reader *reader, const struct name *name)
 {
 	char text[1024];
 
+	if (reader->is_wrong)
+		return;
 	if (!name->is_punycode)
 		put_bytes(reader, name->text, name->n);
 	else if (torsh_punycode_decode(name->text, name->n, text, sizeof(text)))

@@ -2,6 +2,7 @@
 /* See tools/command/options.h. */
 #include "tools/command/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ uint64_t torsh_options_number(struct argp_state *state, const char *option, cons
 
 	errno = 0;
 	number = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-')
+	if (errno || !isdigit((unsigned char)*text) || *end)
 		argp_error(state, "--%s takes a number, not \"%s\"", option, text);
 	return number;
 }
@@ -106,7 +107,7 @@ void torsh_options_steps(struct argp_state *state, const char *text, uint64_t *f
 		number = end + 1;
 		*last = strtoull(number, &end, 10);
 	}
-	if (errno || end == number || *end || *last < *first || strpbrk(text, "+ \t") || *text == '-' || *number == '-')
+	if (errno || !isdigit((unsigned char)*text) || !isdigit((unsigned char)*number) || *end || *last < *first)
 		argp_error(state, "--steps takes a number, or two as in 3-5, not \"%s\"", text);
 }
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A module's file as the writer names its functions; the first byte says whether a build-id is asked for, the file follows. */
+#include "tools/writer/elf_symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/writer/memory.h"
+
+#define N_PLACES 5
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+/* Without an error a name belongs to a function that covers its place; with one there are no names. */
+static void check(const struct elf_place *place, int rc)
+{
+	if (!place->name)
+		return;
+	if (rc || !*place->name || place->address < place->start || place->address - place->start >= place->n_bytes)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+	static const uint8_t build_id[20] = {0x11, 0x22, 0x33};
+	struct elf_place places[N_PLACES] = {
+		{.address = 0}, {.address = 0x8}, {.address = 0x205}, {.address = 0x1005}, {.address = UINT64_MAX}};
+	int fd, rc;
+	char path[32];
+
+	if (!n_bytes)
+		return 0;
+	fd = memfd_create("fuzzed-module", MFD_CLOEXEC);
+	if (fd < 0 || (n_bytes > 1 && write(fd, bytes + 1, n_bytes - 1) < 0))
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	rc = torsh_elf_name_places(path, build_id, bytes[0] & 1 ? sizeof(build_id) : 0, places, N_PLACES);
+	if (rc > 0)
+		abort();
+	for (size_t i = 0; i < N_PLACES; i++) {
+		check(&places[i], rc);
+		free(places[i].name);
+	}
+	close(fd);
+	return 0;
+}

@@ -80,6 +80,8 @@ static bool encode(const uint32_t *points, size_t n_points, char *out, size_t ro
 			return false;
 		n += put_utf8(points[i], out + n);
 	}
+	if (n == room)
+		return false;
 	out[n] = '\0';
 	return true;
 }

@@ -68,7 +68,7 @@ $(TEST)/programs/%: test/programs/%.cc $(BUILD)/flags
 
 $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	@mkdir -p $(@D)
-	$(call say,clang,$<)clang $(TEST_FLAGS) -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
+	$(call say,clang,$<)clang $(TEST_FLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer -o $@ $< $(TOOL_LIB) $(TARGET_LIB) $(TOOL_LIBS)
 
 unit: $(UNIT_TESTS) $(DEVICE_TESTS)
 test-programs: $(PROGRAMS) $(SYNTHETIC) $(ESCAPES) $(HOSTILE) $(COUNTER_NAMES)

@@ -5,6 +5,7 @@
  * Behind an empty chunk bytes are made into operators, modules, launches and what devices did, of the first process.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -170,41 +171,73 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 	}
 }
 
-static void export_all(struct trace *trace)
+static void export_one(struct trace *trace, const struct trace_format *format)
 {
-	static const struct trace_format *const formats[] = {
-		&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
-		&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
-	};
 	FILE *nowhere = torsh_need(fopen("/dev/null", "wbe"));
+	struct sink sink;
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		struct sink sink;
-
-		torsh_sink_open(&sink, nowhere, false);
-		trace->sink = &sink;
-		if (formats[i]->write(trace))
-			abort();
-		torsh_sink_close(&sink);
-	}
+	torsh_sink_open(&sink, nowhere, false);
+	trace->sink = &sink;
+	if (format->write(trace))
+		abort();
+	torsh_sink_close(&sink);
 	fclose(nowhere);
 }
 
-static void report_all(const struct trace *trace)
+static void report_modules(struct trace *trace)
 {
 	struct module_totals modules;
-	struct kernels kernels;
 
 	torsh_module_totals_collect(&modules, trace->profile, trace->processes, trace->n_processes, trace->survey);
 	torsh_module_totals_free(&modules);
+}
+
+static void report_kernels(struct trace *trace)
+{
+	struct kernels kernels;
+
 	torsh_kernels_collect(&kernels, trace->profile, trace->processes, trace->n_processes, trace->survey);
 	torsh_kernels_free(&kernels);
+}
+
+static void report_steps(struct trace *trace)
+{
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		struct step_totals steps;
 
 		torsh_step_totals_collect(&steps, trace->profile, trace->processes[i], trace->survey);
 		torsh_step_totals_free(&steps);
 	}
+}
+
+static const struct trace_format *const formats[] = {
+	&torsh_trace_chrome, &torsh_trace_perfetto, &torsh_trace_json, &torsh_trace_csv,
+	&torsh_trace_memory, &torsh_trace_profile,  &torsh_trace_part,
+};
+static void (*const reports[])(struct trace *trace) = {report_modules, report_kernels, report_steps};
+
+#define N_FORMATS (sizeof(formats) / sizeof(*formats))
+#define N_WAYS (N_FORMATS + sizeof(reports) / sizeof(*reports))
+
+#define EVERY_WAY SIZE_MAX
+
+/*
+ * Which export or report in which of the two windows the input goes to. A replay goes everywhere. While it is fuzzed each
+ * input goes one way, which its bytes choose, so that many more are tried.
+ */
+static size_t choose_way(const uint8_t *bytes, size_t n_bytes)
+{
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+	size_t sum = n_bytes;
+
+	for (size_t i = 0; i < n_bytes; i++)
+		sum += bytes[i];
+	return sum % (2 * N_WAYS);
+#else
+	(void)bytes;
+	(void)n_bytes;
+	return EVERY_WAY;
+#endif
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
@@ -215,12 +248,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	char *path = torsh_need_text("/proc/self/fd/%d", fd);
 	struct profile *profile = torsh_profile_create(path);
 	struct symbols *symbols = torsh_symbols_create(false);
+	size_t chosen = choose_way(bytes, n_bytes);
 	struct survey survey;
 
 	read_chunks(bytes, n_bytes, profile, torsh_need(file));
 	torsh_recording_finish(file);
 	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
-	for (uint64_t from_ns = 0; from_ns <= STEP_NS; from_ns += STEP_NS) {
+	for (size_t way = 0; way < 2 * N_WAYS; way++) {
+		uint64_t from_ns = way < N_WAYS ? 0 : STEP_NS;
 		struct trace trace = {
 			.profile = profile,
 			.processes = profile->processes,
@@ -232,8 +267,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 			.is_of_steps = from_ns != 0,
 		};
 
-		export_all(&trace);
-		report_all(&trace);
+		if (chosen != way && chosen != EVERY_WAY)
+			continue;
+		if (way % N_WAYS < N_FORMATS)
+			export_one(&trace, formats[way % N_WAYS]);
+		else
+			reports[way % N_WAYS - N_FORMATS](&trace);
 	}
 	torsh_survey_free(&survey);
 	torsh_symbols_destroy(symbols);

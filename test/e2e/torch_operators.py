@@ -137,6 +137,7 @@ with torch.profiler.profile() as profiler:
     for _ in range(5):
         torch.softmax(weight @ weight, 1).mean().backward()
         weight.t().contiguous(), weight.sum(), torch.ones(3).to(torch.float64), torch.nn.functional.layer_norm(weight, (8,))
+print(torch.__version__)
 print(json.dumps({entry.key: entry.count for entry in profiler.key_averages()}))
 """
 
@@ -145,7 +146,10 @@ print(json.dumps({entry.key: entry.count for entry in profiler.key_averages()}))
 def the_table_counts_as_key_averages():
     """A call that is the only one inside of one of its own name counts with that."""
     result, output = record([torch_python(), "-c", AVERAGED], timeout=TIMEOUT_S)
-    theirs = json.loads(result.stdout)
+    version, counts = result.stdout.splitlines()
+    if tuple(int(part) for part in version.split(b".")[:2]) < (2, 4):
+        raise Skip("this PyTorch nests calls by whole microseconds: key_averages() merges one or another")
+    theirs = json.loads(counts)
     merged, raw = (read_report("ops", output, "--limit", "0", *options) for options in (["--merge-nested"], []))
     ours = {entry["name"]: entry["calls"] for entry in merged["ops"]}
     expect_equal({name: ours.get(name) for name in theirs}, theirs, "calls by name")

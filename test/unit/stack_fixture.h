@@ -58,7 +58,7 @@ struct flow {
 };
 
 static struct {
-	_Atomic uint64_t n_compared, n_mismatches, n_bad_deltas, n_cut, n_cut_early, n_deepest;
+	_Atomic uint64_t n_compared, n_mismatches, n_bad_deltas, n_cut, n_deepest;
 	_Atomic int has_first;
 	uint32_t n_ours, n_arbiters;
 	uintptr_t ours[64], arbiters[64];
@@ -124,7 +124,6 @@ static void compare(struct flow *flow, const void *frame)
 		return;
 	outcome.n_compared++;
 	outcome.n_cut += has_cut;
-	outcome.n_cut_early += has_cut && n_arbiters > n;
 	if (n > outcome.n_deepest)
 		outcome.n_deepest = n;
 	if (n > n_arbiters || (!has_cut && n != n_arbiters)) {
@@ -167,8 +166,7 @@ NOINLINE static void hook(void)
 
 static void begin_comparing(void)
 {
-	outcome.n_compared = outcome.n_mismatches = outcome.n_bad_deltas = outcome.n_cut = outcome.n_cut_early = 0;
-	outcome.n_deepest = 0;
+	outcome.n_compared = outcome.n_mismatches = outcome.n_bad_deltas = outcome.n_cut = outcome.n_deepest = 0;
 	outcome.has_first = 0;
 }
 

@@ -15,9 +15,25 @@
 
 #define TRAP_FLAG 0x100
 
+static _Atomic uint64_t n_cut_in_code;
+
+/*
+ * glibc 2.41's __memmove_chk runs into the function behind it through padding, which no unwind information covers: nobody
+ * finds a caller there. What fills it are no-operations, nop and nopw with their prefixes.
+ */
+static int is_padding(uintptr_t ip)
+{
+	const uint8_t *at = (const uint8_t *)ip;
+
+	while (*at == 0x66 || *at == 0x2e)
+		at++;
+	return at[0] == 0x90 || (at[0] == 0x0f && at[1] == 0x1f);
+}
+
 NOINLINE static void hook_in_signal(void)
 {
 	capture(signal_flow, __builtin_frame_address(0));
+	n_cut_in_code += is_cut(signal_flow) && !is_padding(addresses[signal_flow->ids[0]].ip);
 	compare(signal_flow, __builtin_frame_address(0));
 }
 
@@ -153,22 +169,12 @@ static int (*const paces[])(int) = {
 static void step_through_everything(void)
 {
 	begin_comparing();
-	n_signals = 0;
+	n_signals = n_cut_in_code = 0;
 	for (size_t i = 0; i < sizeof(paces) / sizeof(*paces); i++) {
 		begin_stepping();
 		paces[i]((int)i);
 		end_stepping();
 	}
-}
-
-/*
- * glibc 2.41's __memmove_chk falls through padding that no function's unwind information covers: libunwind finds no
- * caller there either. Anywhere else a stack that ends early is a mistake of ours.
- */
-static void expect_no_early_cut(void)
-{
-	assert_int_equal(outcome.n_cut_early, 0);
-	assert_true(outcome.n_cut <= 8 * 2);
 }
 
 static void every_instruction_can_be_interrupted(void **state)
@@ -177,7 +183,7 @@ static void every_instruction_can_be_interrupted(void **state)
 	set_handler(SIGTRAP, 0);
 	step_through_everything();
 	expect_no_mismatch(5000);
-	expect_no_early_cut();
+	assert_int_equal(n_cut_in_code, 0);
 }
 
 static void every_instruction_can_be_interrupted_on_a_signal_stack(void **state)
@@ -187,7 +193,7 @@ static void every_instruction_can_be_interrupted_on_a_signal_stack(void **state)
 	set_handler(SIGTRAP, SA_ONSTACK);
 	step_through_everything();
 	expect_no_mismatch(5000);
-	expect_no_early_cut();
+	assert_int_equal(n_cut_in_code, 0);
 }
 
 /* The trampoline of the dynamic linker finds its frame through rbx. */

@@ -50,17 +50,19 @@ WRONG_OBJECTS = {
     "prints": "#include <stdio.h>\nvoid use_printf(int n) { printf(\"%d\", n); }",
     "ends the process": "#include <stdlib.h>\nvoid use_abort(void) { abort(); }",
     "has TLS that may allocate": "extern __thread int other; int use_tls(void) { return other++; } __thread int other;",
+    "has a frame of more than 1,536 bytes":
+        "void fill(volatile char *); void fill(volatile char *p) { *p = 0; } int big(void) { volatile char a[2000]; fill(a); return a[0]; }",
 }
 RIGHT_OBJECT = "int listed(void) { return 1; }"
 MAP = "{ global: listed; local: *; };\n"
 
 
-def check_exports(source, map_text=MAP, *link):
+def check_exports(source, map_text=MAP, *link, frames=("-fstack-usage",)):
     folder = scratch("exports")
     (folder / "a.c").write_text(source + "\n" + RIGHT_OBJECT + "\n")
     (folder / "map").write_text(map_text)
     (folder / "objects").mkdir()
-    compiled = run(["gcc", "-fPIC", "-c", "-o", folder / "objects/a.o", folder / "a.c"])
+    compiled = run(["gcc", "-fPIC", *frames, "-c", "-o", folder / "objects/a.o", folder / "a.c"])
     linked = run(["gcc", "-shared", "-o", folder / "lib.so", folder / "objects/a.o", *link])
     expect_equal((compiled.returncode, linked.returncode), (0, 0), "status of the compiler")
     return run([CHECKS / "exports", folder / "lib.so", folder / "objects", folder / "map"])
@@ -71,6 +73,14 @@ def exports_finds_each_fault():
     for what, source in WRONG_OBJECTS.items():
         result = check_exports(source)
         expect_equal(result.returncode, 1, f"status for an object that {what} ({result.stdout.decode()})")
+        assert b"-fstack-usage" not in result.stdout, (what, result.stdout)
+
+
+@case
+def exports_needs_the_sizes_of_frames():
+    result = check_exports("", frames=())
+    expect_equal(result.returncode, 1, f"status without -fstack-usage ({result.stdout.decode()})")
+    assert b"-fstack-usage" in result.stdout, result.stdout
 
 
 @case

@@ -14,7 +14,7 @@ static struct profile *profile;
 static struct survey survey;
 static struct operators operators;
 
-static inline int start(void **state)
+static inline int begin_timeline(void **state)
 {
 	(void)state;
 	fixture_start(&fixture, 1, 100);
@@ -37,7 +37,7 @@ static inline void collect(enum operator_group group, uint32_t tid)
 	torsh_operators_collect(&operators, &wish, profile, profile->processes, profile->n_processes, &survey);
 }
 
-static inline int stop(void **state)
+static inline int end_timeline(void **state)
 {
 	(void)state;
 	torsh_operators_free(&operators);
@@ -96,6 +96,6 @@ static inline int remove_path(void **state)
 	return unlink(path);
 }
 
-#define ON_A_TIMELINE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define ON_A_TIMELINE(name) cmocka_unit_test_setup_teardown(name, begin_timeline, end_timeline)
 
 #endif

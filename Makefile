@@ -31,13 +31,17 @@ COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -f
 
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
+# What is built here runs on every glibc from 2.28: older versions of its symbols are asked for (shim/glibc.h), and the
+# parts of it that were files of their own before 2.34 are named, which are empty files since.
+GLIBC_FLAGS := -include shim/glibc.h
+GLIBC_LINK := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
 TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(sort $(wildcard \
 	agent/*.c agent/wire/*.c collectors/*.c shim/*.c shim/*.S)))
 TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))) $(BUILD)/target/torch_script.o
 
 # The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
 # call of itself. Hidden by default: what is exported says so, and is listed in EXPORTS_MAP.
-TARGET_FLAGS := -std=gnu11 $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
+TARGET_FLAGS := -std=gnu11 $(COMMON) $(GLIBC_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
 	-fcf-protection=none -fno-stack-protector -fstack-usage \
 	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)
 
@@ -79,10 +83,11 @@ TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
 TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncursesw
-TOOL_FLAGS := -std=c11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
+TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.
-TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm -ldl -pthread
+TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) \
+	$(addprefix -Wl$(comma)--wrap=,stat fstat lstat __libc_start_main)
 
 # A command is shown in short; V=1 shows it whole.
 say = $(if $(V),,@printf '  %-9s %s\n' $(1) $(2); )
@@ -139,12 +144,14 @@ $(BUILD)/target/torch_script.o: $(GEN)/torch_script.c $(BUILD)/flags
 $(GEN)/%.o: $(GEN)/%.c $(BUILD)/flags
 	$(call say,cc,$<)$(CC) -std=c11 -g -O2 -I$(GEN) $(SANITIZE_FLAGS) -c -o $@ $<
 
-$(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) Makefile | needs
+$(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) shim/glibc.def Makefile | needs
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@nm -g --defined-only $< 2>/dev/null | awk 'NF == 3 { print $$3 }' | sort -u | \
 		grep -vE '^(je_|_Z|DW\.ref\.)' | sed 's/.*/& $(JEMALLOC_PREFIX)&/' >$(@D)/names
 	@nm -u $< 2>/dev/null | awk 'NF == 2 { print $$2 }' | sort -u | \
 		grep -xF $(addprefix -e ,$(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
+	@sed -n 's/^VERSIONED(\(.*\), \(.*\))/\1 \1@GLIBC_$(if $(filter aarch64,$(ARCH)),2.17,\2)/p' shim/glibc.def | \
+		grep -vE '^($(subst $() ,|,$(JEMALLOC_IMPORTS))) ' >>$(@D)/names
 	@cp $< $(@D)/archive.a
 	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
 	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names \
@@ -155,7 +162,7 @@ $(AGENT): $(TARGET_OBJECTS) $(JEMALLOC) $(wildcard $(EXPORTS_MAP))
 	$(call say,link,$@)$(CC) -shared -o $@ $(TARGET_OBJECTS) $(JEMALLOC) -Wl,-soname,libtorshagent.so -Wl,-z,now -Wl,-z,defs \
 		-Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed \
 		$(if $(wildcard $(EXPORTS_MAP)),-Wl$(comma)--version-script=$(EXPORTS_MAP)) $(JEMALLOC_LINK) \
-		-lpthread -ldl
+		$(GLIBC_LINK)
 	@$(if $(JEMALLOC),,echo "note: no libjemalloc_pic.a here: the agent was built without its private jemalloc" >&2)
 comma := ,
 

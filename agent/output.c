@@ -115,18 +115,20 @@ static int open_directory(const char *path)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, fd;
 	struct stat status;
+	int result = (int)torsh_sys_lstat(path, &status);
 
-	if (lstat(path, &status))
-		return -errno;
+	if (result)
+		return result;
 	if (!is_trusted(&status))
 		return -EPERM;
 	fd = open(path, S_ISLNK(status.st_mode) ? flags : flags | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &status))
-		return fd < 0 ? -errno : close_with_errno(fd);
-	if (is_trusted(&status))
+	if (fd < 0)
+		return -errno;
+	result = (int)torsh_sys_fstat(fd, &status);
+	if (!result && is_trusted(&status))
 		return fd;
 	close(fd);
-	return -EPERM;
+	return result ? result : -EPERM;
 }
 
 /* A file that was not there, its owner's alone. Returns its descriptor or -errno. */
@@ -183,16 +185,15 @@ static int lock_patiently(int fd)
 /* May what has this name be replaced? Not while another session records into it, and only a file, or a link. */
 static int expect_replaceable(int directory, const char *name)
 {
-	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result = 0;
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), result;
 	struct stat status;
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP ? 0 : -errno;
-	if (fstat(fd, &status))
-		result = -errno;
-	else if (!S_ISREG(status.st_mode))
+	result = (int)torsh_sys_fstat(fd, &status);
+	if (!result && !S_ISREG(status.st_mode))
 		result = -EEXIST;
-	else if (lock_patiently(fd))
+	else if (!result && lock_patiently(fd))
 		result = -errno;
 	close(fd);
 	return result;

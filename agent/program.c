@@ -72,7 +72,7 @@ static int gains_privileges(long fd)
 	long user = TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
 	struct stat stat = {0};
 
-	if (TORSH_SYS(SYS_fstat, fd, &stat, 0, 0, 0, 0) || is_without_effect(fd))
+	if (torsh_sys_fstat(fd, &stat) || is_without_effect(fd))
 		return 0;
 	if (stat.st_mode & S_ISUID && stat.st_uid != (uid_t)user)
 		return 1;

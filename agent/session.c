@@ -118,7 +118,7 @@ static int is_read_to_its_end(int fd)
 {
 	struct stat status;
 
-	return !fstat(fd, &status) && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+	return !torsh_sys_fstat(fd, &status) && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 __attribute__((noreturn)) static void become_writer(const struct plan *plan)

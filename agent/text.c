@@ -39,19 +39,21 @@ void torsh_text_put_number(struct text *text, uint64_t number)
 	torsh_text_put_bytes(text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* Since glibc 2.32. strerror is no way around: it translates, and allocates. */
-extern const char *strerrordesc_np(int error) __attribute__((weak));
+/* The C library's texts, as they lie there: strerror translates, and allocates. No header names them any more. */
+extern const char *const _sys_errlist[];
+extern const int _sys_nerr;
 
 const char *torsh_text_reason(int error)
 {
-	const char *text = strerrordesc_np ? strerrordesc_np(error < 0 ? -error : error) : NULL;
+	unsigned number = (unsigned)(error < 0 ? -error : error);
+	const char *text = number < (unsigned)_sys_nerr ? _sys_errlist[number] : NULL;
 
 	return text ? text : "unknown error";
 }
 
 static long look_at_stderr(struct stat *status)
 {
-	return TORSH_SYS(SYS_fstat, STDERR_FILENO, status, 0, 0, 0, 0);
+	return torsh_sys_fstat(STDERR_FILENO, status);
 }
 
 void torsh_say_keep_to_stderr(void)

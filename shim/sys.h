@@ -75,6 +75,18 @@ static inline long torsh_sys_access(const char *path, int mode)
 	return TORSH_SYS(SYS_faccessat, AT_FDCWD, path, mode, 0, 0, 0);
 }
 
+struct stat;
+
+static inline long torsh_sys_fstat(int fd, struct stat *status)
+{
+	return TORSH_SYS(SYS_fstat, fd, status, 0, 0, 0, 0);
+}
+
+static inline long torsh_sys_lstat(const char *path, struct stat *status)
+{
+	return TORSH_SYS(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW, 0, 0);
+}
+
 static inline int torsh_sys_gettid(void)
 {
 	return (int)TORSH_SYS(SYS_gettid, 0, 0, 0, 0, 0, 0);

@@ -114,8 +114,9 @@ storm: ## load, fork, execute, signal, throw and cancel in 64 threads for STORM_
 layering: ## no #include goes the wrong way
 	@test/check/layering
 
-exports: agent ## the agent exports, imports and needs only what it may
+exports: all ## the agent exports, imports and needs only what it may; glibc 2.28 is enough for it and for the tools
 	@test/check/exports $(AGENT) $(BUILD)/target $(EXPORTS_MAP) $(JEMALLOC)
+	@test/check/glibc 2.28 $(AGENT) $(TOOL_BINARIES)
 
 lint: ## formatting, static analysis, licence lines; the longest functions and files
 	@test/check/lint

@@ -90,9 +90,9 @@ struct torsh_next torsh_next = {
 };
 
 /* Where a definition is missing its stub stays, and fails as next.def says. */
-static void find(const char *name, void *place)
+static void find(const char *name, void *place, int is_heaps)
 {
-	void *found = torsh_symbol(RTLD_NEXT, name);
+	void *found = is_heaps ? torsh_symbol_heap(RTLD_NEXT, name) : torsh_symbol(RTLD_NEXT, name);
 
 	if (found)
 		memcpy(place, &found, sizeof(found));
@@ -119,7 +119,7 @@ static const char *path_of(const void *code)
  */
 static const char *defined_before_us(const char *name)
 {
-	void *first = torsh_symbol(RTLD_DEFAULT, name);
+	void *first = torsh_symbol_heap(RTLD_DEFAULT, name);
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
 
@@ -149,7 +149,7 @@ static uint32_t find_elsewhere(const struct torsh_next *found)
 /* Who serves the program's heap, and can we see it? */
 static void inspect_allocator(const struct torsh_next *found)
 {
-	void *usable = torsh_symbol(RTLD_NEXT, "malloc_usable_size");
+	void *usable = torsh_symbol_heap(RTLD_NEXT, "malloc_usable_size");
 	const char *before_us = defined_before_us("malloc");
 
 	allocator_path = path_of((const void *)found->malloc);
@@ -209,11 +209,13 @@ static int look_up(void)
 		return 1;
 	}
 	is_looking_up = 1;
-#define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name);
-#define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name);
+#define IS_HEAPS(name) (offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
+#define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
+#define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #include "shim/next.def"
 #undef NEXT
 #undef NEXT_VOID
+#undef IS_HEAPS
 	remember_libraries();
 	inspect_allocator(&found);
 	use_jemalloc(&found);

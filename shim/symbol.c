@@ -2,14 +2,18 @@
 #include "shim/symbol.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
-/* The oldest version of dlsym that the C library has; later ones are the same function. */
+/* The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's family there are no later. */
 #if defined(__x86_64__)
 #define OLDEST_VERSION "GLIBC_2.2.5"
+#define ALIGNED_ALLOC_VERSION "GLIBC_2.16"
 #else
 #define OLDEST_VERSION "GLIBC_2.17"
+#define ALIGNED_ALLOC_VERSION OLDEST_VERSION
 #endif
 
 symbol_look_up *torsh_symbol_next(void)
@@ -33,4 +37,27 @@ void *torsh_symbol(void *handle, const char *name)
 	/* No tail call: it is the agent who asks, not its caller. */
 	__asm__ volatile("" : "+r"(found));
 	return found;
+}
+
+/* Does the object of one address come before that of another in the loader's list? */
+static int is_before(const void *code, const void *other)
+{
+	struct link_map *map = NULL, *other_map = NULL;
+	Dl_info info;
+
+	if (!dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ||
+	    !dladdr1(other, &info, (void **)&other_map, RTLD_DL_LINKMAP) || map == other_map)
+		return 0;
+	while (map && map != other_map)
+		map = map->l_next;
+	return map != NULL;
+}
+
+void *torsh_symbol_heap(void *handle, const char *name)
+{
+	/* One finds what has that version and nothing else, the other whatever is not hidden behind a version. */
+	void *versioned = dlvsym(handle, name, strcmp(name, "aligned_alloc") ? OLDEST_VERSION : ALIGNED_ALLOC_VERSION);
+	void *found = torsh_symbol(handle, name);
+
+	return versioned && (!found || is_before(versioned, found)) ? versioned : found;
 }

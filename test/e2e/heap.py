@@ -95,6 +95,47 @@ for allocator in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.s
     add_case("under_" + allocator.split(".")[0], another_allocator, allocator)
 
 
+OVERRUN = r"""
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *volatile kept;
+__attribute__((noinline)) void keep(void) { kept = malloc(1001); }
+int main(int n, char **words)
+{
+	char *block = malloc(40);
+
+	keep();
+	printf("%zu usable\n", malloc_usable_size(block));
+	fflush(stdout);
+	memset(block, 'x', n > 1 ? 60 : 40);
+	free(block);
+	return 0;
+}
+"""
+
+
+@case
+def a_library_that_defines_malloc_by_the_c_librarys_version_is_not_passed_by():
+    """Nothing but a reference with that version finds it: the C library's checks of the heap."""
+    found = sorted(pathlib.Path("/lib").glob("*/libc_malloc_debug.so.0"))
+    if not found:
+        raise Skip("libc_malloc_debug.so.0 is not on this machine")
+    source = scratch("program") / "overrun.c"
+    source.write_text(OVERRUN)
+    program = source.with_suffix("")
+    expect_equal(run(["gcc", "-g", "-O1", "-fno-builtin", "-w", "-o", program, source]).returncode, 0, "compiler")
+    for words in [], ["beyond"]:
+        bare = run([program, *words], dict(clean_environment(), LD_PRELOAD=str(found[0]), MALLOC_CHECK_="3"))
+        result, output = record([program, *words], scratch(), env={"LD_PRELOAD": f"{AGENT}:{found[0]}", "MALLOC_CHECK_": "3"})
+        expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr), "outcome")
+        expect_equal(own_leaks(output, "main").get("keep"), (1, 1001), "kept")
+        assert (bare.returncode != 0) == bool(words), f"bare status {bare.returncode}"
+    report = read_report("report", output)
+    assert "libc_malloc_debug" in report["processes"][0]["allocator"], report["processes"][0]["allocator"]
+
+
 @case
 def the_agents_jemalloc_serves_the_target():
     entries_with({"TORSH_PROFILER_ALLOCATOR": "jemalloc"})

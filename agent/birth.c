@@ -76,23 +76,45 @@ static int take_slot(enum thread_slot_kind kind, uint64_t *waited_ns)
 	return slot;
 }
 
-/* Of the slots that are used again first, the small rings stay mapped. */
+static int map_ring(int slot, struct ring *ring)
+{
+	long answer;
+
+	if (torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring))
+		return -ENOMEM;
+	/* Nothing was written there yet, so that this does nothing; it is refused where the program locked what it maps. */
+	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0, 0);
+	if (torsh_sys_failed(answer))
+		atomic_store_explicit(&torsh_process->locks_memory, true, memory_order_relaxed);
+	return 0;
+}
+
+/* Of the slots that are used again first, the small rings stay mapped: that takes longer than all else of a thread. */
 static int take_ring(int slot, struct ring *ring)
 {
 	uint8_t *kept = (uint32_t)slot < N_KEPT_RINGS ? torsh_process->rings[slot] : NULL;
 
 	if (!kept)
-		return torsh_channel_map_ring(&torsh_process->channel, slot, 0, ring);
+		return map_ring(slot, ring);
 	ring->bytes = kept;
 	ring->mask = CHANNEL_RING_SMALL_BYTES - 1;
 	return 0;
 }
 
+static bool is_kept(uint32_t slot)
+{
+	bool is_locked = atomic_load_explicit(&torsh_process->locks_memory, memory_order_relaxed);
+
+	return slot < (is_locked ? N_LOCKED_RINGS : N_KEPT_RINGS);
+}
+
 void torsh_birth_drop_ring(uint32_t slot, const struct ring *ring)
 {
-	if (slot < N_KEPT_RINGS && ring->mask + 1 == CHANNEL_RING_SMALL_BYTES)
-		torsh_process->rings[slot] = ring->bytes;
-	else
+	bool is_small = ring->mask + 1 == CHANNEL_RING_SMALL_BYTES, stays = is_small && is_kept(slot);
+
+	if (is_small && slot < N_KEPT_RINGS)
+		torsh_process->rings[slot] = stays ? ring->bytes : NULL;
+	if (!stays)
 		torsh_channel_unmap_ring(ring);
 }
 

@@ -7,6 +7,7 @@
 #define TORSH_AGENT_PROCESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/channel.h"
@@ -24,6 +25,7 @@ extern _Atomic int torsh_agent_state;
 
 #define N_KEPT_FLOWS 8
 #define N_KEPT_RINGS CHANNEL_WARM_SLOTS
+#define N_LOCKED_RINGS 32u /* of these, in a process that locks what it maps: there they are memory */
 
 struct process {
 	int pid;
@@ -35,7 +37,8 @@ struct process {
 	_Atomic uint32_t is_late_taken; /* somebody is opening it */
 	_Atomic uint64_t late_stuck; /* the state in which it was waited for in vain; 0: none */
 	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
-	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they are mapped: its thread's, or free for the next one */
+	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they stay mapped: its thread's, or free for the next one */
+	_Atomic bool locks_memory; /* new mappings were found locked */
 };
 
 extern struct process *torsh_process;

@@ -19,7 +19,9 @@
 
 #define CHANNEL_HEADER_BYTES 8192u
 #define CHANNEL_THREADS 16384u /* slots; a thread takes one, its interrupted hooks may take a second */
-#define CHANNEL_WARM_SLOTS 32u /* the lowest ones keep the memory of their small rings for the next thread */
+/* The lowest slots keep the start of their small rings in memory for the next thread, which begins there. */
+#define CHANNEL_WARM_SLOTS 256u
+#define CHANNEL_WARM_BYTES 8192u
 #define CHANNEL_MODULES 8192u
 #define CHANNEL_ADDRESSES (1u << 22)
 #define CHANNEL_CODES (1u << 20)

@@ -17,6 +17,8 @@ MIB = 1 << 20
 FIXED_BYTES = 4 * MIB  # the agent's code and data, and what every process's channel has
 A_THREAD_BYTES = 256 << 10
 LEFT_BYTES = 4 * MIB  # of the channel, when threads have ended
+KEPT_RINGS, LOCKED_RINGS = 256, 32  # that stay mapped for the next threads; and where what is mapped is in memory
+MIRROR_BYTES = 4096  # each ring's start is mapped once more
 FIRST_DESCRIPTOR = 512  # of the agent's
 
 
@@ -75,7 +77,7 @@ def address_space_for_few_rings():
 
 
 def resident_kib(result):
-    return [int(line.split()[1]) for line in result.stdout.decode().splitlines()]
+    return [int(line.split()[1]) for line in result.stdout.decode().splitlines() if line.startswith("VmRSS:")]
 
 
 @case
@@ -105,6 +107,29 @@ def threads_that_ended_give_their_memory_back():
                    f"the channel to give back what {count} threads had")
         process.communicate(timeout=TIMEOUT_S)
     expect_recorded(output, kept_by_crowd(count))
+
+
+def count_rings(pid):
+    """Rings of its channel that a process has mapped."""
+    spans = [line.split()[0].split("-") for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+             if "/memfd:torsh" in line]
+    return sum(int(end, 16) - int(start, 16) == MIRROR_BYTES for start, end in spans)
+
+
+def rings_stay_mapped(how, expected):
+    """Mapping and unmapping one takes longer than all else that the agent does for a short thread."""
+    with started([PROGRAM, how, 500], agent_environment(scratch()), stdin=subprocess.PIPE,
+                 stdout=subprocess.PIPE) as process:
+        lines = iter(process.stdout.readline, b"")
+        if b"ended\n" not in lines:
+            raise Skip("may not lock memory here")
+        # Of the last thread the memory is gone a little later; the process's own ring is among those.
+        assert abs(count_rings(process.pid) - expected) <= 2, f"{count_rings(process.pid)} rings are mapped"
+        process.communicate(timeout=TIMEOUT_S)
+
+
+add_case("the_next_threads_find_rings_mapped", rings_stay_mapped, "ended", KEPT_RINGS)
+add_case("locked_memory_holds_few_rings_of_threads_that_ended", rings_stay_mapped, "locked", LOCKED_RINGS)
 
 
 if __name__ == "__main__":

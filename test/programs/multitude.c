@@ -6,7 +6,7 @@
  * closed COUNT: the same after all descriptors from 3 on were closed.
  * locked COUNT: the same with all memory locked; at the beginning and when all are there a line of what is in memory.
  * sequence COUNT: one after the other, each keeps a block.
- * ended COUNT: as live; then it prints "ended" and waits for its input to end.
+ * ended COUNT: as live. As after locked, it then prints "ended" and waits for its input to end.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 		print_resident();
 	}
 	status = run_crowd(count, &attributes, !strcmp(how, "locked"));
-	if (!strcmp(how, "ended") && puts("ended") >= 0 && !fflush(stdout))
+	if ((!strcmp(how, "ended") || !strcmp(how, "locked")) && puts("ended") >= 0 && !fflush(stdout))
 		while (getchar() != EOF)
 			;
 	return status;

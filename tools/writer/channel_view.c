@@ -220,11 +220,11 @@ void torsh_view_unmap_ring(const struct channel_view *view, const uint8_t *ring,
 	munmap((void *)(uintptr_t)ring, torsh_view_ring_bytes(view, is_large));
 }
 
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large)
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large, uint32_t n_kept)
 {
 	/* Where the kernel won't, the memory is the target's until it ends. */
-	fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, ring_offset(view, slot, is_large),
-		  (off_t)torsh_view_ring_bytes(view, is_large));
+	fallocate(view->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, ring_offset(view, slot, is_large) + n_kept,
+		  (off_t)(torsh_view_ring_bytes(view, is_large) - n_kept));
 }
 
 void torsh_view_free_slot(const struct channel_view *view, uint32_t number)

@@ -48,8 +48,8 @@ static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, in
 	return is_large ? view->ring_bytes : CHANNEL_RING_SMALL_BYTES;
 }
 
-/* Give back the memory of a slot's ring: nothing of it will be read any more. */
-void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large);
+/* Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read any more. */
+void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large, uint32_t n_kept);
 
 /* Let the target use the slot again, and wake who waits for one. */
 void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);

@@ -16,8 +16,10 @@
 
 struct intake *torsh_intake_create(void)
 {
-	struct intake *intake = torsh_memory_new(1, sizeof(*intake));
+	struct intake *intake = torsh_memory_room(sizeof(*intake));
 
+	intake->path[0] = (struct stack_place){0};
+	intake->cold = NULL;
 	intake->capacity = FIRST_BYTES;
 	intake->bytes = torsh_memory_new(intake->capacity, 1);
 	return intake;

@@ -42,6 +42,11 @@ void *torsh_memory_new(size_t n, size_t n_bytes)
 	return or_die(calloc(n ? n : 1, n_bytes));
 }
 
+void *torsh_memory_room(size_t n_bytes)
+{
+	return or_die(malloc(n_bytes));
+}
+
 void *torsh_memory_table(size_t n, size_t n_bytes)
 {
 	void *items = torsh_memory_new(n, n_bytes);

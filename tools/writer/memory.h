@@ -15,6 +15,9 @@ void torsh_memory_start(void);
 /* n items of n_bytes each, zeroed; never NULL. What is not touched costs nothing. */
 void *torsh_memory_new(size_t n, size_t n_bytes);
 
+/* n_bytes of anything; never NULL. */
+void *torsh_memory_room(size_t n_bytes);
+
 /* The same for a table that is looked into at random and filled soon: in huge pages, where there are any. */
 void *torsh_memory_table(size_t n, size_t n_bytes);
 

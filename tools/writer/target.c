@@ -100,13 +100,15 @@ void torsh_target_begin(struct target *target, const struct ticks_clock *clock)
 }
 
 /*
- * By the agent's word where it gives one, else by the kernel's. Threads of another pid namespace have other numbers here.
+ * By the agent's word where it gives one, else by the kernel's while the thread is there. Threads of another pid namespace
+ * have other numbers here.
  */
 static void read_thread_name(const struct target *target, const struct thread_slot *slot, char *name, size_t n)
 {
 	memcpy(name, slot->name, n);
 	name[n - 1] = '\0';
-	if (!*name && target->pidfd >= 0 && target->start.pid == (uint32_t)target->pid)
+	if (!*name && target->pidfd >= 0 && target->start.pid == (uint32_t)target->pid &&
+	    atomic_load_explicit(&slot->state, memory_order_relaxed) == THREAD_SLOT_ACTIVE)
 		torsh_process_thread_name(target->pid, (pid_t)slot->tid, name, n);
 }
 
@@ -203,22 +205,31 @@ static void end_intake(struct target *target, struct intake *intake)
 	target->slots[intake->slot].consumed = intake->ring.head;
 }
 
-/* The next owner of the slot begins where this one's bytes ended, in the small ring. */
+/* Give back what a thread's rings took. Those with low numbers are used again at once: a little of theirs stays. */
+static void give_back_rings(struct target *target, const struct intake *intake)
+{
+	uint32_t number = intake->slot, n_kept = number < CHANNEL_WARM_SLOTS ? CHANNEL_WARM_BYTES : 0;
+
+	if (intake->is_large)
+		torsh_view_clear_ring(&target->view, number, 1, 0);
+	else if (intake->n_bytes > n_kept)
+		torsh_view_clear_ring(&target->view, number, 0, n_kept);
+	if (!n_kept || intake->is_large)
+		unmap_rings(target, number);
+}
+
+/* The next owner of the slot begins at the start of the small ring, further on than this one's bytes ended. */
 static void free_slot(struct target *target, struct intake *intake)
 {
 	struct thread_slot *slot = intake->ring.slot;
-	uint32_t number = intake->slot;
+	uint64_t head = (intake->ring.head + CHANNEL_RING_SMALL_BYTES - 1) & ~(uint64_t)(CHANNEL_RING_SMALL_BYTES - 1);
 
-	atomic_store_explicit(&slot->head, intake->ring.head << 1, memory_order_relaxed);
+	target->slots[intake->slot].consumed = head;
+	atomic_store_explicit(&slot->tail, head, memory_order_relaxed);
+	atomic_store_explicit(&slot->head, head << 1, memory_order_relaxed);
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
-	if (intake->is_large)
-		torsh_view_clear_ring(&target->view, number, 1);
-	/* Those with low numbers are used again at once. */
-	if (number >= CHANNEL_WARM_SLOTS)
-		torsh_view_clear_ring(&target->view, number, 0);
-	if (number >= CHANNEL_WARM_SLOTS || intake->is_large)
-		unmap_rings(target, number);
-	torsh_view_free_slot(&target->view, number);
+	give_back_rings(target, intake);
+	torsh_view_free_slot(&target->view, intake->slot);
 }
 
 static void note_fill(const struct intake *intake, uint64_t n_bytes, struct target_pass *pass)
@@ -238,7 +249,7 @@ static void follow_ring(struct target *target, struct intake *intake)
 		known->large = torsh_view_map_ring(&target->view, intake->slot, 1);
 	if (known->large) {
 		torsh_intake_enlarge(intake, known->large, target->view.ring_bytes);
-		torsh_view_clear_ring(&target->view, intake->slot, 0);
+		torsh_view_clear_ring(&target->view, intake->slot, 0, 0);
 	} else {
 		torsh_intake_break(intake, "the writer had no address space for its ring");
 	}

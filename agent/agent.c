@@ -17,6 +17,7 @@
 #include "agent/environment.h"
 #include "agent/exit_wait.h"
 #include "agent/injection.h"
+#include "agent/maps.h"
 #include "agent/output.h"
 #include "agent/pause.h"
 #include "agent/process.h"
@@ -84,13 +85,20 @@ const char *torsh_agent_program(void)
 	return program_path;
 }
 
-/* Where /proc can't be read the kernel still tells the name by which the program was started. */
+/*
+ * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where the program's headers
+ * are. Where /proc can't be read the kernel still tells the name by which the program was started.
+ */
 static void find_program_path(void)
 {
-	long n = torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
 	struct text text = TEXT_IN(program_path);
 	const char *started = (const char *)getauxval(AT_EXECFN);
+	long n;
 
+	if (getauxval(AT_BASE) == 0)
+		torsh_maps_put_path(getauxval(AT_PHDR), &text);
+	n = text.length ? (long)text.length
+			: torsh_sys_readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
 	program_path[n > 0 ? n : 0] = '\0';
 	has_proc = n > 0;
 	if (!has_proc && started)

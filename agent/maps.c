@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/probe.h"
+#include "agent/text.h"
 #include "shim/sys.h"
 
 struct reader {
@@ -17,7 +18,7 @@ struct reader {
 	char bytes[512];
 };
 
-/* One line of maps; paths don't matter, the inode does. */
+/* One line of maps. Objects are told apart by their inodes. */
 struct mapping {
 	uintptr_t start, end, offset, device_major, device_minor, inode;
 	char permissions[4];
@@ -51,8 +52,8 @@ static uintptr_t next_number(struct reader *r, uintptr_t base)
 	}
 }
 
-/* start-end perms offset major:minor inode path */
-static bool next_mapping(struct reader *r, struct mapping *m)
+/* start-end perms offset major:minor inode path; the path to text, where that isn't NULL */
+static bool next_mapping(struct reader *r, struct mapping *m, struct text *text)
 {
 	int c;
 
@@ -67,7 +68,13 @@ static bool next_mapping(struct reader *r, struct mapping *m)
 	m->inode = next_number(r, 10);
 	do
 		c = next_byte(r);
-	while (c != '\n' && c >= 0);
+	while (c == ' ');
+	for (; c != '\n' && c >= 0; c = next_byte(r)) {
+		char byte = (char)c;
+
+		if (text)
+			torsh_text_put_bytes(text, &byte, 1);
+	}
 	return m->end > m->start;
 }
 
@@ -129,7 +136,7 @@ bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 	struct reader reader = {.fd = fd};
 	struct mapping m, first = {.start = 0};
 
-	while (next_mapping(&reader, &m) && m.start <= pc) {
+	while (next_mapping(&reader, &m, NULL) && m.start <= pc) {
 		if (m.offset == 0 && (!is_same_file(&m, &first) || m.inode == 0))
 			first = m;
 		if (pc < m.end)
@@ -138,9 +145,14 @@ bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 	return false;
 }
 
+static int open_maps(void)
+{
+	return (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
 bool torsh_maps_find(uintptr_t pc, struct module *module)
 {
-	int fd = (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	int fd = open_maps();
 	bool is_found;
 
 	if (fd < 0)
@@ -148,4 +160,21 @@ bool torsh_maps_find(uintptr_t pc, struct module *module)
 	is_found = torsh_maps_find_in(fd, pc, module);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	return is_found;
+}
+
+void torsh_maps_put_path(uintptr_t address, struct text *path)
+{
+	struct reader reader = {.fd = open_maps()};
+	const struct text empty = *path;
+	struct mapping m;
+
+	if (reader.fd < 0)
+		return;
+	do
+		*path = empty;
+	while (next_mapping(&reader, &m, path) && m.end <= address);
+	if (address - m.start >= m.end - m.start || path->is_cut)
+		*path = empty;
+	path->bytes[path->length] = '\0';
+	TORSH_SYS(SYS_close, reader.fd, 0, 0, 0, 0, 0);
 }

@@ -10,10 +10,15 @@
 
 #include "agent/modules.h"
 
+struct text;
+
 /* The object mapped at pc that has unwind information; its link_map is NULL where the loader has none. */
 bool torsh_maps_find(uintptr_t pc, struct module *module);
 
 /* The same with the list of mappings that fd has: for torsh_maps_find, and for tests. */
 bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module);
+
+/* Put the path of the file that is mapped at address; nothing where none is, or where it doesn't fit. */
+void torsh_maps_put_path(uintptr_t address, struct text *path);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,20 +13,9 @@
 
 #include "agent/process.h"
 #include "agent/text.h"
+#include "agent/wire/executable.h"
 #include "shim/sys.h"
 
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#define OWN_LOADER "ld-linux-x86-64.so.2"
-#else
-#define OWN_MACHINE EM_AARCH64
-#define OWN_LOADER "ld-linux-aarch64.so.1"
-#endif
-#define STANDARD_LOADER "ld-lsb-" /* the Linux Standard Base's names for it */
-
-#define HEAD_BYTES 2048u /* holds the headers of every program that a linker makes */
-#define LOADER_MAX 256u /* bytes of a loader's path */
-#define MAX_INTERPRETERS 4
 #define MOUNT_NOSUID 2 /* ST_NOSUID, as statfs says it */
 
 static long open_program(const char *path)
@@ -40,121 +27,24 @@ static long open_program(const char *path)
 static long search_program(const char *file, struct text *found)
 {
 	const char *path = getenv("PATH");
-	long fd = -ENOENT;
+	long fd;
 	size_t n;
 
 	if (strchr(file, '/')) {
 		torsh_text_put(found, file);
 		return open_program(file);
 	}
-	for (path = path ? path : "/bin:/usr/bin"; *path && fd < 0; path += n + (path[n] == ':')) {
+	path = path ? path : "/bin:/usr/bin";
+	do {
 		n = strcspn(path, ":");
-		found->length = 0;
-		torsh_text_put_bytes(found, path, n);
+		*found = (struct text){.bytes = found->bytes, .capacity = found->capacity};
+		torsh_text_put_bytes(found, n ? path : ".", n ? n : 1);
 		torsh_text_put(found, "/");
 		torsh_text_put(found, file);
-		fd = torsh_sys_access(found->bytes, X_OK) ? -ENOENT : open_program(found->bytes);
-	}
+		fd = found->is_cut || torsh_sys_access(found->bytes, X_OK) ? -ENOENT : open_program(found->bytes);
+		path += n;
+	} while (fd < 0 && *path++);
 	return fd;
-}
-
-/* Where nothing can be gained the kernel passes over these bits, and the agent is loaded. */
-static int is_without_effect(long fd)
-{
-	struct statfs system = {0};
-
-	return TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1 ||
-	       (TORSH_SYS(SYS_fstatfs, fd, &system, 0, 0, 0, 0) == 0 && system.f_flags & MOUNT_NOSUID);
-}
-
-static int gains_privileges(long fd)
-{
-	long user = TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-	struct stat stat = {0};
-
-	if (torsh_sys_fstat(fd, &stat) || is_without_effect(fd))
-		return 0;
-	if (stat.st_mode & S_ISUID && stat.st_uid != (uid_t)user)
-		return 1;
-	if ((stat.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	    stat.st_gid != (gid_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0))
-		return 1;
-	return user != 0 && TORSH_SYS(SYS_fgetxattr, fd, "security.capability", NULL, 0, 0, 0) > 0;
-}
-
-enum loader { LOADER_NONE, LOADER_OWN, LOADER_OTHER, LOADER_UNSEEN };
-
-/* Told by its name: every C library's is another. */
-static enum loader judge_loader(long fd, const ElfW(Phdr) * segment)
-{
-	char path[LOADER_MAX];
-	const char *name;
-	long n = TORSH_SYS(SYS_pread64, fd, path, sizeof(path) - 1, segment->p_offset, 0, 0);
-
-	if (n <= 0 || segment->p_filesz > (size_t)n)
-		return LOADER_UNSEEN;
-	path[segment->p_filesz] = '\0';
-	name = strrchr(path, '/');
-	name = name ? name + 1 : path;
-	return !strcmp(name, OWN_LOADER) || !strncmp(name, STANDARD_LOADER, sizeof(STANDARD_LOADER) - 1) ? LOADER_OWN
-													 : LOADER_OTHER;
-}
-
-static enum loader find_loader(long fd, const char *head, size_t n_bytes)
-{
-	const ElfW(Ehdr) *header = (const void *)head;
-
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		size_t at = header->e_phoff + i * sizeof(ElfW(Phdr));
-		ElfW(Phdr) segment;
-
-		if (at + sizeof(segment) > n_bytes)
-			return LOADER_UNSEEN;
-		memcpy(&segment, head + at, sizeof(segment));
-		if (segment.p_type == PT_INTERP)
-			return judge_loader(fd, &segment);
-	}
-	return LOADER_NONE;
-}
-
-static int is_agent_there(void)
-{
-	return !TORSH_SYS(SYS_access, torsh_agent_path(), R_OK, 0, 0, 0, 0);
-}
-
-static enum program_problem problem_of_elf(long fd, const char *head, size_t n_bytes)
-{
-	const ElfW(Ehdr) *header = (const void *)head;
-	enum loader loader;
-
-	if (n_bytes < sizeof(*header) || memcmp(head, ELFMAG, SELFMAG))
-		return PROGRAM_FINE;
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OWN_MACHINE)
-		return PROGRAM_FOREIGN;
-	loader = find_loader(fd, head, n_bytes);
-	if (loader == LOADER_OTHER)
-		return PROGRAM_OTHER_LIBC;
-	if (gains_privileges(fd))
-		return PROGRAM_PRIVILEGED;
-	if (loader == LOADER_NONE)
-		return PROGRAM_STATIC;
-	/* Where it isn't seen no claim is made. */
-	return is_agent_there() ? PROGRAM_FINE : PROGRAM_WITHOUT_AGENT;
-}
-
-/* "#!INTERPRETER": its path into path. 0: this is no script. */
-static int read_interpreter(const char *head, size_t n_bytes, char path[PATH_MAX])
-{
-	size_t at = 2, n = 0;
-
-	if (n_bytes < 3 || head[0] != '#' || head[1] != '!')
-		return 0;
-	while (at < n_bytes && (head[at] == ' ' || head[at] == '\t'))
-		at++;
-	while (at < n_bytes && n + 1 < PATH_MAX && !strchr(" \t\r\n", head[at]))
-		path[n++] = head[at++];
-	path[n] = '\0';
-	return n > 0;
 }
 
 /* The absolute path of an open file; where the kernel can't tell, that by which it was found. */
@@ -175,43 +65,92 @@ static void put_path(long fd, const struct text *found, struct text *out)
 
 /* Too much for the stack: exec may be called on that of a signal handler. */
 struct inspection {
-	char path[PATH_MAX], found[PATH_MAX];
-	_Alignas(ElfW(Ehdr)) char head[HEAD_BYTES];
+	struct executable_source source;
+	struct text *program, *culprit;
+	char found[PATH_MAX];
 };
 
-static enum program_problem inspect(struct inspection *inspection, struct text *program, struct text *culprit)
+static long open_next(struct executable_source *source, const char *path, unsigned n_scripts)
 {
-	enum program_problem problem = PROGRAM_FINE;
-	int is_script = 1;
+	struct inspection *inspection = (struct inspection *)source;
+	struct text found = TEXT_IN(inspection->found);
+	long fd;
 
-	for (int i = 0; is_script && i < MAX_INTERPRETERS; i++) {
-		struct text found = TEXT_IN(inspection->found);
-		long fd = search_program(inspection->path, &found), n;
-
-		if (fd < 0)
-			return PROGRAM_FINE;
-		n = TORSH_SYS(SYS_read, fd, inspection->head, sizeof(inspection->head), 0, 0, 0);
-		put_path(fd, &found, i ? culprit : program);
-		is_script = n > 0 && read_interpreter(inspection->head, (size_t)n, inspection->path);
-		if (n > 0 && !is_script)
-			problem = problem_of_elf(fd, inspection->head, (size_t)n);
-		TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+	/* The kernel looks for an interpreter at its path, and nowhere else. */
+	if (n_scripts) {
+		torsh_text_put(&found, path);
+		fd = open_program(path);
+	} else {
+		fd = search_program(path, &found);
 	}
-	return problem;
+	if (fd >= 0)
+		put_path(fd, &found, n_scripts ? inspection->culprit : inspection->program);
+	return fd;
+}
+
+static long read_at(long fd, void *out, size_t n_bytes, uint64_t offset)
+{
+	return TORSH_SYS(SYS_pread64, fd, out, n_bytes, offset, 0, 0);
+}
+
+static long read_rights(long fd, struct executable_rights *rights)
+{
+	struct statfs system = {0};
+	struct stat stat = {0};
+	long rc = torsh_sys_fstat(fd, &stat);
+
+	if (rc)
+		return rc;
+	rights->mode = stat.st_mode;
+	rights->owner = stat.st_uid;
+	rights->group = stat.st_gid;
+	rights->is_nosuid = TORSH_SYS(SYS_fstatfs, fd, &system, 0, 0, 0, 0) == 0 && system.f_flags & MOUNT_NOSUID;
+	rights->n_capabilities = TORSH_SYS(SYS_fgetxattr, fd, "security.capability", rights->capabilities,
+					   sizeof(rights->capabilities), 0, 0);
+	return 0;
+}
+
+static void close_program(long fd)
+{
+	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static struct executable_caller describe_caller(void)
+{
+	return (struct executable_caller){
+		.user = (uint32_t)TORSH_SYS(SYS_getuid, 0, 0, 0, 0, 0, 0),
+		.effective_user = (uint32_t)TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0),
+		.group = (uint32_t)TORSH_SYS(SYS_getgid, 0, 0, 0, 0, 0, 0),
+		.effective_group = (uint32_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0),
+		.has_no_new_privileges = TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1,
+	};
+}
+
+static bool is_agent_there(void)
+{
+	return !torsh_sys_access(torsh_agent_path(), R_OK);
 }
 
 enum program_problem torsh_program_inspect(const char *path, struct text *program, struct text *culprit)
 {
 	struct inspection *inspection = torsh_sys_pages(sizeof(*inspection));
-	enum program_problem problem = PROGRAM_FINE;
-	struct text wanted;
+	long problem;
 
 	if (!inspection)
 		return PROGRAM_FINE;
-	wanted = (struct text)TEXT_IN(inspection->path);
-	torsh_text_put(&wanted, path);
-	if (!wanted.is_cut)
-		problem = inspect(inspection, program, culprit);
+	inspection->source = (struct executable_source){
+		.open = open_next,
+		.read = read_at,
+		.read_rights = read_rights,
+		.close = close_program,
+		.caller = describe_caller(),
+	};
+	inspection->program = program;
+	inspection->culprit = culprit;
+	problem = torsh_executable_inspect(&inspection->source, path);
 	torsh_sys_munmap(inspection, sizeof(*inspection));
-	return problem;
+	if (problem == PROGRAM_FINE && !is_agent_there())
+		return PROGRAM_WITHOUT_AGENT;
+	/* Of what can't be looked at no claim is made. */
+	return problem < 0 ? PROGRAM_FINE : (enum program_problem)problem;
 }

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from family import START, Truth, complete, expect_members, images  # noqa: E402
+from family import START, Truth, complete, expect_members, images, kept  # noqa: E402
 
 SOURCES = ROOT / "test/programs"
 STATUS = 7
@@ -236,6 +236,104 @@ def a_script_of_another_c_library_is_listed():
     script.chmod(0o755)
     _, row, _ = start("fork", script, None, "anything")
     assert row["reason"].startswith(f"its interpreter {program} runs on another C library"), row["reason"]
+
+
+@case
+def a_script_is_followed_through_as_many_lines_as_the_kernel_does():
+    program, folder = musl_program(), scratch("script")
+    for depth in range(1, 6):
+        interpreter = program if depth == 1 else folder / f"script{depth - 1}"
+        script = folder / f"script{depth}"
+        # Each is handed the path of the script before it; the last one gets the status behind these.
+        script.write_text(f"#!{interpreter}\nnot read\n")
+        script.chmod(0o755)
+    if run([script]).returncode == 126:
+        raise Skip("this kernel follows fewer #! lines")
+    _, row, _ = start("fork", script, None, "anything")
+    assert row["reason"].startswith(f"its interpreter {program} runs on another C library"), row["reason"]
+
+
+@case
+def a_static_program_of_another_c_library_is_listed():
+    compiler, folder = need_command("musl-gcc"), scratch("musl")
+    (folder / "musl.c").write_text(MUSL)
+    result = run([compiler, "-static", "-o", folder / "musl", folder / "musl.c"])
+    expect_equal(result.returncode, 0, f"status of musl-gcc ({result.stderr.decode()})")
+    result, output = record([START, "fork", folder / "musl", STATUS])
+    expect_equal(result.returncode, STATUS, f"status ({result.stderr.decode()})")
+    (row,) = unfollowed(complete(output))
+    assert row["reason"].startswith("it is statically linked"), row["reason"]
+
+
+@case
+def a_loader_of_another_c_library_run_as_a_command_is_listed():
+    program, loader = musl_program(), pathlib.Path("/lib/ld-musl-x86_64.so.1")
+    if not loader.exists():
+        raise Skip(f"there is no {loader} here")
+    _, row, _ = start("fork", loader, None, program, STATUS)
+    assert row["reason"].startswith("it runs on another C library"), row["reason"]
+
+
+@case
+def a_loader_run_as_a_command_is_followed():
+    loader, truth = pathlib.Path("/lib64/ld-linux-x86-64.so.2"), Truth(scratch("truth"))
+    if not loader.exists():
+        raise Skip(f"there is no {loader} here")
+    result, output = record([START, "fork", loader, *truth.member(70, STATUS)])
+    expect_equal(result.returncode, STATUS, f"status ({result.stderr.decode()})")
+    report = complete(output)
+    expect_equal(unfollowed(report), [], "programs that were not followed")
+    # The process is the program, not its loader, so that what it leaks isn't taken for the loader's own.
+    expect_equal(kept(report, "keep_in_member"), [(member.pid, member.size) for member in truth.members()], "what leaked")
+    expect_equal(report["processes"][-1]["program"], str(truth.member(70, STATUS)[0]), "program")
+
+
+OTHER_EFFECTIVE_USER = """
+import os, sys
+if os.fork() == 0:
+    os.seteuid(%d)
+    os.execv(sys.argv[1], sys.argv[1:])
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+""" % NOBODY
+
+
+@case
+def who_has_another_effective_user_starts_nothing_that_is_followed():
+    """The kernel goes by the real user: it tells the loader of any program to be careful."""
+    need_root()
+    result, output = record([sys.executable, "-c", OTHER_EFFECTIVE_USER, "/bin/true"])
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()})")
+    (row,) = unfollowed(complete(output))
+    assert row["program"].endswith("/true") and row["reason"].startswith("it gains privileges"), row
+
+
+@case
+def torsh_run_refuses_what_the_agent_would_list():
+    """Both ask the same code, so one program of each kind is enough."""
+    folder = scratch("refused")
+    fifo, script, setuid = folder / "fifo", folder / "script", folder / "setuid"
+    shutil.copy(build("member"), setuid)
+    os.mkfifo(fifo, 0o755)
+    i386_program(folder / "foreign", STATUS)
+    script.write_text(f"#!{folder / 'foreign'}\n")
+    script.chmod(0o755)
+    refused = {folder / "foreign": "another kind of machine", script: f"{folder / 'foreign'} is made for another kind of machine",
+               fifo: "can't be read", build("start", "-static"): "linked statically"}
+    if shutil.which("musl-gcc"):
+        refused[musl_program()] = "another C library"
+    if not os.geteuid():
+        refused[setuid] = "setuid"
+        os.chown(setuid, NOBODY, NOBODY)
+        setuid.chmod(0o4755)
+    for program, why in refused.items():
+        result = run([TORSH, "run", "--agent", AGENT, "-o", folder / "out", "--", program, STATUS])
+        expect_equal(result.returncode, 2, f"status of {program} ({result.stderr.decode()})")
+        assert why.encode() in result.stderr and result.stderr.count(b"\n") == 1, f"{program}: {result.stderr.decode()}"
+    assert not (folder / "out").exists(), "something was recorded"
+    if not os.geteuid() and shutil.which("setpriv"):
+        result = run(["setpriv", "--no-new-privs", TORSH, "run", "--agent", AGENT, "-o", folder / "out", "--", setuid,
+                      Truth(scratch("truth")).path, 50, STATUS])
+        expect_equal(result.returncode, STATUS, f"where the bit has no effect ({result.stderr.decode()})")
 
 
 @case

@@ -2,24 +2,21 @@
 /* See tools/command/program.h. */
 #include "tools/command/program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "agent/wire/executable.h"
 #include "tools/die.h"
-
-#define INTERPRETERS_MAX 5 /* as many #! lines as the kernel follows */
-#define LINE_BYTES 256
-#define HEADERS_MAX 256
 
 static bool is_runnable(const char *path)
 {
@@ -48,163 +45,96 @@ char *torsh_program_find(const char *name)
 	return found;
 }
 
-static int refuse(char *reason, size_t n_reason, const char *path, const char *why)
+static const char *const reasons[N_PROGRAM_PROBLEMS] = {
+	[PROGRAM_STATIC] =
+		"is linked statically: no loader runs that could preload the agent, so nothing would be recorded. Link "
+		"it dynamically",
+	[PROGRAM_PRIVILEGED] =
+		"would get more rights than its user has (setuid, setgid, file capabilities, or other effective "
+		"than real ids): the loader ignores LD_PRELOAD there. Run a copy without them",
+	[PROGRAM_FOREIGN] = "is made for another kind of machine than the agent: it can't be loaded there",
+	[PROGRAM_OTHER_LIBC] =
+		"runs on another C library than the GNU one, for which the agent is made: it can't be loaded there",
+};
+
+struct search {
+	struct executable_source source;
+	char path[PATH_MAX]; /* of the file that was opened last */
+};
+
+static long open_next(struct executable_source *source, const char *path, unsigned n_scripts)
 {
-	snprintf(reason, n_reason, "%s %s", path, why);
-	return -EINVAL;
+	struct search *search = (struct search *)source;
+	int fd;
+
+	(void)n_scripts;
+	snprintf(search->path, sizeof(search->path), "%s", path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
-static const char *base_name(const char *path)
+static long read_at(long fd, void *out, size_t n_bytes, uint64_t offset)
 {
-	const char *slash = strrchr(path, '/');
+	ssize_t n = pread((int)fd, out, n_bytes, (off_t)offset);
 
-	return slash ? slash + 1 : path;
+	return n < 0 ? -errno : n;
 }
 
-static bool is_loader(const char *path)
+static long read_rights(long fd, struct executable_rights *rights)
 {
-	const char *name = base_name(path);
-
-	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0 || strcmp(name, "ld.so") == 0;
-}
-
-/* The program headers name the loader; a static program has none. interpreter "" then. */
-static bool read_interpreter(int fd, const ElfW(Ehdr) * header, char *interpreter, size_t n_interpreter)
-{
-	ElfW(Phdr) segment;
-
-	*interpreter = '\0';
-	for (int i = 0; i < header->e_phnum && i < HEADERS_MAX; i++) {
-		off_t at = (off_t)(header->e_phoff + (ElfW(Off))i * sizeof(segment));
-		ssize_t n;
-
-		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
-			return false;
-		if (segment.p_type != PT_INTERP)
-			continue;
-		n = pread(fd, interpreter, n_interpreter - 1, (off_t)segment.p_offset);
-		if (n <= 0)
-			return false;
-		interpreter[n] = '\0';
-		if (segment.p_filesz < n_interpreter)
-			interpreter[segment.p_filesz] = '\0';
-		return true;
-	}
-	return true;
-}
-
-/* What this program runs on itself. */
-static bool is_own_machine(const ElfW(Ehdr) * header)
-{
-	ElfW(Ehdr) own;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	bool is_same = true;
-
-	if (fd < 0)
-		return true;
-	if (read(fd, &own, sizeof(own)) == (ssize_t)sizeof(own))
-		is_same = header->e_machine == own.e_machine && memcmp(header->e_ident, own.e_ident, EI_VERSION) == 0;
-	close(fd);
-	return is_same;
-}
-
-static int check_elf(int fd, const char *path, char *reason, size_t n_reason)
-{
-	char interpreter[LINE_BYTES];
-	ElfW(Ehdr) header;
-
-	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		return refuse(reason, n_reason, path, "is cut off: it ends within its ELF header");
-	if (!is_own_machine(&header))
-		return refuse(reason, n_reason, path,
-			      "is made for another kind of machine than the agent: it can't be loaded there");
-	if (!read_interpreter(fd, &header, interpreter, sizeof(interpreter)))
-		return refuse(reason, n_reason, path, "has program headers that can't be read");
-	if (!*interpreter && !is_loader(path))
-		return refuse(reason, n_reason, path,
-			      "is linked statically: no loader runs that could preload the agent, so nothing "
-			      "would be recorded. Link it dynamically");
-	if (*interpreter && strncmp(base_name(interpreter), "ld-linux-", 9) &&
-	    strncmp(base_name(interpreter), "ld-lsb-", 7))
-		return refuse(reason, n_reason, path,
-			      "runs on another C library than the GNU one, for which the agent is made: it can't be "
-			      "loaded there");
-	return 0;
-}
-
-/* The loader drops LD_PRELOAD for programs that give their user more rights. */
-static int check_rights(int fd, const char *path, char *reason, size_t n_reason)
-{
+	struct statvfs system;
 	struct stat status;
 
-	if (fstat(fd, &status) < 0)
-		return refuse(reason, n_reason, path, strerror(errno));
-	if (S_ISDIR(status.st_mode))
-		return refuse(reason, n_reason, path, "is a directory");
-	if (status.st_mode & S_ISUID)
-		return refuse(reason, n_reason, path,
-			      "is setuid: the loader ignores LD_PRELOAD there. Run a copy without that bit");
-	if ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
-		return refuse(reason, n_reason, path,
-			      "is setgid: the loader ignores LD_PRELOAD there. Run a copy without that bit");
-	if (fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		return refuse(reason, n_reason, path,
-			      "has file capabilities: the loader ignores LD_PRELOAD there. Run a copy without them");
+	if (fstat((int)fd, &status))
+		return -errno;
+	rights->mode = status.st_mode;
+	rights->owner = status.st_uid;
+	rights->group = status.st_gid;
+	rights->is_nosuid = fstatvfs((int)fd, &system) == 0 && system.f_flag & ST_NOSUID;
+	rights->n_capabilities =
+		fgetxattr((int)fd, "security.capability", rights->capabilities, sizeof(rights->capabilities));
 	return 0;
 }
 
-/* "#! /path argument": the path. Returns false where there is none. */
-static bool parse_script(char *line, char **interpreter)
+static void close_program(long fd)
 {
-	line[strcspn(line, "\n")] = '\0';
-	line += 2;
-	line += strspn(line, " \t");
-	line[strcspn(line, " \t\r")] = '\0';
-	*interpreter = line;
-	return *line;
-}
-
-/* Returns 1 with the interpreter's path in line's place, 0 when it is fine, or -EINVAL. */
-static int check_file(const char *path, char *line, char **interpreter, char *reason, size_t n_reason)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
-	ssize_t n;
-
-	/* What may be run but not read can't be checked; it is rare, and the agent says itself when it is not in. */
-	if (fd < 0)
-		return errno == EACCES && access(path, X_OK) == 0 ? 0 : refuse(reason, n_reason, path, strerror(errno));
-	n = pread(fd, line, LINE_BYTES - 1, 0);
-	line[n > 0 ? n : 0] = '\0';
-	if (n >= 4 && memcmp(line, ELFMAG, SELFMAG) == 0) {
-		rc = check_rights(fd, path, reason, n_reason);
-		if (rc == 0)
-			rc = check_elf(fd, path, reason, n_reason);
-	} else if (n >= 2 && memcmp(line, "#!", 2) == 0) {
-		rc = parse_script(line, interpreter)
-			     ? 1
-			     : refuse(reason, n_reason, path, "has a #! line that names no interpreter");
-	} else {
-		struct stat status;
-		bool is_directory = fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
-
-		rc = refuse(reason, n_reason, path,
-			    is_directory ? "is a directory" : "is neither an ELF program nor a script with a #! line");
-	}
-	close(fd);
-	return rc;
+	close((int)fd);
 }
 
 int torsh_program_check(const char *path, char *reason, size_t n_reason)
 {
-	char lines[2][LINE_BYTES];
+	struct search search = {
+		.source =
+			{
+				.open = open_next,
+				.read = read_at,
+				.read_rights = read_rights,
+				.close = close_program,
+				.caller =
+					{
+						.user = getuid(),
+						.effective_user = geteuid(),
+						.group = getgid(),
+						.effective_group = getegid(),
+						.has_no_new_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+					},
+			},
+	};
+	long problem = torsh_executable_inspect(&search.source, path);
+	char failed[128];
+	const char *why = failed;
 
-	for (int i = 0; i < INTERPRETERS_MAX; i++) {
-		char *interpreter;
-		int rc = check_file(path, lines[i % 2], &interpreter, reason, n_reason);
-
-		if (rc <= 0)
-			return rc;
-		path = interpreter;
-	}
-	return refuse(reason, n_reason, path, "is the end of too long a chain of #! lines");
+	/* What may be run but not read can't be looked at; it is rare, and the agent says itself when it is not in. */
+	if (problem == PROGRAM_FINE || (problem == -EACCES && access(search.path, X_OK) == 0))
+		return 0;
+	if (problem == -ENOEXEC)
+		why = "is neither an ELF program nor a script whose #! line names an interpreter, or is cut off";
+	else if (problem == -ELOOP)
+		why = "is the end of too long a chain of #! lines";
+	else if (problem < 0)
+		snprintf(failed, sizeof(failed), "can't be read: %s", strerror((int)-problem));
+	else
+		why = reasons[problem];
+	snprintf(reason, n_reason, "%s %s", search.path, why);
+	return -EINVAL;
 }

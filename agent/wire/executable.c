@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See executable.h. */
+#include "agent/wire/executable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#define OWN_LOADER "ld-linux-x86-64.so.2"
+#else
+#define OWN_MACHINE EM_AARCH64
+#define OWN_LOADER "ld-linux-aarch64.so.1"
+#endif
+
+#define HEADERS_MAX (65536u / sizeof(ElfW(Phdr))) /* the kernel refuses more */
+#define CAPABILITY_HEAD_BYTES 8u /* flags, then the first half of what is permitted, both little endian */
+#define CAPABILITY_EFFECTIVE 1u
+
+enum loader { LOADER_NONE, LOADER_OWN, LOADER_OTHER };
+
+static bool begins_with(const char *name, const char *start)
+{
+	return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* A loader by the name of its file: each C library gives its own another. */
+static enum loader loader_named(const char *path)
+{
+	/* The GNU one's: as all know it, Linux Standard Base's name, the file's own of old versions, Debian's command. */
+	static const char *const own[] = {OWN_LOADER, "ld-lsb-", "ld-2.", "ld.so"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (begins_with(name, own[i]))
+			return LOADER_OWN;
+	return begins_with(name, "ld-") || strcmp(name, "libc.so") == 0 ? LOADER_OTHER : LOADER_NONE;
+}
+
+/*
+ * The loader that the program headers name. A program without one is static, unless it is a loader itself, run as a command.
+ * Returns an enum loader or -ENOEXEC.
+ */
+static long find_loader(struct executable_source *source, long fd, const char *path, const ElfW(Ehdr) * header)
+{
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		ElfW(Phdr) segment;
+		enum loader loader;
+		long n;
+
+		if (source->read(fd, &segment, sizeof(segment), header->e_phoff + i * sizeof(segment)) !=
+		    (long)sizeof(segment))
+			return -ENOEXEC;
+		if (segment.p_type != PT_INTERP)
+			continue;
+		if (segment.p_filesz < 2 || segment.p_filesz > EXECUTABLE_LINE_BYTES)
+			return -ENOEXEC;
+		n = source->read(fd, source->line, segment.p_filesz, segment.p_offset);
+		if (n != (long)segment.p_filesz)
+			return -ENOEXEC;
+		source->line[n] = '\0';
+		loader = loader_named(source->line);
+		return loader == LOADER_NONE ? LOADER_OTHER : loader;
+	}
+	return loader_named(path);
+}
+
+static bool grants_capabilities(const struct executable_rights *rights)
+{
+	uint32_t head[CAPABILITY_HEAD_BYTES / sizeof(uint32_t)];
+
+	if (rights->n_capabilities < (long)CAPABILITY_HEAD_BYTES)
+		return false;
+	memcpy(head, rights->capabilities, sizeof(head));
+	return (head[0] & CAPABILITY_EFFECTIVE) || head[1];
+}
+
+/*
+ * Whether the kernel sets AT_SECURE (cap_bprm_creds_from_file): the process will have other effective than real numbers, be it
+ * by the file or by what the caller is already, or gets capabilities that the user has not.
+ */
+static bool gains_privileges(const struct executable_caller *caller, const struct executable_rights *rights)
+{
+	bool has_effect = !rights->is_nosuid && !caller->has_no_new_privileges;
+	uint32_t user = caller->effective_user, group = caller->effective_group;
+
+	if (has_effect && rights->mode & S_ISUID)
+		user = rights->owner;
+	if (has_effect && (rights->mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
+		group = rights->group;
+	return user != caller->user || group != caller->group ||
+	       (caller->user != 0 && !rights->is_nosuid && grants_capabilities(rights));
+}
+
+static long inspect_elf(struct executable_source *source, long fd, const char *path)
+{
+	struct executable_rights rights = {0};
+	ElfW(Ehdr) header;
+	long loader, rc;
+
+	if (source->read(fd, &header, sizeof(header), 0) != (long)sizeof(header))
+		return -ENOEXEC;
+	if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != OWN_MACHINE)
+		return PROGRAM_FOREIGN;
+	if ((header.e_type != ET_EXEC && header.e_type != ET_DYN) || header.e_phentsize != sizeof(ElfW(Phdr)) ||
+	    header.e_phnum > HEADERS_MAX)
+		return -ENOEXEC;
+	loader = find_loader(source, fd, path, &header);
+	if (loader < 0)
+		return loader;
+	if (loader == LOADER_OTHER)
+		return PROGRAM_OTHER_LIBC;
+	rc = source->read_rights(fd, &rights);
+	if (rc < 0)
+		return rc;
+	if (gains_privileges(&source->caller, &rights))
+		return PROGRAM_PRIVILEGED;
+	return loader == LOADER_NONE ? PROGRAM_STATIC : PROGRAM_FINE;
+}
+
+/*
+ * "#!INTERPRETER ARGUMENT": the path to the front of line, as the kernel reads it (fs/binfmt_script.c). false: it names
+ * none, or its path ends outside of what the kernel looks at.
+ */
+static bool read_interpreter(char *line, size_t n)
+{
+	size_t end = strcspn(line, "\n"), at = 2, length;
+
+	at += strspn(line + at, " \t");
+	length = strcspn(line + at, " \t\n");
+	if (length == 0 || (end == n && n == EXECUTABLE_LINE_BYTES && at + length == n))
+		return false;
+	memmove(line, line + at, length);
+	line[length] = '\0';
+	return true;
+}
+
+enum { LEADS_ON = N_PROGRAM_PROBLEMS };
+
+/* LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. */
+static long inspect_file(struct executable_source *source, long fd, const char *path)
+{
+	char magic[SELFMAG];
+	long n = source->read(fd, magic, sizeof(magic), 0);
+
+	if (n < 0)
+		return n;
+	if (n == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0)
+		return inspect_elf(source, fd, path);
+	if (n < 2 || magic[0] != '#' || magic[1] != '!')
+		return -ENOEXEC;
+	n = source->read(fd, source->line, EXECUTABLE_LINE_BYTES, 0);
+	if (n < 2)
+		return n < 0 ? n : -ENOEXEC;
+	source->line[n] = '\0';
+	return read_interpreter(source->line, strlen(source->line)) ? LEADS_ON : -ENOEXEC;
+}
+
+long torsh_executable_inspect(struct executable_source *source, const char *path)
+{
+	for (unsigned i = 0; i <= EXECUTABLE_SCRIPTS_MAX; i++) {
+		long fd = source->open(source, path, i), found;
+
+		if (fd < 0)
+			return fd;
+		found = inspect_file(source, fd, path);
+		source->close(fd);
+		if (found != LEADS_ON)
+			return found;
+		path = source->line;
+	}
+	return -ELOOP;
+}

@@ -19,7 +19,7 @@
  */
 static uintptr_t end_of_stack(uintptr_t sp)
 {
-	uintptr_t own = (uintptr_t)__builtin_thread_pointer();
+	uintptr_t own = torsh_cpu_thread_pointer();
 
 	return sp < own ? own : UINTPTR_MAX;
 }

@@ -50,6 +50,15 @@ static inline void torsh_cpu_pause(void)
 	__asm__ volatile("pause");
 }
 
+/* Where the C library keeps what is the thread's own; GCC has a name for it since 11. */
+static inline uintptr_t torsh_cpu_thread_pointer(void)
+{
+	uintptr_t pointer;
+
+	__asm__("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
 /* Registers of the code that called a hook, as they will be when the hook has returned. */
 struct cpu_caller {
 	uintptr_t ip, sp, bp;

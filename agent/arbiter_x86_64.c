@@ -81,9 +81,12 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	} while (at != sp && unwind.step(&cursor) > 0);
 	if (at != sp)
 		return 0;
-	do
-		unwind.get_register(&cursor, CFI_RIP, &ips[n++]);
-	while (n < ARBITER_MAX_FRAMES && unwind.step(&cursor) > 0);
+	/* A return address of 0 is where a stack ends; libunwind 1.8 takes it for a frame. */
+	while (n < ARBITER_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) && ips[n]) {
+		n++;
+		if (unwind.step(&cursor) <= 0)
+			break;
+	}
 	return n;
 }
 

@@ -260,6 +260,8 @@ def go_with_c():
     program = build_go(scratch("program"))
     reported = recorded_frames(program)
     assert any(place(frame) for frames in reported.values() for frame in frames), "no frame has a line"
+    if not any(place for offset in reported for place in places_by_addr2line(program, offset - 1)):
+        raise Skip("the addr2line of this machine reads no lines of what this Go compiles")
     all_as_addr2line(program, reported)
 
 

@@ -266,10 +266,12 @@ def the_writer_can_be_told_to_end():
 def the_writer_keeps_nothing_of_the_targets_priority():
     need_root()
     one_cpu = str(min(os.sched_getaffinity(0)))
-    command = [need_command("nice"), "-n", "-5", need_command("taskset"), "-c", one_cpu, need_command("chrt"), "-f", "1"]
+    # The agent comes with the program only: a process before it would start the writer with what it has itself.
     output, counts = scratch(), committed.Counts(scratch("counts"))
+    command = [need_command("nice"), "-n", -5 - os.getpriority(os.PRIO_PROCESS, 0), need_command("taskset"), "-c", one_cpu,
+               need_command("chrt"), "-f", "1", "env", *(f"{name}={value}" for name, value in agent_environment(output).items())]
     command += committed.command(counts, 10, 1, "wait")
-    with started(command, agent_environment(output)):
+    with started(command, clean_environment()):
         wait_until(counts.all_there, "all blocks")
         pid = wait_until(lambda: writer_of(output), "a writer")
         found = {"policy": os.sched_getscheduler(pid), "nice": os.getpriority(os.PRIO_PROCESS, pid),

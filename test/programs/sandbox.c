@@ -32,7 +32,7 @@
 
 static const int of_memory[] = {SYS_futex, SYS_mmap, SYS_munmap, SYS_madvise, SYS_brk, SYS_getrandom, END};
 static const int of_exit[] = {SYS_exit_group, END};
-static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_wait4, SYS_exit_group, END};
+static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_wait4, SYS_exit_group, END};
 static const int of_thread[] = {SYS_clone3, SYS_clone, SYS_mprotect, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask,
 				SYS_rt_sigaction, SYS_exit, SYS_exit_group, END};
 

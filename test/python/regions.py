@@ -4,6 +4,13 @@
 import ctypes  # noqa: F401
 import sys
 
+
+
+class _Used(ctypes.Structure):
+    "Since 3.14 ctypes imports more with the first of these."
+    _fields_ = [("number", ctypes.c_int)]
+
+
 before = set(sys.modules)
 import torsh  # noqa: E402
 

@@ -24,6 +24,7 @@
 #include "agent/registry.h"
 #include "agent/session.h"
 #include "agent/text.h"
+#include "shim/allocator_calls.h"
 #include "shim/boot.h"
 #include "shim/next.h"
 #include "shim/thread.h"
@@ -348,8 +349,11 @@ void torsh_agent_start(void)
 		return;
 	torsh_flow_self = &torsh_flow_quiet;
 	result = start();
-	if (!result)
+	if (!result) {
 		start_stack_checks();
+		if (torsh_config.activities & ACTIVITY_HEAP)
+			torsh_allocator_calls_start();
+	}
 	torsh_flow_self = &torsh_flow_unborn;
 	if (result)
 		turn_off();

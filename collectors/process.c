@@ -217,17 +217,30 @@ void torsh_process_code_unmapped(void)
 	errno = saved;
 }
 
-void torsh_process_loading_apart(const char *path)
+static void note_library(const char *sentence, const char *path)
 {
 	char buffer[512];
 	struct text note = TEXT_IN(buffer);
 
 	if (!path || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON || !torsh_process->pid)
 		return;
-	torsh_text_put(&note, "heap: opened with RTLD_DEEPBIND or in a namespace of its own, past the agent: what it "
-			      "allocates is not seen: ");
+	torsh_text_put(&note, sentence);
 	torsh_text_put(&note, path);
 	torsh_channel_note(&torsh_process->channel, buffer);
+}
+
+void torsh_process_loading_apart(const char *path)
+{
+	note_library("heap: opened with RTLD_DEEPBIND or in a namespace of its own, past the agent: what it "
+		     "allocates is not seen: ",
+		     path);
+}
+
+void torsh_process_loading_allocator(const char *path)
+{
+	note_library("heap: an allocator was opened while the program ran: what is allocated by its own names (mallocx, "
+		     "tc_malloc, mi_malloc) is not seen: ",
+		     path);
 }
 
 struct child_plan torsh_process_plan(const char *program, char *const *envp)

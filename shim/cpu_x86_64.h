@@ -45,6 +45,11 @@ static inline uint64_t torsh_cpu_ticks_ordered(void)
 /* Loads are seen to happen in program order. */
 #define TORSH_CPU_LOADS_IN_ORDER 1
 
+/* Relocations (elf.h) that hold the address of a symbol: of a function that is called, of one that is taken, in data. */
+#define TORSH_CPU_RELOCATION_SLOT R_X86_64_JUMP_SLOT
+#define TORSH_CPU_RELOCATION_DATA R_X86_64_GLOB_DAT
+#define TORSH_CPU_RELOCATION_WORD R_X86_64_64
+
 static inline void torsh_cpu_pause(void)
 {
 	__asm__ volatile("pause");

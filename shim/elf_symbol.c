@@ -16,8 +16,8 @@ struct tables {
 	const char *names;
 };
 
-/* glibc has added the load address to what points into the object, but not in every object: the vdso is read-only. */
-static const void *locate(const struct link_map *map, const ElfW(Dyn) * entry)
+/* glibc has added the load address, but not in every object: the vdso is read-only. */
+const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry)
 {
 	return (const void *)(entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr);
 }
@@ -28,13 +28,13 @@ static int find_tables(const struct link_map *map, struct tables *tables)
 	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
 		switch (entry->d_tag) {
 		case DT_GNU_HASH:
-			tables->hash = locate(map, entry);
+			tables->hash = torsh_elf_locate(map, entry);
 			break;
 		case DT_SYMTAB:
-			tables->symbols = locate(map, entry);
+			tables->symbols = torsh_elf_locate(map, entry);
 			break;
 		case DT_STRTAB:
-			tables->names = locate(map, entry);
+			tables->names = torsh_elf_locate(map, entry);
 			break;
 		}
 	}

@@ -12,4 +12,7 @@
 /* Where the object defines name, and with n_bytes its size; NULL when it doesn't. */
 void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes);
 
+/* What an entry of the object's dynamic section points to. */
+const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry);
+
 #endif

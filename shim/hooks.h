@@ -70,6 +70,7 @@ int torsh_process_muting(void);
 void torsh_process_not_muted(void);
 void torsh_process_code_unmapped(void);
 void torsh_process_loading_apart(const char *path); /* a library that will find another malloc than ours */
+void torsh_process_loading_allocator(const char *path); /* an allocator, whose own functions are not interposed */
 
 /*
  * PyTorch: collectors/torch.c. n_bytes below 0: the block is about to be freed. device as in event_tensor; allocated

@@ -2,6 +2,7 @@
 /* dlsym, for the names of functions that the agent stands before. */
 #include <dlfcn.h>
 
+#include "shim/allocator_calls.h"
 #include "shim/cupti.h"
 #include "shim/driver.h"
 #include "shim/hooks.h"
@@ -22,11 +23,22 @@ static void *instead(const char *name, void *found)
 	return torsh_cupti_has(name) ? torsh_cupti_instead(name, found) : torsh_driver_instead(name, found);
 }
 
-/* Which object asks is told by the return address: what isn't about these names must be a tail call, and RTLD_NEXT too. */
+/*
+ * Allocators' own functions are interposed where they are asked for by name, too; and what a dlopen has
+ * brought is looked at, which most programs follow by this. Which object asks is told by the return address:
+ * what isn't about these names must be a tail call, and RTLD_NEXT too.
+ */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
 	symbol_look_up *next = torsh_symbol_next();
 
+	if (__builtin_expect(torsh_allocator_calls_on, 0)) {
+		int i = handle != RTLD_NEXT ? torsh_allocator_calls_find(name) : -1;
+
+		torsh_allocator_calls_recheck();
+		if (i >= 0)
+			return torsh_allocator_calls_instead(i, next(handle, name));
+	}
 	if (__builtin_expect(is_stood_before(name, __builtin_return_address(0)), 0)) {
 		if (handle != RTLD_NEXT)
 			return instead(name, next(handle, name));

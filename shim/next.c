@@ -252,6 +252,15 @@ void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators)
 	return NULL;
 }
 
+int torsh_next_is_defined_before(const char *name)
+{
+	look_up();
+	for (const struct link_map *map = first_behind ? first_behind->l_prev : NULL; map; map = map->l_prev)
+		if (torsh_elf_symbol(map, name, NULL))
+			return 1;
+	return 0;
+}
+
 const char *torsh_next_allocators_code(size_t *n_bytes)
 {
 	static const char *const own_names[] = {"mallocx", "tc_malloc", "mi_malloc"};

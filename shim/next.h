@@ -34,6 +34,9 @@ extern uint32_t torsh_next_is_elsewhere;
  */
 void *torsh_next_at_start(const char *name, size_t *n_bytes, int *is_allocators);
 
+/* Does the program define the name, or a library that was preloaded before this one? Not so by a reference to it. */
+int torsh_next_is_defined_before(const char *name);
+
 /*
  * Where the library whose malloc serves the program lies, when it is an allocator and nothing else: one of jemalloc's,
  * tcmalloc's or mimalloc's own names is in it. NULL: it is another one.

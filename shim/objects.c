@@ -38,7 +38,7 @@ __attribute__((constructor(101))) static void find_own_map(void)
 		own_map = map;
 }
 
-static int is_forked_child(void)
+int torsh_objects_is_forked_child(void)
 {
 	return is_original && !*is_original;
 }
@@ -113,7 +113,7 @@ static int iterate(look *look, void *context)
 {
 	struct iteration iteration = {.look = look, .context = context};
 
-	return is_forked_child() ? walk(look, context) : dl_iterate_phdr(look_at, &iteration);
+	return torsh_objects_is_forked_child() ? walk(look, context) : dl_iterate_phdr(look_at, &iteration);
 }
 
 /* ---- what is asked ----------------------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static int look_into(const struct link_map *map, void *context)
 	}
 	if (search->is_behind || (search->text && !is_called(map, (void *)search->text)))
 		return 0;
-	if (is_forked_child() && !is_readable(map->l_ld))
+	if (torsh_objects_is_forked_child() && !is_readable(map->l_ld))
 		return 0;
 	search->found = torsh_elf_symbol(map, search->name, NULL);
 	return search->found != NULL;

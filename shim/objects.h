@@ -26,4 +26,7 @@ int torsh_objects_lies_in(const char *text, const void *address);
  */
 int torsh_objects_has(const char *text);
 
+/* Was the process made by a fork of one that had this library? Not so in a program that was executed since. */
+int torsh_objects_is_forked_child(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "shim/allocator_calls.h"
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/operators.h"
@@ -230,6 +231,8 @@ EXPORT void *dlopen(const char *path, int mode)
 {
 	if (mode & RTLD_DEEPBIND)
 		torsh_process_loading_apart(path);
+	if (path && !torsh_allocator_calls_on && torsh_allocator_calls_names(path))
+		torsh_process_loading_allocator(path);
 	torsh_torch_loading(path);
 	return torsh_next.dlopen(torsh_injection_redirect(path), mode);
 }

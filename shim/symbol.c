@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's family there are no later. */
+/*
+ * The oldest version of dlsym that the C library has; later ones are the same function. Of malloc's family there are
+ * no later ones.
+ */
 #if defined(__x86_64__)
 #define OLDEST_VERSION "GLIBC_2.2.5"
 #define ALIGNED_ALLOC_VERSION "GLIBC_2.16"

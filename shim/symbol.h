@@ -12,8 +12,8 @@ symbol_look_up *torsh_symbol_next(void);
 void *torsh_symbol(void *handle, const char *name);
 
 /*
- * The same for malloc's family, as programs refer to it: by the C library's version. A library may define them so that nothing
- * else finds them (libc_malloc_debug.so).
+ * The same for malloc's family, as programs refer to it: by the C library's version. A library may define them so
+ * that nothing else finds them (libc_malloc_debug.so).
  */
 void *torsh_symbol_heap(void *handle, const char *name);
 

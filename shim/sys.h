@@ -125,6 +125,15 @@ static inline long torsh_sys_compare(uintptr_t address, uint32_t value)
 	return TORSH_SYS(SYS_futex, address, FUTEX_CMP_REQUEUE | FUTEX_PRIVATE_FLAG, 0, 0, &nobody_waits_here, value);
 }
 
+/* Can this word be written to? By adding nothing to it, as the kernel does for a futex. */
+static inline int torsh_sys_is_writable(const void *word)
+{
+	uint32_t nobodys = 0;
+
+	return TORSH_SYS(SYS_futex, &nobodys, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, (uintptr_t)word & ~(uintptr_t)3,
+			 FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+}
+
 /*
  * Filters of system calls end a process for what they don't know: what is asked of the kernel when the program runs is put
  * as a futex, which everything with threads may use. None of these waits.

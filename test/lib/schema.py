@@ -1,63 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Whether a value fits a schema of tools/schema/: the keywords that these use, and no others."""
+"""
+Whether a value fits a schema of tools/schema/: the keywords that these use, and no others.
 
+A schema is compiled once into nested functions. Each takes a value and returns None, or why the value doesn't fit, as
+(path of the place inside the value, sentence): paths are only put together for what fails.
+"""
+
+import functools
 import json
 import re
 
 from harness import ROOT
 
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
+# What json.loads makes of each.
+TYPES = {"object": {dict}, "array": {list}, "string": {str}, "boolean": {bool}, "null": {type(None)}, "integer": {int},
+         "number": {int, float}}
 SILENT = {"$schema", "$defs", "title", "description"}
 
 
-def is_type(name, value):
-    return isinstance(value, TYPES[name]) and not (name in ("integer", "number") and isinstance(value, bool))
+def holds(is_met, sentence):
+    """A check of the value alone."""
+    return lambda value: None if is_met(value) else ("", f"{value!r} {sentence}")
 
 
-def check(schema, value, root, where):
-    for keyword, said in schema.items():
-        if keyword in SILENT or keyword == "properties":
-            continue
-        if keyword == "$ref":
-            check(root["$defs"][said.rsplit("/", 1)[1]], value, root, where)
-        elif keyword == "anyOf":
-            assert any(fits(one, value, root) for one in said), f"{where}: {value!r} is none of {said}"
-        elif keyword == "type":
-            names = said if isinstance(said, list) else [said]
-            assert any(is_type(name, value) for name in names), f"{where}: {value!r} is not {said}"
-        elif keyword == "const":
-            assert value == said, f"{where}: {value!r} is not {said!r}"
-        elif keyword == "minimum":
-            assert value is None or value >= said, f"{where}: {value!r} is below {said}"
-        elif keyword == "maximum":
-            assert value is None or value <= said, f"{where}: {value!r} is above {said}"
-        elif keyword == "required":
-            assert not isinstance(value, dict) or not set(said) - set(value), f"{where}: without {set(said) - set(value)}"
-        elif keyword == "pattern":
-            assert re.search(said, value), f"{where}: {value!r} is not {said}"
-        elif keyword == "enum":
-            assert value in said, f"{where}: {value!r} is none of {said}"
-        elif keyword == "items":
-            for i, item in enumerate(value or ()):
-                check(said, item, root, f"{where}[{i}]")
-        elif keyword == "additionalProperties":
-            assert said or not isinstance(value, dict) or not set(value) - set(schema["properties"]), f"{where}: {set(value) - set(schema['properties'])}"
-        else:
-            raise AssertionError(f"{where}: the schema has a keyword that is not known here: {keyword}")
-    for name, inner in schema.get("properties", {}).items():
-        if isinstance(value, dict) and name in value:
-            check(inner, value[name], root, f"{where}.{name}")
+def check_type(schema, said, schemas):
+    types = frozenset().union(*(TYPES[name] for name in (said if isinstance(said, list) else [said])))
+    return holds(lambda value: type(value) in types, f"is not {said}")
 
 
-def fits(schema, value, root):
-    try:
-        check(schema, value, root, "")
-    except AssertionError:
-        return False
-    return True
+def check_any(schema, said, schemas):
+    choices = [compile_schema(one, schemas) for one in said]
+    return holds(lambda value: any(choice(value) is None for choice in choices), f"is none of {said}")
+
+
+def check_reference(schema, said, schemas):
+    """Looked up when it is used: a definition may refer to itself."""
+    name = said.rsplit("/", 1)[1]
+    return lambda value: compiled_definition(name, schemas)(value)
+
+
+def check_required(schema, said, schemas):
+    names = frozenset(said)
+    return lambda value: ("", f"without {names - value.keys()}") if isinstance(value, dict) and names - value.keys() else None
+
+
+def check_items(schema, said, schemas):
+    check = compile_schema(said, schemas)
+
+    def check_each(value):
+        for i, item in enumerate(value or ()):
+            failure = check(item)
+            if failure:
+                return f"[{i}]{failure[0]}", failure[1]
+        return None
+    return check_each
+
+
+def check_properties(schema, said, schemas):
+    checks = {name: compile_schema(inner, schemas) for name, inner in said.items()}
+
+    def check_each(value):
+        if not isinstance(value, dict):
+            return None
+        for name, check in checks.items():
+            failure = check(value[name]) if name in value else None
+            if failure:
+                return f".{name}{failure[0]}", failure[1]
+        return None
+    return check_each
+
+
+def check_additional(schema, said, schemas):
+    known = frozenset(schema.get("properties", ()))
+    return lambda value: ("", f"{value.keys() - known}") if not said and isinstance(value, dict) and value.keys() - known else None
+
+
+KEYWORDS = {
+    "$ref": check_reference,
+    "anyOf": check_any,
+    "type": check_type,
+    "const": lambda schema, said, schemas: holds(lambda value: value == said, f"is not {said!r}"),
+    "minimum": lambda schema, said, schemas: holds(lambda value: value is None or value >= said, f"is below {said}"),
+    "maximum": lambda schema, said, schemas: holds(lambda value: value is None or value <= said, f"is above {said}"),
+    "pattern": lambda schema, said, schemas: holds(lambda value: re.search(said, value), f"is not {said}"),
+    "enum": lambda schema, said, schemas: holds(lambda value: value in said, f"is none of {said}"),
+    "required": check_required,
+    "items": check_items,
+    "properties": check_properties,
+    "additionalProperties": check_additional,
+}
+
+
+def compile_schema(schema, schemas):
+    """schemas: {"definitions": those of the whole schema, "compiled": the ones that were needed so far}"""
+    unknown = schema.keys() - KEYWORDS.keys() - SILENT
+    assert not unknown, f"the schema has keywords that are not known here: {unknown}"
+    checks = [KEYWORDS[keyword](schema, said, schemas) for keyword, said in schema.items() if keyword not in SILENT]
+    if len(checks) == 1:
+        return checks[0]
+
+    def check_all(value):
+        for check in checks:
+            failure = check(value)
+            if failure:
+                return failure
+        return None
+    return check_all
+
+
+def compiled_definition(name, schemas):
+    if name not in schemas["compiled"]:
+        schemas["compiled"][name] = compile_schema(schemas["definitions"][name], schemas)
+    return schemas["compiled"][name]
+
+
+@functools.lru_cache(None)
+def read_schema(path):
+    schema = json.loads(path.read_text())
+    return compile_schema(schema, {"definitions": schema.get("$defs", {}), "compiled": {}})
+
+
+def expect_fits_file(path, value):
+    """Does the value fit the schema in that file?"""
+    failure = read_schema(path)(value)
+    assert not failure, f"{path.stem}{failure[0]}: {failure[1]}"
 
 
 def expect_fits(name, value):
     """Does the value fit tools/schema/NAME.json?"""
-    schema = json.loads((ROOT / "tools/schema" / f"{name}.json").read_text())
-    check(schema, value, schema, name)
+    expect_fits_file(ROOT / "tools/schema" / f"{name}.json", value)

@@ -240,12 +240,12 @@ def check_objects(python):
     lines = OBJECTS.read_text().splitlines()
     report = leaks(output, "--stacks", "python", "--no-default-suppressions")
     check_counts(report["events"])
+    everything = leaks(output, "--depth", "0", "--no-default-suppressions")["leaks"]
     for mark, expected in json.loads(truth.read_text()).items():
         line = next(i for i, text in enumerate(lines, 1) if text.endswith(f"# line: {mark}"))
         # The list that keeps them grows in the same line: by few blocks, none of them of an object's size.
-        entries = [entry for entry in leaks(output, "--depth", "0", "--no-default-suppressions")["leaks"]
-                   if entry["stack"] and any(frame.get("line") == line and frame["file"] == str(OBJECTS)
-                                             for frame in entry["stack"][:12])
+        entries = [entry for entry in everything if entry["stack"]
+                   and any(frame.get("line") == line and frame["file"] == str(OBJECTS) for frame in entry["stack"][:12])
                    and any("ytes" in (name or "") for name in functions(entry))]
         expect_equal([total(entries, "blocks"), total(entries)], expected, f"blocks and bytes of {mark}")
 

@@ -7,6 +7,7 @@ A script decorates its cases with @case and ends with main(); test/run then runs
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -112,6 +113,33 @@ def shared(name):
     folder = pathlib.Path(base) / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def once(name, make):
+    """
+    What make(folder) returns, a value of JSON, made by the first case of a run that asks for it: the others wait, read what
+    it returned and find the same folder. A recording that several cases look at is made so.
+    """
+    folder = shared(name)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = folder / "made.json"
+        if not made.exists():
+            whole = folder / "being-made"
+            whole.write_text(json.dumps(make(folder)))
+            whole.rename(made)
+        return json.loads(made.read_text())
+
+
+def in_time(items, seconds, what):
+    """Items for so long, one at least. How many there were is the test's last line, which test/run shows."""
+    deadline, n = time.monotonic() + seconds, 0
+    for item in items:
+        yield item
+        n += 1
+        if time.monotonic() > deadline:
+            break
+    print(f"note: {n} {what}")
 
 
 def need_command(name):

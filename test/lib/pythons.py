@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import sys
 
-from harness import BUILD, ROOT, Skip, clean_environment, run
+from harness import BUILD, ROOT, Skip, clean_environment, once, run
 
 OLDEST, NEWEST = 8, 15
 SOURCES = ROOT / "test/python"
@@ -76,17 +76,17 @@ def _candidates():
     yield from sorted((BUILD / "pythons").glob("*/bin/python3*"))
 
 
+def _ask_all(_):
+    """What the interpreters say of themselves; the shims of version managers lead to what they would start."""
+    results = [run([path, "-c", _ABOUT]) for path in _candidates() if os.access(path, os.X_OK)]
+    return [json.loads(result.stdout) for result in results if result.returncode == 0]
+
+
 @functools.lru_cache(None)
 def find_all():
-    """Each CPython from 3.8 on, once; the shims of version managers lead to what they would start."""
+    """Each CPython from 3.8 on, once. Twenty interpreters are started once a run, not for each case."""
     found = {}
-    for path in _candidates():
-        if not os.access(path, os.X_OK):
-            continue
-        result = run([path, "-c", _ABOUT])
-        if result.returncode:
-            continue
-        about = json.loads(result.stdout)
+    for about in once("pythons", _ask_all):
         if about["implementation"] == "CPython" and about["major"] == 3 and about["minor"] >= OLDEST:
             python = Python(about)
             found.setdefault(python.path, python)

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A target killed with SIGKILL at a random moment: every event committed before the kill is in its report."""
+"""
+A target killed with SIGKILL at a random moment: every event committed before the kill is in its report. In test/run each
+case goes on for some seconds and prints how many kills that were; by hand FAULT_KILLS says how many they are in all.
+"""
 
 import itertools
+import math
 import os
 import pathlib
 import random
@@ -14,6 +18,7 @@ import committed  # noqa: E402
 from harness import *  # noqa: E402,F403
 
 N_KILLS = int(os.environ.get("FAULT_KILLS", 20 if IS_QUICK else 200))
+SECONDS = math.inf if "FAULT_KILLS" in os.environ else 8  # of each case
 SEED = int(os.environ.get("FAULT_SEED", random.randrange(1 << 30)))
 numbers = itertools.count()
 N_BLOCKS = 1 << 40  # it never gets there
@@ -45,7 +50,7 @@ def kill_once(rng, n_threads, n_before):
 def kill_often(n_threads, share):
     print(f"seed {SEED}")
     rng = random.Random(SEED + n_threads)
-    for _ in range(max(1, N_KILLS * share // 100)):
+    for _ in in_time(range(max(1, N_KILLS * share // 100)), SECONDS, f"kills from seed {SEED} on"):
         kill_once(rng, n_threads, int(10 ** rng.uniform(0, 4.7)))
 
 

@@ -11,10 +11,12 @@ holds does not change while a trace runs, so for the whole process
 
 must hold exactly.
 
-By hand: ORACLE_TRACES=100000 ORACLE_SEED=7 test/oracle/traces.py
+In test/run each case goes on for some seconds and prints how many traces that were. By hand, as many as are asked for:
+ORACLE_TRACES=100000 ORACLE_SEED=7 test/oracle/traces.py
 """
 
 import collections
+import math
 import os
 import pathlib
 import random
@@ -25,6 +27,7 @@ from harness import *  # noqa: E402,F403
 
 PROGRAM = PROGRAMS / "trace"
 N_TRACES = int(os.environ.get("ORACLE_TRACES", 400 if IS_QUICK else 10000))
+SECONDS = math.inf if "ORACLE_TRACES" in os.environ else 25  # of each case
 SEED = int(os.environ.get("ORACLE_SEED", random.randrange(1 << 40)))
 TRACES_A_RUN = 8  # each report reads all of a recording
 N_PARTS = 4  # cases of forked, serial traces: they run beside each other
@@ -87,10 +90,9 @@ def run_many(part, share, *how):
     """share percent of all traces, in runs of some each."""
     n = max(1, N_TRACES * share // 100)
     seed = SEED + part * (1 << 20)
-    while n > 0:
-        now = min(n, 1 if how[1] == "here" else TRACES_A_RUN)
-        run_traces(seed, now, *how)
-        seed, n = seed + now, n - now
+    a_run = 1 if how[1] == "here" else TRACES_A_RUN
+    for done in in_time(range(0, n, a_run), SECONDS, f"runs of {a_run} traces from seed {seed} on"):
+        run_traces(seed + done, min(n - done, a_run), *how)
 
 
 for part in range(N_PARTS):

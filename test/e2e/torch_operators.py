@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
 from operators import operators, without_twins  # noqa: E402
 from timeline import events  # noqa: E402
-from torch_python import inductor_cache, torch_python  # noqa: E402
+from torch_python import TORCH, inductor_cache, torch_python  # noqa: E402
 
 STEPS = ROOT / "test/lib/torch_steps.py"
 BACKWARD = 1
@@ -33,13 +33,22 @@ def result_of(run_program, what, models):
     return results[models] if isinstance(models, str) else results, *output
 
 
-def run_step(models, what, env=None):
+def run_step(models, what, env=None, output=None):
     """What the program wrote, and the recording of it."""
-    return result_of(lambda command: record(command, env={**inductor_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
+    return result_of(lambda command: record(command, output, env={**inductor_cache(), **(env or {})}, timeout=TIMEOUT_S), what, models)
 
 
 def run_bare(models, what):
     return result_of(lambda command: [run(command, {**clean_environment(), **inductor_cache()}, timeout=TIMEOUT_S)], what, models)[0]
+
+
+def witnessed():
+    """What torch.profiler saw of every model under the agent, and the recording: two cases look at them."""
+    def make(folder):
+        results, output = run_step([*MODELS, INDUCTOR], "witness", output=folder / "out")
+        return {"results": results, "output": str(output)}
+    made = once(f"witnessed-{TORCH}", make)
+    return made["results"], made["output"]
 
 
 def window(recorded, name="the window"):
@@ -72,7 +81,7 @@ def forward_thread(operator):
 # The first case to use Inductor has it compile; the others come last, when that is done, and find the results.
 @case
 def operators_are_those_of_the_profiler():
-    witnesses, output = run_step([*MODELS, INDUCTOR], "witness")
+    witnesses, output = witnessed()
     recorded = events(output)
     for model, witness in witnesses.items():
         agree_with_the_profiler(window(recorded, f"the window of {model}"), witness["events"], model)
@@ -245,7 +254,7 @@ def modules_have_the_names_of_named_modules():
 
 @case
 def the_profiler_is_left_alone():
-    all_under_us, _ = run_step([*MODELS, INDUCTOR], "witness")
+    all_under_us, _ = witnessed()
     for model, bare in run_bare([*MODELS, INDUCTOR], "witness").items():
         under_us = all_under_us[model]
         expect_equal(under_us["memory"], bare["memory"], f"memory that torch.profiler saw of {model}")

@@ -112,7 +112,7 @@ def build(name, source, *flags):
     (folder / f"{name}.c").write_text(source)
     made = run(["gcc", "-g", "-O1", "-o", folder / name, folder / f"{name}.c", *flags])
     if made.returncode:
-        raise Skip(f"can't be built here: {made.stderr.decode()[-200:]}")
+        missing(f"can't be built here: {made.stderr.decode()[-200:]}")
     return folder / name
 
 

@@ -14,7 +14,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
-from environments import missing  # noqa: E402
 from exported import exported  # noqa: E402
 from schema import expect_fits_file  # noqa: E402
 
@@ -77,11 +76,6 @@ def sums(entries, field):
     return {line: (own[line], below[line]) for line in below if below[line]}
 
 
-def need_go():
-    if not shutil.which("go"):
-        missing("go is not on this machine")
-
-
 def ask_pprof(profile, sample):
     """The same, by the tool. It would shorten paths below a folder that is called as the current one is."""
     result = run(["go", "tool", "pprof", "-symbolize=none", "-top", "-lines", "-unit=bytes", "-nodecount=10000000", "-nodefraction=0",
@@ -101,7 +95,7 @@ def reports_of(output):
 
 
 def check_pprof(command):
-    need_go()
+    need_command("go")
     _, output = record(command())
     profile = exported(output, "heap.pb.gz", "--format", "pprof")
     for weight, entries in reports_of(output).items():

@@ -80,13 +80,10 @@ def a_small_ring_loses_nothing():
 
 
 def another_allocator(library):
-    found = sorted(pathlib.Path("/usr/lib").glob(f"*/{library}"))
-    if not found:
-        raise Skip(f"{library} is not on this machine")
     # jemalloc has no pvalloc: the C library's would hand out blocks that jemalloc can't free.
     has_pvalloc = "jemalloc" not in library
     command = [PROGRAMS / "entries", *([] if has_pvalloc else ["without_pvalloc"])]
-    result, output = record(command, env={"LD_PRELOAD": f"{AGENT}:{found[0]}"})
+    result, output = record(command, env={"LD_PRELOAD": f"{AGENT}:{need_library(library)}"})
     expect_equal(result.returncode, 0, "status")
     expect_entries(output, None if has_pvalloc else "leak_pvalloc")
 
@@ -119,16 +116,14 @@ int main(int n, char **words)
 @case
 def a_library_that_defines_malloc_by_the_c_librarys_version_is_not_passed_by():
     """Nothing but a reference with that version finds it: the C library's checks of the heap."""
-    found = sorted(pathlib.Path("/lib").glob("*/libc_malloc_debug.so.0"))
-    if not found:
-        raise Skip("libc_malloc_debug.so.0 is not on this machine")
+    library = need_library("libc_malloc_debug.so.0")
     source = scratch("program") / "overrun.c"
     source.write_text(OVERRUN)
     program = source.with_suffix("")
     expect_equal(run(["gcc", "-g", "-O1", "-fno-builtin", "-w", "-o", program, source]).returncode, 0, "compiler")
     for words in [], ["beyond"]:
-        bare = run([program, *words], dict(clean_environment(), LD_PRELOAD=str(found[0]), MALLOC_CHECK_="3"))
-        result, output = record([program, *words], scratch(), env={"LD_PRELOAD": f"{AGENT}:{found[0]}", "MALLOC_CHECK_": "3"})
+        bare = run([program, *words], dict(clean_environment(), LD_PRELOAD=str(library), MALLOC_CHECK_="3"))
+        result, output = record([program, *words], scratch(), env={"LD_PRELOAD": f"{AGENT}:{library}", "MALLOC_CHECK_": "3"})
         expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr), "outcome")
         expect_equal(own_leaks(output, "main").get("keep"), (1, 1001), "kept")
         assert (bare.returncode != 0) == bool(words), f"bare status {bare.returncode}"

@@ -106,10 +106,7 @@ def of_a_full_recording():
 
 @case
 def of_a_cpp_program_with_jemalloc():
-    found = sorted(pathlib.Path("/usr/lib").glob("*/libjemalloc.so.2"))
-    if not found:
-        raise Skip("libjemalloc.so.2 is not on this machine")
-    check("g++", LD_PRELOAD=f"{AGENT}:{found[0]}")
+    check("g++", LD_PRELOAD=f"{AGENT}:{need_library('libjemalloc.so.2')}")
 
 
 main()

@@ -186,18 +186,11 @@ def expect_each_once(report, n_allocators=0):
     assert events["unknown_frees"] <= n_allocators, events["unknown_frees"]
 
 
-def need_allocator(library):
-    found = sorted(pathlib.Path("/usr/lib").glob(f"*/{library}"))
-    if not found:
-        raise Skip(f"{library} is not on this machine")
-    return found[0]
-
-
 def all_forms(library, *arguments):
     program = compile_into(scratch("program"), "forms", FORMS, "-std=c++17", "-fsized-deallocation", "-faligned-new")
     preload = {}
     if library:
-        preload = {"LD_PRELOAD": str(need_allocator(library))}
+        preload = {"LD_PRELOAD": str(need_library(library))}
     report = leaks(same_as_bare([program, *arguments], **preload))
     found = kept_by_functions(report)
     # The C++ run-time keeps memory for exceptions that it can't get memory for.
@@ -215,7 +208,7 @@ for library, *arguments in (["libjemalloc.so.2"], ["libtcmalloc_minimal.so.4"], 
 @case
 def jemalloc_is_refused_where_the_program_has_its_own():
     program = compile_into(scratch("program"), "forms", FORMS, "-std=c++17", "-fsized-deallocation", "-faligned-new")
-    for library in need_allocator("libjemalloc.so.2"), need_allocator("libtcmalloc_minimal.so.4"):
+    for library in need_library("libjemalloc.so.2"), need_library("libtcmalloc_minimal.so.4"):
         result, output = record([program], scratch("recording"),
                                 env={"LD_PRELOAD": f"{AGENT}:{library}", "TORSH_PROFILER_ALLOCATOR": "jemalloc"})
         expect_equal((result.returncode, result.stderr), (0, b""), "status and stderr")

@@ -301,7 +301,7 @@ for found_python in pythons.find_all():
     add_case(f"frames_of_{found_python.name}", check_frames, found_python)
     add_case(f"ending_of_{found_python.name}", check_ending, found_python, 0, 7)
     add_case(f"ending_of_{found_python.name}_with_threads", check_ending, found_python, 3, 4)
-for missing_version in pythons.missing():
+for missing_version in pythons.versions_not_here():
     add_case("frames_of_python_" + missing_version.replace(".", "_"), not_here, missing_version)
 
 main()

@@ -6,7 +6,7 @@ import os
 import pathlib
 
 import pythons
-from harness import BUILD, ROOT, Skip, run, scratch
+from harness import BUILD, ROOT, Skip, missing, run, scratch
 
 NVTX_PACKAGE = "nvidia-nvtx"
 PYTORCH = ROOT / "build/venv"
@@ -32,7 +32,7 @@ def nvtx_headers():
     for place in _nvtx_places():
         if (place / "nvtx3/nvToolsExtPayload.h").exists():
             return place
-    raise Skip(f"there are no headers of NVTX 3 here, and {NVTX_PACKAGE} can't be had from PyPI")
+    return missing(f"there are no headers of NVTX 3 here, and {NVTX_PACKAGE} can't be had from PyPI")
 
 
 def nvtx_2_library():
@@ -41,7 +41,7 @@ def nvtx_2_library():
         folder = python.install("nvidia-nvtx-cu12==12.4.127", holds="nvidia/nvtx", into="nvtx-2")
         if folder:
             return python, folder / "nvidia/nvtx/lib/libnvToolsExt.so.1"
-    raise Skip("libnvToolsExt.so.1 can't be had from PyPI")
+    return missing("libnvToolsExt.so.1 can't be had from PyPI")
 
 
 def build(name, source, *flags):
@@ -58,7 +58,7 @@ def python_with(package):
         folder = python.install(package)
         if folder:
             return python, folder
-    raise Skip(f"{package} can't be had from PyPI")
+    return missing(f"{package} can't be had from PyPI")
 
 
 def itt_flags():

@@ -4,18 +4,10 @@
 import functools
 import os
 
-from harness import IS_QUICK, ROOT, Skip, run
+from harness import IS_QUICK, ROOT, Skip, missing, run
 
-IS_CI = os.environ.get("CI") == "true"
 TORCH_VERSION = os.environ.get("TORCH")  # none: today's
 TORCH = f"torch-{TORCH_VERSION}" if TORCH_VERSION else "torch"
-
-
-def missing(reason):
-    """Skips the case; where everything has to be there, fails it."""
-    if IS_CI:
-        raise AssertionError(reason)
-    raise Skip(reason)
 
 
 @functools.lru_cache(None)

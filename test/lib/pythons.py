@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import sys
 
-from harness import BUILD, ROOT, Skip, clean_environment, once, run
+from harness import BUILD, ROOT, clean_environment, missing, once, run
 
 OLDEST, NEWEST = 8, 15
 SOURCES = ROOT / "test/python"
@@ -37,7 +37,7 @@ class Python:
     def build(self, source, name=None):
         """The folder that holds an extension module made of a C file."""
         if not (self.include / "Python.h").exists():
-            raise Skip(f"{self.path} has no headers: {self.include}/Python.h")
+            missing(f"{self.path} has no headers: {self.include}/Python.h")
         source = pathlib.Path(source)
         folder = BUILD / "test/python" / self.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,10 +99,10 @@ def with_module(module):
     for path in (ROOT / "build/venv/bin/python3", *(python.path for python in reversed(find_all()))):
         if os.access(path, os.X_OK) and run([path, "-c", f"import {module}"]).returncode == 0:
             return path
-    raise Skip(f"no CPython of this machine has {module}")
+    return missing(f"no CPython of this machine has {module}")
 
 
-def missing():
+def versions_not_here():
     """Versions that the agent knows and that are not here."""
     there = {python.minor for python in find_all()}
     return [f"3.{minor}" for minor in range(OLDEST, NEWEST + 1) if minor not in there]

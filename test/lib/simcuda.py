@@ -3,8 +3,8 @@
 
 import json
 
-from environments import missing, torch_python
-from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, run, scratch
+from environments import torch_python
+from harness import BUILD, ROOT, Skip, agent_environment, clean_environment, expect_equal, missing, run, scratch
 
 RUN = ROOT / "test/simcuda/run"
 # Python ends when the threads of PyTorch's autograd are idle, lest it abort.
@@ -70,7 +70,7 @@ used = {"version": VERSIONS[0]}  # of CUDA: that of the PyTorch which cuda_pytho
 
 def need_simcuda():
     if not (LIBRARIES / "libcudart.so.13").exists():
-        raise Skip("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
+        missing("no simulated CUDA was built: there are no CUDA headers (PyPI's wheels below build/venv, or CUDA_HOME)")
 
 
 def use_cuda_12(library="libcudart"):

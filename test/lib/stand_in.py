@@ -4,7 +4,7 @@
 import shutil
 
 import pythons
-from harness import ROOT, Skip, expect_equal, need_command, run, scratch
+from harness import ROOT, expect_equal, missing, need_command, run, scratch
 
 SOURCES = ROOT / "test/torch_stand_in"
 
@@ -13,7 +13,7 @@ def find_python():
     for python in pythons.find_all():
         if (python.include / "Python.h").exists() and not python.is_free_threaded:
             return python
-    raise Skip("no CPython here has its headers")
+    return missing("no CPython here has its headers")
 
 
 def build(python, layout):

@@ -19,7 +19,7 @@
 
 #include "agent/maps.h"
 #include "agent/probe.h"
-#include "shim/symbol.h"
+#include "shim/objects.h"
 #include "shim/sys.h"
 
 #define N_REMEMBERED 4096u
@@ -68,7 +68,7 @@ static _Atomic uint16_t hints[1 << HINT_BITS]; /* slots */
 void torsh_modules_start(torsh_module_gone *gone, bool may_ask_glibc)
 {
 	module_gone = gone;
-	ask_glibc = may_ask_glibc ? (find_object *)torsh_symbol(RTLD_DEFAULT, "_dl_find_object") : NULL;
+	ask_glibc = may_ask_glibc ? (find_object *)torsh_objects_find("_dl_find_object") : NULL;
 }
 
 /* Weighted by place, with products that don't wait for each other: this is done for every rule. n is in bytes. */

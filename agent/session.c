@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/companion.h"
@@ -257,13 +260,60 @@ static int plan_writer(struct plan *plan, const char *agent_path)
 	return -ENOENT;
 }
 
+/*
+ * The child that starts the writer. An emulator of this CPU knows only children that end with SIGCHLD (clone says
+ * EINVAL): that signal is then held back from the target until the child is waited for, and taken.
+ */
+struct starter {
+	long pid;
+	bool is_announced;
+	uint64_t mask, pending; /* the thread's, where it is announced */
+};
+
+static const uint64_t of_children = UINT64_C(1) << (SIGCHLD - 1);
+
+/* Returns twice, as fork does. */
+static void make_starter(struct starter *starter)
+{
+	starter->pid = TORSH_SYS(SYS_clone, 0, 0, 0, 0, 0, 0);
+	starter->is_announced = starter->pid == -EINVAL;
+	if (!starter->is_announced)
+		return;
+	TORSH_SYS(SYS_rt_sigprocmask, SIG_BLOCK, &of_children, &starter->mask, sizeof(of_children), 0, 0);
+	TORSH_SYS(SYS_rt_sigpending, &starter->pending, sizeof(starter->pending), 0, 0, 0, 0);
+	starter->pid = TORSH_SYS(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	if (starter->pid < 0)
+		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask), 0, 0);
+}
+
+/* Returns 0, or what kept the writer from being started. */
+static int await_starter(const struct starter *starter, const _Atomic uint32_t *writer_pid)
+{
+	const struct timespec at_once = {0};
+	int status = 0;
+	long waited;
+
+	do
+		waited = TORSH_SYS(SYS_wait4, starter->pid, &status, __WALL, 0, 0, 0);
+	while (waited == -EINTR);
+	if (starter->is_announced) {
+		if (!(starter->pending & of_children))
+			TORSH_SYS(SYS_rt_sigtimedwait, &of_children, 0, &at_once, sizeof(of_children), 0, 0);
+		TORSH_SYS(SYS_rt_sigprocmask, SIG_SETMASK, &starter->mask, 0, sizeof(starter->mask), 0, 0);
+		/* Of a target that ignores SIGCHLD nobody can wait for a child. */
+		if (waited == -ECHILD && atomic_load_explicit(writer_pid, memory_order_relaxed))
+			return 0;
+	}
+	return waited == starter->pid && WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+}
+
 int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
 			char socket_path[SESSION_SOCKET_MAX])
 {
 	/* Large, and used once: not on a stack whose size the target chose. */
 	struct plan *plan = torsh_sys_pages(sizeof(*plan));
-	int result, status = 0;
-	long pid, waited;
+	struct starter starter;
+	int result;
 
 	if (!plan)
 		return -ENOMEM;
@@ -274,18 +324,15 @@ int torsh_session_begin(const char *program, const char *agent_path, _Atomic uin
 		result = plan_socket(plan);
 	if (result)
 		goto free;
-	pid = TORSH_SYS(SYS_clone, 0, 0, 0, 0, 0, 0);
-	if (pid == 0)
+	make_starter(&starter);
+	if (starter.pid == 0)
 		TORSH_SYS(SYS_exit_group, start_writer(plan), 0, 0, 0, 0, 0);
-	if (pid < 0) {
-		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)pid), NULL);
-		result = (int)pid;
+	if (starter.pid < 0) {
+		torsh_say("nothing is recorded: can't start the writer: ", torsh_text_reason((int)starter.pid), NULL);
+		result = (int)starter.pid;
 		goto remove;
 	}
-	do
-		waited = TORSH_SYS(SYS_wait4, pid, &status, __WALL, 0, 0, 0);
-	while (waited == -EINTR);
-	result = waited == pid && WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+	result = await_starter(&starter, writer_pid);
 	if (!result)
 		strcpy(socket_path, plan->socket_path);
 remove:

@@ -9,7 +9,6 @@
 #include "shim/elf_symbol.h"
 #include "shim/objects.h"
 #include "shim/operators.h"
-#include "shim/symbol.h"
 
 #define SETS_MAX 255u /* C++ run-times, counted with those that were closed */
 
@@ -37,15 +36,18 @@ static _Atomic uintptr_t shared[N_OPERATORS];
 /* The object of the caller's code, without a lock where the C library can tell so: a forked child may come here. */
 static const struct link_map *map_of(const void *code)
 {
+	static _Atomic int is_known;
 	static _Atomic(find_object *) known;
 	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
 	struct link_map *map = NULL;
 	union object object;
 	Dl_info info;
 
-	if (!find) {
-		find = (find_object *)torsh_symbol(RTLD_DEFAULT, "_dl_find_object");
+	/* Not by dlsym: the program would find an error of its own where there is none. */
+	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
+		find = (find_object *)torsh_objects_find("_dl_find_object");
 		atomic_store_explicit(&known, find, memory_order_relaxed);
+		atomic_store_explicit(&is_known, 1, memory_order_relaxed);
 	}
 	if (find)
 		return find((void *)code, &object) == 0 ? object.found.map : NULL;

@@ -32,6 +32,13 @@ static char *const arguments[] = {(char *)NOWHERE, NULL};
 static void *volatile sink, *pages, *library;
 static volatile int number;
 
+#if !__GLIBC_PREREQ(2, 34)
+static int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	return (int)syscall(SYS_execveat, directory, path, argv, envp, flags);
+}
+#endif
+
 static void *block(void)
 {
 	return sink;

@@ -345,6 +345,9 @@ void torsh_agent_start(void)
 {
 	int expected = AGENT_UNSTARTED, result, saved = errno;
 
+	/* The C library allocates what it says of a missing definition, before 2.34 by malloc: nothing can be called yet. */
+	if (!torsh_next_resolve())
+		return;
 	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
 		return;
 	torsh_flow_self = &torsh_flow_quiet;
@@ -479,7 +482,7 @@ __attribute__((constructor)) static void construct(void)
 {
 	struct flow *self;
 
-	torsh_next_resolve();
+	(void)torsh_next_resolve();
 	/* Opened by NVTX or ITT in a program that it was not preloaded into: its hooks are not in anybody's way there. */
 	if (!torsh_next_is_preloaded())
 		atomic_store_explicit(&torsh_agent_state, AGENT_OFF, memory_order_release);

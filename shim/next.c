@@ -226,9 +226,9 @@ static int look_up(void)
 	return 1;
 }
 
-void torsh_next_resolve(void)
+int torsh_next_resolve(void)
 {
-	look_up();
+	return look_up();
 }
 
 const char *torsh_next_own_path(void)

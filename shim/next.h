@@ -51,9 +51,10 @@ int torsh_next_is_preloaded(void);
 
 /*
  * Look the next definitions up, which the first call of any would do, too. A signal handler that interrupts it and calls
- * one itself gets a failure for an answer: so it is done before the program runs.
+ * one itself gets a failure for an answer: so it is done before the program runs. 0: it is the calling thread that looks
+ * them up, further out.
  */
-void torsh_next_resolve(void);
+int torsh_next_resolve(void);
 
 /* A sentence when the heap, or a part of it, can't be seen, e.g. the program defines malloc itself. NULL: all is well. */
 const char *torsh_next_problem(void);

@@ -161,6 +161,7 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 	};
 	producer->blocks = calloc(n_blocks, sizeof(*producer->blocks));
 	producer->n_blocks = n_blocks;
+	atomic_init(&producer->slot.large_from, CHANNEL_NOT_LARGE);
 	producer->random = 88172645463325252u + i;
 	torsh_codec_start(&producer->codec, 0);
 	producer->intake = torsh_intake_create();
@@ -232,8 +233,9 @@ int main(int argc, char **argv)
 		rewind_rings(&bench);
 	}
 	printf("{\"events\": %llu, \"threads\": %u, \"live_blocks\": %llu, \"stacks\": %u, \"seconds\": %.3f, "
-	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f}\n",
+	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f, \"bytes_per_block\": %.1f}\n",
 	       (unsigned long long)n_folded, bench.n_threads, (unsigned long long)bench.tally.heap.axis.n,
-	       bench.tally.stacks.n_rows, spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent);
+	       bench.tally.stacks.n_rows, spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent,
+	       (double)torsh_live_bytes(&bench.tally.heap.live) / (double)bench.tally.heap.live.n_blocks);
 	return n_folded != n_events || bench.tally.heap.unknown_frees || bench.tally.heap.implicit_frees;
 }

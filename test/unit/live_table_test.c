@@ -12,7 +12,7 @@
 #include "test/unit/random.h"
 #include "tools/writer/live_table.h"
 
-#define N_PLACES 200000u /* enough that pages double and split */
+#define N_PLACES 1200000u /* enough that pages grow and split */
 
 struct model {
 	uint8_t *is_live;
@@ -112,7 +112,7 @@ static void crowd_one_line(struct live_table *table, uint32_t line, uint64_t *ra
 	int is_there;
 
 	for (uint32_t i = 0; i < N_COLLIDING; i++) {
-		order[i] = address_with_hash((uint64_t)line << 32 | (i + 1));
+		order[i] = address_with_hash((uint64_t)line << 56 | (i + 1));
 		torsh_live_add(table, order[i], &is_there)->size = i;
 		assert_int_equal(is_there, 0);
 	}
@@ -141,7 +141,7 @@ static void addresses_that_collide_are_told_apart(void **state)
 	for (uint32_t line = 0; line < 256; line++)
 		crowd_one_line(&table, line, &random);
 	assert_null(torsh_live_next(&table, &at));
-	/* Every line was passed by so many that it says for ever that some are further on. */
+	/* Every line was passed by so many that it goes on saying that some are further on. */
 	assert_null(torsh_live_find(&table, 16));
 	torsh_live_destroy(&table);
 }
@@ -161,6 +161,36 @@ static void a_block_that_is_there_is_not_added(void **state)
 	assert_int_equal(is_there, 1);
 	assert_int_equal(second->size, 77);
 	assert_int_equal(table.n_blocks, 1);
+	torsh_live_destroy(&table);
+}
+
+#define N_FIRST_WEIGHED 400000u
+#define N_WEIGHED 3200000u /* eight times as many: every size of a page is among them */
+
+static void a_block_takes_forty_bytes(void **state)
+{
+	struct live_table table;
+	double sum = 0, most = 0;
+	uint32_t n = 0;
+	int is_there;
+
+	(void)state;
+	torsh_live_create(&table);
+	for (uint32_t i = 1; i <= N_WEIGHED; i++) {
+		double each;
+
+		torsh_live_add(&table, 0x7f0000000000 + (uint64_t)i * 48, &is_there);
+		if (i < N_FIRST_WEIGHED || i % 1000)
+			continue;
+		each = (double)torsh_live_bytes(&table) / i;
+		most = each > most ? each : most;
+		sum += each;
+		n++;
+	}
+	assert_true(sum / n < 41);
+	assert_true(most < 47);
+	for (uint32_t i = 1; i <= N_WEIGHED; i++)
+		assert_non_null(torsh_live_find(&table, 0x7f0000000000 + (uint64_t)i * 48));
 	torsh_live_destroy(&table);
 }
 
@@ -195,6 +225,7 @@ int main(void)
 		cmocka_unit_test(a_table_is_like_an_array),
 		cmocka_unit_test(addresses_that_collide_are_told_apart),
 		cmocka_unit_test(a_block_that_is_there_is_not_added),
+		cmocka_unit_test(a_block_takes_forty_bytes),
 		cmocka_unit_test(usable_sizes_are_kept),
 	};
 

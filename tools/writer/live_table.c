@@ -6,16 +6,18 @@
 #include "tools/writer/memory.h"
 
 #define FIRST_SLOTS 512u
-#define DEPTH_MAX 16u /* bits 48 to 63 of the hash choose the page, 32 to 46 the line */
+#define STEP_SLOTS (1u << 16) /* what a large page grows by: a huge page of the kernel's */
+#define DEPTH_MAX 16u
 #define LINE_SLOTS 2u
-#define PAST_MAX 255u /* of live_block.n_past: stays so for ever */
+#define PAST_MAX 255u /* of live_block.n_past: stays so until the page grows */
 
 struct live_page {
 	struct live_block *slots; /* LINE_SLOTS a line */
-	uint32_t mask; /* lines - 1 */
+	uint32_t n_lines;
 	uint32_t n_blocks;
-	uint32_t full_at; /* blocks at which it grows: five eighths */
+	uint32_t full_at; /* blocks at which it grows: seven eighths */
 	uint32_t depth; /* bits of the hash that all its blocks have in common */
+	uint32_t n_room; /* slots that it can have where it lies; from STEP_SLOTS on untouched ones cost nothing */
 };
 
 static uint64_t hash_of(uint64_t address)
@@ -23,10 +25,18 @@ static uint64_t hash_of(uint64_t address)
 	return address * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The line where a block belongs. */
+/*
+ * The line where a block belongs, in the order of hashes: in a page that grows blocks move up one after another, and
+ * the half that a page splits off is the upper one.
+ */
 static uint32_t home_of(const struct live_page *page, uint64_t hash)
 {
-	return (uint32_t)(hash >> 32) & page->mask;
+	return (uint32_t)((unsigned __int128)(hash << page->depth) * page->n_lines >> 64);
+}
+
+static uint32_t line_after(const struct live_page *page, uint32_t line)
+{
+	return __builtin_expect(line + 1 == page->n_lines, 0) ? 0 : line + 1;
 }
 
 static struct live_block *line_at(const struct live_page *page, uint32_t line)
@@ -36,7 +46,7 @@ static struct live_block *line_at(const struct live_page *page, uint32_t line)
 
 static uint32_t n_slots(const struct live_page *page)
 {
-	return (page->mask + 1) * LINE_SLOTS;
+	return page->n_lines * LINE_SLOTS;
 }
 
 /* Two shifts, for depth 0 would be one by 64. */
@@ -50,11 +60,36 @@ static struct live_page *page_of(const struct live_table *table, uint64_t hash)
 	return table->directory[page_number(table, hash)];
 }
 
+static void set_size(struct live_page *page, uint32_t n)
+{
+	page->n_lines = n / LINE_SLOTS;
+	page->full_at = n / 8 * 7;
+}
+
+static size_t bytes_of(uint32_t n)
+{
+	return (size_t)n * sizeof(struct live_block);
+}
+
+/* Empty slots, n of them. */
 static void set_slots(struct live_page *page, uint32_t n)
 {
-	page->slots = torsh_memory_lines(n, sizeof(*page->slots));
-	page->mask = n / LINE_SLOTS - 1;
-	page->full_at = n / 8 * 5;
+	if (n < STEP_SLOTS) {
+		page->n_room = n;
+		page->slots = torsh_memory_lines(n, sizeof(*page->slots));
+	} else {
+		page->n_room = n < LIVE_PAGE_SLOTS ? LIVE_PAGE_SLOTS : 2 * n;
+		page->slots = torsh_memory_region(bytes_of(page->n_room));
+	}
+	set_size(page, n);
+}
+
+static void free_slots(struct live_block *slots, uint32_t n_room)
+{
+	if (n_room < STEP_SLOTS)
+		free(slots);
+	else
+		torsh_memory_region_free(slots, bytes_of(n_room));
 }
 
 static struct live_page *new_page(uint32_t n, uint32_t depth)
@@ -81,7 +116,7 @@ void torsh_live_destroy(struct live_table *table)
 		struct live_page *page = table->directory[i];
 
 		i += UINT64_C(1) << (table->depth - page->depth);
-		free(page->slots);
+		free_slots(page->slots, page->n_room);
 		free(page);
 	}
 	free(table->directory);
@@ -108,7 +143,7 @@ static inline struct live_block *find_block(const struct live_page *page, uint64
 			return found;
 		if (__builtin_expect(!line[0].n_past, 1))
 			return NULL;
-		i = (i + 1) & page->mask;
+		i = line_after(page, i);
 	} while (i != home);
 	return NULL;
 }
@@ -125,7 +160,7 @@ static inline struct live_block *take_slot(struct live_page *page, uint64_t hash
 		if (__builtin_expect(!slot->address, 1))
 			return slot;
 		line[0].n_past += line[0].n_past < PAST_MAX;
-		i = (i + 1) & page->mask;
+		i = line_after(page, i);
 	}
 }
 
@@ -141,18 +176,70 @@ static void put_block(struct live_page *page, const struct live_block *block)
 	torsh_live_copy(take_slot(page, hash_of(block->address)), block);
 }
 
-static void double_page(struct live_page *page)
+/*
+ * The same for a block out of the line `least`, in a page that is being spread: what lies above has its place already.
+ * Only behind the page's last line it may take one that is to be looked at again; then it counts twice in n_past.
+ */
+static void put_above(struct live_page *page, const struct live_block *block, uint32_t least)
+{
+	uint32_t home = home_of(page, hash_of(block->address)), i = home;
+
+	for (;;) {
+		struct live_block *line = line_at(page, i), *slot = &line[line[0].address != 0];
+
+		if (!slot->address && (i >= least || i < home)) {
+			torsh_live_copy(slot, block);
+			return;
+		}
+		line[0].n_past += line[0].n_past < PAST_MAX;
+		i = line_after(page, i);
+	}
+}
+
+/* It has more lines than the n_old that its blocks lie in: each belongs where it is or further up. */
+static void spread(struct live_page *page, uint32_t n_old)
+{
+	for (uint32_t i = 0; i < n_old; i++)
+		line_at(page, i)->n_past = 0;
+	for (uint32_t i = n_old; i-- > 0;) {
+		struct live_block *line = line_at(page, i);
+
+		for (uint32_t k = 0; k < LINE_SLOTS; k++) {
+			struct live_block block = line[k];
+
+			if (!block.address)
+				continue;
+			line[k].address = 0;
+			put_above(page, &block, i);
+		}
+	}
+}
+
+/* To slots of its own, n of them. */
+static void move_page(struct live_page *page, uint32_t n)
 {
 	struct live_block *old = page->slots;
-	uint32_t n_old = n_slots(page);
+	uint32_t n_old = n_slots(page), n_old_room = page->n_room;
 
-	set_slots(page, n_old * 2);
+	set_slots(page, n);
 	page->n_blocks = 0;
 	for (uint32_t i = 0; i < n_old; i++) {
 		if (old[i].address)
 			put_block(page, &old[i]);
 	}
-	free(old);
+	free_slots(old, n_old_room);
+}
+
+static void enlarge_page(struct live_page *page)
+{
+	uint32_t n_old = n_slots(page), n = n_old < STEP_SLOTS ? n_old * 2 : n_old + STEP_SLOTS;
+
+	if (n > page->n_room) {
+		move_page(page, n);
+		return;
+	}
+	set_size(page, n);
+	spread(page, n_old / LINE_SLOTS);
 }
 
 static void double_directory(struct live_table *table)
@@ -167,26 +254,44 @@ static void double_directory(struct live_table *table)
 	table->depth++;
 }
 
-/* Its blocks go to two new pages by one more bit of their hashes. */
+/* Its blocks whose next bit is set go to the other page, which is empty and half as large. */
+static void halve_page(struct live_page *page, struct live_page *upper)
+{
+	uint32_t n = n_slots(page), shift = 63 - page->depth;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct live_block *block = &page->slots[i];
+
+		if (!block->address || !(hash_of(block->address) >> shift & 1))
+			continue;
+		put_block(upper, block);
+		block->address = 0;
+		page->n_blocks--;
+	}
+	page->depth++;
+	set_size(page, n / 2);
+	/* What lay beyond the half's last line now comes behind it from its start. */
+	for (uint32_t i = n / 2; i < n; i++) {
+		if (!page->slots[i].address)
+			continue;
+		page->n_blocks--;
+		put_block(page, &page->slots[i]);
+	}
+	torsh_memory_region_empty(&page->slots[n / 2], bytes_of(n / 2));
+}
+
 static void split_page(struct live_table *table, struct live_page *page, uint64_t hash)
 {
-	struct live_page *halves[2];
+	struct live_page *upper = new_page(n_slots(page) / 2, page->depth + 1);
 	uint64_t n_entries, first;
 
 	if (page->depth == table->depth)
 		double_directory(table);
 	n_entries = UINT64_C(1) << (table->depth - page->depth);
 	first = page_number(table, hash) & ~(n_entries - 1);
-	for (int i = 0; i < 2; i++)
-		halves[i] = new_page(n_slots(page), page->depth + 1);
-	for (uint32_t i = 0; i < n_slots(page); i++) {
-		if (page->slots[i].address)
-			put_block(halves[hash_of(page->slots[i].address) >> (63 - page->depth) & 1], &page->slots[i]);
-	}
-	for (uint64_t i = 0; i < n_entries; i++)
-		table->directory[first + i] = halves[i >= n_entries / 2];
-	free(page->slots);
-	free(page);
+	halve_page(page, upper);
+	for (uint64_t i = n_entries / 2; i < n_entries; i++)
+		table->directory[first + i] = upper;
 }
 
 /* Another page for the hash, or a larger one. Not inlined: it is rare. */
@@ -194,7 +299,7 @@ static __attribute__((noinline)) struct live_page *grow(struct live_table *table
 {
 	while (page->n_blocks >= page->full_at) {
 		if (n_slots(page) < LIVE_PAGE_SLOTS || page->depth == DEPTH_MAX)
-			double_page(page);
+			enlarge_page(page);
 		else
 			split_page(table, page, hash);
 		page = page_of(table, hash);
@@ -225,7 +330,7 @@ void torsh_live_remove(struct live_table *table, struct live_block *block)
 	struct live_page *page = page_of(table, hash);
 	uint32_t line = (uint32_t)(block - page->slots) / LINE_SLOTS;
 
-	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0); i = (i + 1) & page->mask)
+	for (uint32_t i = home_of(page, hash); __builtin_expect(i != line, 0); i = line_after(page, i))
 		line_at(page, i)->n_past -= line_at(page, i)->n_past < PAST_MAX;
 	block->address = 0;
 	page->n_blocks--;
@@ -251,6 +356,19 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 	}
 	*at = entry << 32;
 	return NULL;
+}
+
+uint64_t torsh_live_bytes(const struct live_table *table)
+{
+	uint64_t n = UINT64_C(1) << table->depth, n_bytes = n * sizeof(table->directory[0]);
+
+	for (uint64_t i = 0; i < n;) {
+		const struct live_page *page = table->directory[i];
+
+		i += UINT64_C(1) << (table->depth - page->depth);
+		n_bytes += sizeof(*page) + n_slots(page) * sizeof(page->slots[0]);
+	}
+	return n_bytes;
 }
 
 uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable)

@@ -2,8 +2,8 @@
 /*
  * The live blocks of a process by address. A block lies in the cache line that its address's hash names, or, where two
  * others lie there, in one of the next: one cache miss a look-up in a large heap, and hardly a branch that is guessed
- * wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that double and then split in two, so that growing
- * never stops the fold for more than a page's copy.
+ * wrong. Extendible hashing: pages of at most LIVE_PAGE_SLOTS slots that grow by 2 MiB where they lie, and split in two: 37 to
+ * 46 bytes a block, and growing never stops the fold for more than a page's copy.
  */
 #ifndef TORSH_WRITER_LIVE_TABLE_H
 #define TORSH_WRITER_LIVE_TABLE_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_PAGE_SLOTS (1u << 16)
+#define LIVE_PAGE_SLOTS (1u << 19) /* 16 MiB */
 #define LIVE_SIZE_MAX ((UINT64_C(1) << 48) - 1)
 #define LIVE_STAMP_MAX ((UINT64_C(1) << 56) - 1) /* 12 years at 3 GHz */
 #define LIVE_EXCESS_UNKNOWN UINT32_MAX
@@ -68,6 +68,9 @@ void torsh_live_remove(struct live_table *table, struct live_block *block);
 
 /* All blocks, in no order. Start with *at = 0; NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
+
+/* Memory that the table takes, empty slots included. */
+uint64_t torsh_live_bytes(const struct live_table *table);
 
 /* The excess of a block whose usable size is that of whole pages, in pages from the size's own on. */
 uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);

@@ -57,15 +57,35 @@ void *torsh_memory_table(size_t n, size_t n_bytes)
 
 void *torsh_memory_lines(size_t n, size_t n_bytes)
 {
-	size_t n_all = n * n_bytes, alignment = n_all < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE;
-	void *items;
+	size_t n_all = (n * n_bytes + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
 
-	if (n > SIZE_MAX / 2 / n_bytes)
+	return memset(or_die(aligned_alloc(CACHE_LINE, n_all)), 0, n_all);
+}
+
+void *torsh_memory_region(size_t n_bytes)
+{
+	size_t n_all = n_bytes + HUGE_PAGE, n_before;
+	char *start = mmap(NULL, n_all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (start == MAP_FAILED)
 		or_die(NULL);
-	n_all = (n_all + alignment - 1) & ~(alignment - 1);
-	items = or_die(aligned_alloc(alignment, n_all));
-	ask_for_huge_pages(items, n_all);
-	return memset(items, 0, n_all);
+	n_before = -(uintptr_t)start % HUGE_PAGE;
+	if (n_before)
+		munmap(start, n_before);
+	munmap(start + n_before + n_bytes, HUGE_PAGE - n_before);
+	ask_for_huge_pages(start + n_before, n_bytes);
+	return start + n_before;
+}
+
+void torsh_memory_region_empty(void *start, size_t n_bytes)
+{
+	if (madvise(start, n_bytes, MADV_DONTNEED))
+		memset(start, 0, n_bytes);
+}
+
+void torsh_memory_region_free(void *region, size_t n_bytes)
+{
+	munmap(region, n_bytes);
 }
 
 void *torsh_memory_grow(void *items, uint32_t *capacity, uint32_t n, size_t n_bytes)

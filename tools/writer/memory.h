@@ -21,8 +21,18 @@ void *torsh_memory_room(size_t n_bytes);
 /* The same for a table that is looked into at random and filled soon: in huge pages, where there are any. */
 void *torsh_memory_table(size_t n, size_t n_bytes);
 
-/* The same for one whose items share cache lines: it begins with one. */
+/* The same for a small one whose items share cache lines: it begins with one. */
 void *torsh_memory_lines(size_t n, size_t n_bytes);
+
+/*
+ * Zeroed memory of its own, n_bytes of it, which is a multiple of 2 MiB and begins at one: in huge pages, where there are
+ * any. What is not touched costs nothing, so that a table can grow in it.
+ */
+void *torsh_memory_region(size_t n_bytes);
+
+/* Pages of a region are zeroes again, and cost nothing. */
+void torsh_memory_region_empty(void *start, size_t n_bytes);
+void torsh_memory_region_free(void *region, size_t n_bytes);
 
 /*
  * Room for item number n, zeroed, behind n others in an array of *capacity: the array, perhaps moved. Grows by half, so

@@ -395,6 +395,7 @@ static void handle(struct control *control, struct watch *watch)
 		control->last_change_ns = torsh_ticks_monotonic_ns();
 		clear_event(control, control->options->done_fd);
 		take_strangers(control);
+		control->must_end |= torsh_drain_must_end(control->drain);
 		break;
 	case WATCH_ANSWER:
 		send_answers(control);

@@ -18,6 +18,7 @@
 #include "tools/writer/order.h"
 #include "tools/writer/out_of_memory.h"
 #include "tools/writer/process_info.h"
+#include "tools/writer/room.h"
 #include "tools/writer/rows.h"
 #include "tools/writer/sleep.h"
 #include "tools/writer/summary.h"
@@ -32,6 +33,7 @@
 #define IDLE_BEFORE_DEEP_NS 50000000u
 #define MEASURE_EVERY_NS 100000000u
 #define EVENTS_CHUNK (1u << 18)
+#define ROOM_EVERY_NS 2000000u
 
 struct drain {
 	struct drain_options options;
@@ -39,6 +41,7 @@ struct drain {
 	_Atomic uint32_t mail; /* moves when the control thread did something */
 	_Atomic uint64_t n_finished;
 	_Atomic int had_children; /* stored before n_finished moves */
+	_Atomic int has_no_room; /* too little memory is left: the writer ends */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
 	struct attendance attendance; /* its jobs: any thread's, its rest is below */
 	struct awaited awaited;
@@ -63,7 +66,8 @@ struct drain {
 	struct out_of_memory out_of_memory;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
-	uint64_t last_active_ns, last_measure_ns, next_watch_ns;
+	struct room room;
+	uint64_t last_active_ns, last_measure_ns, next_watch_ns, next_room_ns;
 	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
 	int has_said_farewell;
 	struct drain_summary *summaries;
@@ -136,6 +140,11 @@ uint64_t torsh_drain_cpu_ns(const struct drain *drain)
 	if (pthread_getcpuclockid(drain->thread, &clock) || clock_gettime(clock, &spent))
 		return 0;
 	return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
+int torsh_drain_must_end(struct drain *drain)
+{
+	return atomic_load_explicit(&drain->has_no_room, memory_order_acquire);
 }
 
 int torsh_drain_had_children(struct drain *drain)
@@ -669,6 +678,24 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 		sleep_deeply(drain, seen, now);
 }
 
+/* Where the kernel is about to kill somebody of the control group, the writer ends: its memory is the program's then. */
+static void look_for_room(struct drain *drain, uint64_t now)
+{
+	char why[LEDGER_REASON_BYTES];
+
+	if (now < drain->next_room_ns || atomic_load_explicit(&drain->has_no_room, memory_order_relaxed))
+		return;
+	drain->next_room_ns = now + ROOM_EVERY_NS;
+	if (!torsh_room_is_short(&drain->room, session_ns(drain, now), why, sizeof(why)))
+		return;
+	torsh_ledger_give_reason(&drain->ledger, "%s", why);
+	for (uint32_t i = 0; i < drain->n_targets; i++)
+		drain->targets[i]->takes_no_more = 1;
+	/* Pairs with the acquire in torsh_drain_must_end. */
+	atomic_store_explicit(&drain->has_no_room, 1, memory_order_release);
+	ring_done(drain);
+}
+
 static void end_recording(struct drain *drain, int is_complete)
 {
 	struct recording_file *file = drain->ledger.file;
@@ -699,6 +726,7 @@ static void *run(void *argument)
 			drain->last_measure_ns = now;
 		}
 		pass = drain_all(drain);
+		look_for_room(drain, now);
 		torsh_together_settle(&drain->together, drain->targets, drain->n_targets);
 		if (torsh_attend_is_due(&drain->attendance, drain->targets, drain->n_targets))
 			answer_due(drain);
@@ -723,6 +751,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_attend_create(&drain->attendance, options->answer_fd);
 	torsh_awaited_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
+	torsh_room_open(&drain->room);
 	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
 			       options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
@@ -730,6 +759,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_attend_destroy(&drain->attendance);
 	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
+	torsh_room_close(&drain->room);
 	torsh_book_destroy(drain->book);
 	free(drain);
 	return NULL;
@@ -759,6 +789,7 @@ void torsh_drain_destroy(struct drain *drain)
 	torsh_attend_destroy(&drain->attendance);
 	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
+	torsh_room_close(&drain->room);
 	torsh_book_destroy(drain->book);
 	torsh_joint_destroy(&drain->together.joint);
 	torsh_lineage_destroy(&drain->lineage);

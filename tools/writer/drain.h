@@ -47,6 +47,9 @@ struct drain *torsh_drain_start(const struct drain_options *options);
 /* Hand a target over. */
 void torsh_drain_add(struct drain *drain, struct target *target);
 
+/* Is there so little memory left that the writer has to end? done_fd is written to when that is so. */
+int torsh_drain_must_end(struct drain *drain);
+
 /* Tell what became of a target; it may be gone when this returns. */
 void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate);
 

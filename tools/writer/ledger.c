@@ -38,9 +38,9 @@ void torsh_ledger_destroy(struct ledger *ledger)
 		free(ledger->reasons[i]);
 }
 
-static void give_reason(struct ledger *ledger, const char *format, const char *why)
+void torsh_ledger_give_reason(struct ledger *ledger, const char *format, const char *why)
 {
-	char text[256];
+	char text[LEDGER_REASON_BYTES];
 
 	snprintf(text, sizeof(text), format, why);
 	for (uint32_t i = 0; i < ledger->n_reasons; i++) {
@@ -59,7 +59,7 @@ void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
 	struct rows_end end;
 
 	if (missed)
-		give_reason(ledger, "some of what was known at the end is not in the recording: %s", missed);
+		torsh_ledger_give_reason(ledger, "some of what was known at the end is not in the recording: %s", missed);
 	end = (struct rows_end){
 		.is_complete = is_complete && !missed,
 		.at_ns = at_ns,
@@ -79,11 +79,11 @@ void torsh_ledger_look(struct ledger *ledger)
 	const char *checkpoint = torsh_recording_stopped(ledger->file, RECORDING_CHECKPOINT);
 
 	if (last)
-		give_reason(ledger, "the recording stopped: %s", last);
+		torsh_ledger_give_reason(ledger, "the recording stopped: %s", last);
 	else if (checkpoint)
-		give_reason(ledger, "stopped writing until the end: %s", checkpoint);
+		torsh_ledger_give_reason(ledger, "stopped writing until the end: %s", checkpoint);
 	else if (events && ledger->is_full)
-		give_reason(ledger, "stopped keeping events, all else goes on: %s", events);
+		torsh_ledger_give_reason(ledger, "stopped keeping events, all else goes on: %s", events);
 }
 
 void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t n_least)
@@ -94,7 +94,7 @@ void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t 
 	if (!n_lost && !tally->columns_failed)
 		return;
 	if (tally->columns_failed)
-		give_reason(ledger, "stopped keeping events, all else goes on: %s", strerror(-tally->columns_failed));
+		torsh_ledger_give_reason(ledger, "stopped keeping events, all else goes on: %s", strerror(-tally->columns_failed));
 	else
 		tally->columns_failed = -ENOSPC;
 	tally->losses[WRITER_LOSS_events_unkept] += n_lost + (tally->columns ? torsh_columns_count(tally->columns) : 0);

@@ -11,6 +11,7 @@
 #include "tools/writer/syncer.h"
 
 #define LEDGER_REASONS_MAX 8u
+#define LEDGER_REASON_BYTES 256u
 
 struct ledger {
 	struct recording_file *file;
@@ -46,5 +47,8 @@ void torsh_ledger_end_checkpoint(struct ledger *ledger, uint64_t begin_ns, uint6
 
 /* Say why the recording takes less than it should, where it newly does. */
 void torsh_ledger_look(struct ledger *ledger);
+
+/* A sentence for the recording's end and for stderr, each once; format has a %s for why. */
+void torsh_ledger_give_reason(struct ledger *ledger, const char *format, const char *why);
 
 #endif

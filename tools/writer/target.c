@@ -362,7 +362,7 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	/* Before anything is looked at: order.h. */
 	uint64_t limit = order_limit(target, over);
 
-	if (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES)
+	if (!target->takes_no_more && (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES))
 		copy_rings(target, limit, now_ns, &pass);
 	if (over) {
 		for (uint32_t i = 0; i < target->n_intakes; i++)

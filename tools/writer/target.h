@@ -70,6 +70,7 @@ struct target {
 	uint64_t n_filters; /* at the first look */
 	int has_filters; /* that was taken */
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
+	int takes_no_more; /* rings are left as they are: threads that fill theirs wait until the writer has ended */
 	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
 	int is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */

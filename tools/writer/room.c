@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/room.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/size.h"
+
+#define NEEDED_PART 8u /* of the limit; what a program may take while a ring is full and the end is written */
+#define NEEDED_LEAST (UINT64_C(32) << 20)
+#define NEEDED_MOST (UINT64_C(128) << 20)
+#define UNLIMITED (UINT64_C(1) << 60) /* version 1 writes "no limit" as the largest number of pages */
+
+struct version {
+	const char *limits[2], *usage;
+};
+
+static const struct version versions[] = {
+	{{"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes"},
+	{{"memory.max", "memory.high"}, "memory.current"},
+};
+
+static int open_file(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!name || snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The number that a file says; ROOM_NO_LIMIT: none. */
+static uint64_t read_number(int fd)
+{
+	char text[32];
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+	uint64_t number;
+	char *end;
+
+	if (n <= 0)
+		return ROOM_NO_LIMIT;
+	text[n] = '\0';
+	number = strtoull(text, &end, 10);
+	return end == text || number >= UNLIMITED ? ROOM_NO_LIMIT : number;
+}
+
+static void close_group(const struct room_group *group)
+{
+	const int fds[] = {group->limit_fds[0], group->limit_fds[1], group->usage_fd, group->stat_fd};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+}
+
+static void add_group(struct room *room, const char *folder, const struct version *version)
+{
+	struct room_group group = {
+		.limit_fds = {open_file(folder, version->limits[0]), open_file(folder, version->limits[1])},
+		.usage_fd = open_file(folder, version->usage),
+		.stat_fd = open_file(folder, "memory.stat"),
+		.is_first = version == versions,
+	};
+
+	if (room->n_groups < ROOM_GROUPS_MAX && group.limit_fds[0] >= 0 && group.usage_fd >= 0)
+		room->groups[room->n_groups++] = group;
+	else
+		close_group(&group);
+}
+
+/* The group's folder below the mount point, and those around it up to there. */
+static void add_groups(struct room *room, const char *mount, const char *path, const struct version *version)
+{
+	char folder[PATH_MAX];
+	size_t n_mount = strlen(mount);
+	char *slash;
+
+	if (strstr(path, "/..") || snprintf(folder, sizeof(folder), "%s%s", mount, path) >= (int)sizeof(folder))
+		return;
+	for (;;) {
+		add_group(room, folder, version);
+		slash = strrchr(folder, '/');
+		if (!slash || (size_t)(slash - folder) < n_mount)
+			return;
+		*slash = '\0';
+	}
+}
+
+static int has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += n) {
+		if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ',' || at[n] == '\n'))
+			return 1;
+	}
+	return 0;
+}
+
+/* Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; 0: it is another version's. */
+static int parse_mount(const char *line, int is_first, char *root, char *mount)
+{
+	const char *rest = strstr(line, " - ");
+	char type[32], options[256];
+
+	if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
+	    sscanf(rest, " - %31s %*s %255s", type, options) != 2)
+		return 0;
+	return is_first ? !strcmp(type, "cgroup") && has_word(options, "memory") : !strcmp(type, "cgroup2");
+}
+
+/* path is the group's as the kernel has it; what is mounted may be a part of the hierarchy. */
+static void add_mounted(struct room *room, const char *path, int is_first)
+{
+	char *line = NULL, root[PATH_MAX], mount[PATH_MAX];
+	size_t n_line = 0;
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+
+	while (mounts && getline(&line, &n_line, mounts) > 0) {
+		size_t n_root;
+
+		if (!parse_mount(line, is_first, root, mount))
+			continue;
+		n_root = strcmp(root, "/") ? strlen(root) : 0;
+		if (!strncmp(path, root, n_root) && (path[n_root] == '/' || !path[n_root]))
+			add_groups(room, mount, strcmp(path, "/") ? path + n_root : "", &versions[!is_first]);
+		break;
+	}
+	free(line);
+	if (mounts)
+		fclose(mounts);
+}
+
+void torsh_room_open(struct room *room)
+{
+	char *line = NULL, controllers[256], path[PATH_MAX];
+	size_t n_line = 0;
+	FILE *groups = fopen("/proc/self/cgroup", "re");
+
+	*room = (struct room){0};
+	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
+	while (groups && getline(&line, &n_line, groups) > 0) {
+		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 && has_word(controllers, "memory"))
+			add_mounted(room, path, 1);
+		else if (sscanf(line, "0::%4095[^\n]", path) == 1)
+			add_mounted(room, path, 0);
+	}
+	free(line);
+	if (groups)
+		fclose(groups);
+}
+
+void torsh_room_close(struct room *room)
+{
+	while (room->n_groups)
+		close_group(&room->groups[--room->n_groups]);
+}
+
+/* Pages of files, which the kernel drops before it kills anybody. */
+static uint64_t file_bytes(const struct room_group *group)
+{
+	static const char *const names[][2] = {{"\ninactive_file ", "\ntotal_inactive_file "},
+					       {"\nactive_file ", "\ntotal_active_file "}};
+	char text[8192] = "\n";
+	ssize_t n = group->stat_fd >= 0 ? pread(group->stat_fd, text + 1, sizeof(text) - 2, 0) : -1;
+	uint64_t sum = 0;
+
+	if (n <= 0)
+		return 0;
+	text[n + 1] = '\0';
+	for (size_t i = 0; i < 2; i++) {
+		const char *name = names[i][group->is_first], *found = strstr(text, name);
+
+		sum += found ? strtoull(found + strlen(name), NULL, 10) : 0;
+	}
+	return sum;
+}
+
+static uint64_t left_in(const struct room_group *group, uint64_t *limit)
+{
+	uint64_t most = read_number(group->limit_fds[0]), high = read_number(group->limit_fds[1]);
+	uint64_t usage = read_number(group->usage_fd), left;
+
+	*limit = high < most ? high : most;
+	if (*limit == ROOM_NO_LIMIT || usage == ROOM_NO_LIMIT)
+		return ROOM_NO_LIMIT;
+	left = usage < *limit ? *limit - usage : 0;
+	/* It costs more to read, and is asked for only where it may matter. */
+	return left < *limit / 2 ? left + file_bytes(group) : left;
+}
+
+uint64_t torsh_room_left(const struct room *room, uint64_t *limit)
+{
+	uint64_t least = ROOM_NO_LIMIT;
+
+	*limit = ROOM_NO_LIMIT;
+	for (uint32_t i = 0; i < room->n_groups; i++) {
+		uint64_t own, left = left_in(&room->groups[i], &own);
+
+		if (left >= least)
+			continue;
+		least = left;
+		*limit = own;
+	}
+	return least;
+}
+
+int torsh_room_is_short(const struct room *room, uint64_t session_ns, char *why, size_t n_why)
+{
+	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
+	uint64_t limit, left = torsh_room_left(room, &limit), needed = limit / NEEDED_PART;
+
+	needed = needed < NEEDED_LEAST ? NEEDED_LEAST : needed > NEEDED_MOST ? NEEDED_MOST : needed;
+	if (left == ROOM_NO_LIMIT || left >= needed)
+		return 0;
+	snprintf(why, n_why,
+		 "the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "
+		 "what came later",
+		 torsh_size_duration(session_ns, at), torsh_size_human(left, has), torsh_size_human(limit, most));
+	return 1;
+}

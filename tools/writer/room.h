@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How much more memory the writer's control group may take, which is mostly that of the target too: the kernel kills
+ * somebody of the group where none is left. Of version 2 (memory.max, memory.high) and version 1 (memory.limit_in_bytes),
+ * with all groups around it that can be seen. Owned by one thread.
+ */
+#ifndef TORSH_WRITER_ROOM_H
+#define TORSH_WRITER_ROOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROOM_GROUPS_MAX 16u
+#define ROOM_NO_LIMIT UINT64_MAX
+
+struct room_group {
+	int limit_fds[2], usage_fd, stat_fd; /* -1: there is no such file */
+	int is_first; /* version 1: of the memory.stat fields, those that begin with total_ */
+};
+
+struct room {
+	struct room_group groups[ROOM_GROUPS_MAX]; /* that have a limit or may get one */
+	uint32_t n_groups;
+};
+
+/* Find the groups of this process; none where there are none, or nothing can be read of them. */
+void torsh_room_open(struct room *room);
+void torsh_room_close(struct room *room);
+
+/* In bytes: of the group that has the least left, whose limit is *limit. ROOM_NO_LIMIT: no group has one. */
+uint64_t torsh_room_left(const struct room *room, uint64_t *limit);
+
+/* Is there so little left that somebody may be killed before it is looked again? *why: what a report says then. */
+int torsh_room_is_short(const struct room *room, uint64_t session_ns, char *why, size_t n_why);
+
+#endif

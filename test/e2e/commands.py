@@ -4,6 +4,7 @@
 
 import collections
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -35,11 +36,35 @@ def every_command_explains_itself():
 
 @case
 def wrong_usage_is_status_2():
-    for arguments in (["leaks"], ["leaks", "--no-such-option", "x"], ["nonsense"], ["leaks", "/nonexistent"],
-                      ["leaks", __file__], ["peak", scratch("empty")], ["regions", "x", "--source", "rumour"], ["leaks", "x", "--limit", "many"]):
+    output = recorded()
+    for said, *arguments in (("which recording?", "leaks"), ("'--no-such-option'", "leaks", "--no-such-option", output),
+                             ('"nonsense"', "nonsense"), ("/nonexistent: No such file", "leaks", "/nonexistent"),
+                             ("not a recording", "leaks", __file__), ("has no recording", "peak", scratch("empty")),
+                             ('not "rumour"', "regions", output, "--source", "rumour"),
+                             ('not "many"', "leaks", output, "--limit", "many")):
         result = run([TORSH, *arguments])
         expect_equal(result.returncode, 2, f"status of torsh {' '.join(map(str, arguments))} ({result.stderr!r})")
-        assert result.stderr, "no word about it"
+        assert said.encode() in result.stderr.splitlines()[0], f"{said} isn't said: {result.stderr!r}"
+
+
+def named(pattern, text):
+    return set(re.findall(pattern, text))
+
+
+@case
+def the_manual_names_every_variable_option_and_command():
+    manual = re.sub(r"\\f[BIR]", "", (ROOT / "tools/torsh.1").read_text()).replace("\\-", "-")
+    readme = (ROOT / "README.md").read_text()
+    variables = named(r"(?m)^VARIABLE\((\w+)", (ROOT / "agent/variables.def").read_text()) - {"SESSION"}  # the agent's own
+    assert len(variables) > 20, variables
+    for what, text in (("torsh.1", manual), ("README.md", readme)):
+        expect_equal(variables - named(r"TORSH_PROFILER_([A-Z_]+)", text), set(), f"variables that {what} lacks")
+    expect_equal(set(COMMANDS) - named(r"(?m)^\.B ([a-z]+)", manual) - {"start"}, set(), "commands that torsh.1 lacks")
+    # Those of run stand for variables.
+    options = {option for command in COMMANDS if command != "run"
+               for option in named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", torsh(command, "--help"))}
+    of_help = {"--help", "--usage", "--version"}
+    expect_equal(options - of_help - named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])", manual), set(), "options that torsh.1 lacks")
 
 
 @case

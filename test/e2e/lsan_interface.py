@@ -94,6 +94,80 @@ def check(compiler, **environment):
     assert any(names[0] == "__lsan_ignore_object" and "hide_one" in names for names in peaks), peaks
 
 
+RULES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile kept[8];
+#define KEPT __attribute__((noinline))
+KEPT void leak_known(void) { kept[0] = malloc(1001); }
+KEPT void leak_also_known(void) { kept[1] = malloc(1002); }
+KEPT void leak_unknown(void) { kept[2] = malloc(1003); }
+int main(void)
+{
+	leak_known(), leak_also_known(), leak_unknown();
+	return 0;
+}
+"""
+OWN_RULES = r"""
+const char *__lsan_default_suppressions(void) { return "# ours\nleak:leak_known\nleak:^leak_also_*$\n"; }
+"""
+RUNNING_RULES = r"""
+#include <unistd.h>
+const char *__lsan_default_suppressions(void) { write(1, "called\n", 7); return "leak:leak_known\n"; }
+"""
+
+
+def compile_rules(folder, *texts, flags=()):
+    source = scratch(folder) / "program.c"
+    source.write_text("".join(texts))
+    program = source.with_suffix("")
+    expect_equal(run(["gcc", "-g", "-fno-builtin", "-w", *flags, "-o", program, source]).returncode, 0, "compiler")
+    return program
+
+
+def leaks_by_function(output):
+    return {next(name for name in functions(entry) if name.startswith("leak_")) for entry in leaks(output)["leaks"]}
+
+
+def program_with_rules(*flags):
+    result, output = record([compile_rules("program", RULES, OWN_RULES, flags=flags)], scratch("recording"))
+    expect_equal((result.returncode, result.stdout), (0, b""), result.stderr)
+    expect_equal(leaks_by_function(output), {"leak_unknown"}, "leaks")
+    rules = {rule["rule"]: (rule["bytes"], rule["blocks"]) for rule in leaks(output)["suppressed"]["by"]}
+    expect_equal((rules.get("leak_known"), rules.get("^leak_also_*$")), ((1001, 1), (1002, 1)), "rules")
+    said = torsh("leaks", output)
+    assert "by leak:leak_known (the program's own)" in said, said
+
+
+for name, flags in ("", ["-O1"]), ("_without_optimisation", ["-O0"]), ("_at_a_fixed_address", ["-O1", "-no-pie", "-fno-pie"]), (
+        "_that_exports_them", ["-O2", "-rdynamic"]):
+    add_case("rules_of_a_program" + name, program_with_rules, *flags)
+
+
+@case
+def rules_of_a_program_are_read_without_running_it():
+    result, output = record([compile_rules("program", RULES, RUNNING_RULES)], scratch("recording"))
+    expect_equal((result.returncode, result.stdout), (0, b""), result.stderr)
+    expect_equal(leaks_by_function(output), {"leak_known", "leak_also_known", "leak_unknown"}, "leaks")
+    notes = " ".join(read_report("report", output)["notes"])
+    assert "__lsan_default_suppressions does more than return a constant text" in notes, notes
+
+
+@case
+def rules_of_a_program_are_for_its_own_leaks():
+    """Another program in the same session has none, and lines that are not understood leave those before in force."""
+    other = compile_rules("other", RULES)
+    broken = r"""
+const char *__lsan_default_suppressions(void) { return "leak:leak_known\nnonsense\nleak:leak_also_known\n"; }
+"""
+    program = compile_rules("program", RULES, broken)
+    result, output = record(["sh", "-c", f"{program}; {other}"], scratch("recording"))
+    expect_equal(result.returncode, 0, result.stderr)
+    found = sorted(entry["bytes"] for entry in leaks(output)["leaks"] if "main" in functions(entry))
+    expect_equal(sum(found), 1002 + 1003 + 1001 + 1002 + 1003, f"bytes of leaks, {found}")
+
+
 @case
 def of_a_c_program():
     check("gcc")

@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (torsh_suppress_parse(&suppress, copy, &bad_line) < 0 && !bad_line)
 		abort();
 	for (size_t i = 0; i < suppress.n; i++) {
-		long found = torsh_suppress_find(&suppress, suppress.rules[i].kind, name);
+		long found = torsh_suppress_find(&suppress, suppress.rules[i].kind, 1, name);
 
 		check(suppress.rules[i].pattern, name);
 		if (!*suppress.rules[i].pattern || found >= (long)suppress.n)

@@ -64,9 +64,9 @@ static void comments_and_empty_lines_are_no_rules(void **state)
 	assert_string_equal(suppress.rules[0].pattern, "first");
 	assert_string_equal(suppress.rules[1].pattern, "second");
 	assert_string_equal(suppress.rules[2].pattern, "lambda()#1");
-	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, "the second one"), 1);
-	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, "none"), -1);
-	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, NULL), -1);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, 1, "the second one"), 1);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, 1, "none"), -1);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, 1, NULL), -1);
 	torsh_suppress_free(&suppress);
 }
 
@@ -110,8 +110,8 @@ static void rules_of_both_kinds_are_asked_apart(void **state)
 
 	(void)state;
 	assert_int_equal(torsh_suppress_parse(&suppress, "leak:one\nkept:two\n", &line), 0);
-	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, "one two"), 0);
-	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_KEPT, "one two"), 1);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_LEAK, 1, "one two"), 0);
+	assert_int_equal(torsh_suppress_find(&suppress, SUPPRESS_KEPT, 1, "one two"), 1);
 	assert_string_equal(torsh_suppress_kind(&suppress.rules[0]), "leak");
 	assert_string_equal(torsh_suppress_kind(&suppress.rules[1]), "kept");
 	torsh_suppress_free(&suppress);

@@ -121,7 +121,7 @@ static cJSON *make_suppressed(const struct leaks *leaks, const struct suppress *
 	for (size_t i = 0; i < suppress->n; i++) {
 		cJSON *rule;
 
-		if (suppress->rules[i].is_built_in && !suppress->rules[i].n_stacks)
+		if ((suppress->rules[i].is_built_in || suppress->rules[i].process) && !suppress->rules[i].n_stacks)
 			continue;
 		rule = torsh_json_object();
 		torsh_json_set(rule, "rule", torsh_json_text(suppress->rules[i].pattern));
@@ -260,7 +260,9 @@ static void print_left_out(const struct view *view)
 			printf("suppressed: %s in %s by %s:%s%s\n", torsh_size_exact(suppress->rules[i].bytes, bytes),
 			       torsh_text_blocks(suppress->rules[i].blocks, blocks),
 			       torsh_suppress_kind(&suppress->rules[i]), suppress->rules[i].pattern,
-			       suppress->rules[i].is_built_in ? " (built in)" : "");
+			       suppress->rules[i].is_built_in ? " (built in)"
+			       : suppress->rules[i].process   ? " (the program's own)"
+							      : "");
 	}
 }
 

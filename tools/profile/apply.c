@@ -168,6 +168,7 @@ static void take_process(struct profile_process *process, const Torsh__Process *
 	process->end_code = row->end_code;
 	torsh_apply_text(&process->allocator, row->allocator);
 	torsh_apply_text(&process->rank, row->rank);
+	torsh_apply_text(&process->lsan_suppressions, row->lsan_suppressions);
 	torsh_apply_text(&process->clock, row->clock);
 	set_texts(&process->notes, &process->n_notes, row->notes, row->n_notes);
 	apply_counters(process, row->counters, row->n_counters);

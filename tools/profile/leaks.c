@@ -49,15 +49,15 @@ struct ruling {
 
 static long find_rule(const struct rules *rules, enum suppress_kind kind, const struct frame *frame)
 {
-	long rule = torsh_suppress_find(rules->suppress, kind, frame->function);
+	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->function);
 	char *both;
 
 	if (rule < 0)
-		rule = torsh_suppress_find(rules->suppress, kind, frame->file);
+		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, frame->file);
 	if (rule >= 0 || !frame->is_python || !frame->file || !frame->function)
 		return rule;
 	both = torsh_need_text("%s:%s", frame->file, frame->function);
-	rule = torsh_suppress_find(rules->suppress, kind, both);
+	rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, both);
 	free(both);
 	return rule;
 }
@@ -68,12 +68,13 @@ static long rule_of_address(const struct rules *rules, enum suppress_kind kind, 
 	const struct profile_module *module = torsh_profile_module(rules->process, address);
 	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
 	const struct frames *frames;
-	long rule = torsh_suppress_find(rules->suppress, kind, module ? module->path : NULL);
+	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, module ? module->path : NULL);
 
 	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, kind, name);
+		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, name);
 	if (rule < 0 && name)
-		rule = torsh_suppress_find(rules->suppress, kind, torsh_symbols_demangle(rules->symbols, name));
+		rule = torsh_suppress_find(rules->suppress, kind, rules->process->number,
+					   torsh_symbols_demangle(rules->symbols, name));
 	if (rule >= 0)
 		return rule;
 	frames = torsh_symbols_frames(rules->symbols, rules->process, address);
@@ -243,6 +244,8 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 	size_t first = leaks->found.n, n = first;
 
 	collect_alive(leaks, process);
+	if (suppress)
+		torsh_suppress_add_own(suppress, process->number, process->program, process->lsan_suppressions);
 	if (suppress && suppress->n) {
 		start_rules(&rules);
 		rulings = find_rulings(&rules, leaks->found.items + first, leaks->found.n - first);

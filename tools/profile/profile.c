@@ -39,6 +39,7 @@ static void destroy_process(struct profile_process *process)
 	free_texts(process->arguments, process->n_arguments);
 	free(process->allocator);
 	free(process->rank);
+	free(process->lsan_suppressions);
 	free(process->not_followed);
 	free(process->clock);
 	free_texts(process->notes, process->n_notes);

@@ -170,6 +170,7 @@ struct profile_process {
 	bool has_end_ns, has_end_code;
 	int32_t end_code;
 	char *allocator, *clock;
+	char *lsan_suppressions; /* rules of the program's own, NULL: none */
 	char *rank; /* NULL: no launcher gave it one */
 	char *not_followed; /* NULL, or why it was not recorded: then nothing is known but who it was, when, and its end */
 	char **notes;

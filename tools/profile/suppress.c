@@ -61,10 +61,12 @@ const char *torsh_suppress_kind(const struct suppress_rule *rule)
 	return kinds[rule->kind];
 }
 
-long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, const char *name)
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process, const char *name)
 {
 	for (size_t i = 0; name && i < suppress->n; i++) {
-		if (suppress->rules[i].kind == kind && torsh_suppress_matches(suppress->rules[i].pattern, name))
+		if (suppress->rules[i].kind == kind &&
+		    (!suppress->rules[i].process || suppress->rules[i].process == process) &&
+		    torsh_suppress_matches(suppress->rules[i].pattern, name))
 			return (long)i;
 	}
 	return -1;
@@ -157,6 +159,21 @@ void torsh_suppress_add_built_in(struct suppress *suppress)
 		torsh_die("the built-in suppressions are wrong in line %u", bad_line);
 	for (size_t i = first; i < suppress->n; i++)
 		suppress->rules[i].is_built_in = true;
+}
+
+void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program, const char *text)
+{
+	size_t first = suppress->n;
+	unsigned bad_line;
+
+	for (size_t i = 0; i < first; i++)
+		if (suppress->rules[i].process == process)
+			return;
+	if (text && torsh_suppress_parse(suppress, text, &bad_line) < 0)
+		torsh_warn("%s: its __lsan_default_suppressions is not understood from line %u on: the rest is left out",
+			   program, bad_line);
+	for (size_t i = first; i < suppress->n; i++)
+		suppress->rules[i].process = process;
 }
 
 void torsh_suppress_free(struct suppress *suppress)

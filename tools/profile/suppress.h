@@ -22,6 +22,7 @@ struct suppress_rule {
 	char *pattern;
 	enum suppress_kind kind;
 	bool is_built_in;
+	uint32_t process; /* whose own it is, for whose leaks alone; 0: for all */
 	uint64_t blocks, bytes, n_stacks; /* what it matched; counted by whoever asks */
 };
 
@@ -49,7 +50,13 @@ const char *torsh_suppress_kind(const struct suppress_rule *rule);
 /* Does the pattern match the name? */
 bool torsh_suppress_matches(const char *pattern, const char *name);
 
-/* The first rule of that kind that matches, as index, or -1. */
-long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, const char *name);
+/* The first rule of that kind, for leaks of this process, that matches, as index, or -1. */
+long torsh_suppress_find(const struct suppress *suppress, enum suppress_kind kind, uint32_t process, const char *name);
+
+/*
+ * Add the rules that a process gives itself (the program's __lsan_default_suppressions), where they aren't there yet; text may be
+ * NULL. Where a line is not understood the rest is left out, which is said on stderr.
+ */
+void torsh_suppress_add_own(struct suppress *suppress, uint32_t process, const char *program, const char *text);
 
 #endif

@@ -28,7 +28,7 @@ static int is_build_id_note(Elf_Data *notes, const uint8_t *build_id, size_t n_b
 	return 0;
 }
 
-static int has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id)
+int torsh_elf_has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id)
 {
 	size_t n_headers;
 	int is_found = 0;
@@ -120,7 +120,7 @@ static int read_tables(Elf *elf, const uint8_t *build_id, size_t n_build_id, str
 
 	if (elf_kind(elf) != ELF_K_ELF)
 		return -ENOEXEC;
-	if (!has_build_id(elf, build_id, n_build_id))
+	if (!torsh_elf_has_build_id(elf, build_id, n_build_id))
 		return -ESTALE;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;

@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_ELF_SYMBOLS_H
 #define TORSH_WRITER_ELF_SYMBOLS_H
 
+#include <libelf.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,8 @@ struct elf_place {
  */
 int torsh_elf_name_places(const char *path, const uint8_t *build_id, size_t n_build_id, struct elf_place *places,
 			  size_t n_places);
+
+/* Is that the file's build-id? n_build_id 0: it is not known, and any will do. */
+int torsh_elf_has_build_id(Elf *elf, const uint8_t *build_id, size_t n_build_id);
 
 #endif

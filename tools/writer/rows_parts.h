@@ -30,6 +30,9 @@ void torsh_rows_free(struct rows_memory *memory);
 
 void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
 
+/* Behind the program and the notes; may add a note. */
+void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target);
+
 /* What it lacks. */
 void torsh_rows_put_losses(Torsh__Process *row, struct rows_memory *memory, const struct target *target);
 

@@ -59,7 +59,7 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 	row->n_arguments = 0;
 	text = text_of(memory, target, target->start.arguments, '\0', &n);
 	split_strings(row->arguments, &row->n_arguments, text, n);
-	ROWS_COLUMN(memory, row, notes, STRINGS_MAX + TALLY_NOTES_MAX);
+	ROWS_COLUMN(memory, row, notes, STRINGS_MAX + TALLY_NOTES_MAX + 1);
 	row->n_notes = 0;
 	notes.length = notes.length < CHANNEL_NOTES_BYTES ? notes.length : CHANNEL_NOTES_BYTES;
 	text = text_of(memory, target, notes, '\n', &n);
@@ -139,6 +139,7 @@ void torsh_rows_put_process(Torsh__Process *row, struct rows_memory *memory, con
 	ROWS_SET(row, start_ns, target->tally.clock.start_ns);
 	row->clock = target->tally.clock.rate ? tsc : monotonic;
 	put_texts(row, memory, target);
+	torsh_rows_put_lsan(row, target);
 	put_end(row, target);
 	put_counters(row, memory, target->view.header);
 	put_counts(row, target);

@@ -47,6 +47,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->parent_pid = parent_pid(target);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
 	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
+	target->lsan = torsh_memory_new(1, sizeof(*target->lsan));
 	*created = target;
 	return 0;
 free:
@@ -87,6 +88,8 @@ void torsh_target_destroy(struct target *target)
 	free(target->slots);
 	free(target->intakes);
 	torsh_rows_state_destroy(target->rows);
+	free(target->lsan->suppressions);
+	free(target->lsan);
 	torsh_leads_destroy(&target->leads);
 	free(target);
 }

@@ -42,6 +42,12 @@ struct inheritance {
 
 #define TARGET_SPARE 32u
 
+/* What the program's own file says of leaks, once that is known to be among its modules: tools/writer/rows_lsan.c. */
+struct target_lsan {
+	int is_known, is_unread;
+	char *suppressions; /* NULL: none */
+};
+
 struct target {
 	struct channel_view view;
 	struct channel_header start; /* as it was at hello */
@@ -77,6 +83,7 @@ struct target {
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
 	uint64_t end_ns; /* the same on the session's axis */
 	struct rows_state *rows;
+	struct target_lsan *lsan;
 	struct leads leads; /* of its stacks, as soon as somebody asks */
 	uint64_t n_written; /* events that were folded at the last checkpoint */
 };

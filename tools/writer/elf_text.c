@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/writer/elf_text.h. Compilers return the address of a constant in one or two instructions. */
+#include "tools/writer/elf_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/regular.h"
+#include "tools/writer/elf_symbols.h"
+#include "tools/writer/memory.h"
+
+#define CODE_MAX 32u
+
+struct code {
+	const uint8_t *bytes;
+	size_t n, at;
+	uint64_t address; /* of the first byte */
+};
+
+static bool skip(struct code *code, const char *bytes, size_t n)
+{
+	if (code->n - code->at < n || memcmp(code->bytes + code->at, bytes, n) != 0)
+		return false;
+	code->at += n;
+	return true;
+}
+
+#define SKIP(code, bytes) skip(code, bytes, sizeof(bytes) - 1)
+
+static uint32_t take_word(struct code *code)
+{
+	uint32_t word = 0;
+
+	if (code->n - code->at >= sizeof(word))
+		memcpy(&word, code->bytes + code->at, sizeof(word));
+	code->at = code->n - code->at >= sizeof(word) ? code->at + sizeof(word) : code->n;
+	return word;
+}
+
+/* lea address(%rip),%rax or mov $address,%eax, with or without a frame; 0: something else. */
+static uint64_t returned_x86_64(struct code *code)
+{
+	uint64_t address;
+
+	SKIP(code, "\xf3\x0f\x1e\xfa");
+	if (SKIP(code, "\x55") && !SKIP(code, "\x48\x89\xe5"))
+		return 0;
+	if (SKIP(code, "\x48\x8d\x05")) {
+		int32_t distance = (int32_t)take_word(code);
+
+		address = code->address + code->at + (uint64_t)(int64_t)distance;
+	} else if (SKIP(code, "\xb8")) {
+		address = take_word(code);
+	} else {
+		return 0;
+	}
+	SKIP(code, "\x5d");
+	return SKIP(code, "\xc3") ? address : 0;
+}
+
+/* adrp x0, page; add x0, x0, #offset; ret. */
+static uint64_t returned_aarch64(struct code *code)
+{
+	uint32_t page, offset;
+	uint64_t address;
+	int64_t pages;
+
+	SKIP(code, "\x5f\x24\x03\xd5");
+	address = (code->address + code->at) & ~(uint64_t)0xfff;
+	page = take_word(code);
+	offset = take_word(code);
+	if ((page & 0x9f00001f) != 0x90000000 || (offset & 0xffc003ff) != 0x91000000 || take_word(code) != 0xd65f03c0)
+		return 0;
+	pages = (int64_t)((uint64_t)((page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3)) << 43) >> 43;
+	return address + (uint64_t)(pages * 4096) + (offset >> 10 & 0xfff);
+}
+
+/* The bytes at an address, as far as the file has them, at most n; NULL: none, or they may be written to. */
+static const uint8_t *bytes_at(Elf *elf, uint64_t address, size_t *n)
+{
+	size_t n_headers, n_file;
+	const char *file = elf_rawfile(elf, &n_file);
+
+	if (!file || elf_getphdrnum(elf, &n_headers))
+		return NULL;
+	for (size_t i = 0; i < n_headers; i++) {
+		GElf_Phdr header;
+		uint64_t within, left;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || address < header.p_vaddr)
+			continue;
+		within = address - header.p_vaddr;
+		if (within >= header.p_filesz)
+			continue;
+		if (header.p_flags & PF_W || header.p_offset > n_file || within >= n_file - header.p_offset)
+			return NULL;
+		left = n_file - header.p_offset - within;
+		left = header.p_filesz - within < left ? header.p_filesz - within : left;
+		*n = left < *n ? (size_t)left : *n;
+		return (const uint8_t *)file + header.p_offset + within;
+	}
+	return NULL;
+}
+
+static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *function, GElf_Sym *symbol)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t n_symbols = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+
+	for (size_t i = 0; i < n_symbols; i++) {
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, symbol) || GELF_ST_TYPE(symbol->st_info) != STT_FUNC ||
+		    symbol->st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, header->sh_link, symbol->st_name);
+		if (name && !strcmp(name, function))
+			return true;
+	}
+	return false;
+}
+
+static bool find_function(Elf *elf, const char *function, GElf_Sym *symbol)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
+		    find_in_table(elf, section, &header, function, symbol))
+			return true;
+	}
+	return false;
+}
+
+static int read_text(Elf *elf, const char *function, char **text)
+{
+	size_t n_code = CODE_MAX, n_text = ELF_TEXT_MAX;
+	const uint8_t *bytes;
+	struct code code = {0};
+	GElf_Ehdr header;
+	GElf_Sym symbol;
+	uint64_t address = 0;
+
+	if (!gelf_getehdr(elf, &header))
+		return -ENOEXEC;
+	if (!find_function(elf, function, &symbol))
+		return -ENOENT;
+	code.address = symbol.st_value;
+	code.bytes = bytes_at(elf, symbol.st_value, &n_code);
+	code.n = code.bytes ? n_code : 0;
+	if (header.e_machine == EM_X86_64)
+		address = returned_x86_64(&code);
+	else if (header.e_machine == EM_AARCH64)
+		address = returned_aarch64(&code);
+	bytes = address ? bytes_at(elf, address, &n_text) : NULL;
+	if (!bytes || !memchr(bytes, '\0', n_text))
+		return -ENOTSUP;
+	*text = torsh_memory_text((const char *)bytes);
+	return 0;
+}
+
+int torsh_elf_returned_text(const char *path, const uint8_t *build_id, size_t n_build_id, const char *function,
+			    char **text)
+{
+	int fd = torsh_open_regular(path), result;
+	Elf *elf;
+
+	if (fd < 0)
+		return fd == -EINVAL ? -ENOEXEC : fd;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF)
+		result = -ENOEXEC;
+	else
+		result = torsh_elf_has_build_id(elf, build_id, n_build_id) ? read_text(elf, function, text) : -ESTALE;
+	elf_end(elf);
+	close(fd);
+	return result;
+}

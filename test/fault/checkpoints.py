@@ -95,6 +95,32 @@ def checkpoints_use_their_room_again():
     assert report["recording"]["complete"] and not report["recording"]["damaged"], report["recording"]
 
 
+TREE = """
+import os, time
+if os.fork() == 0:
+    while os.getppid() != 1:
+        time.sleep(0.1)
+    os._exit(0)
+held = []
+while True:
+    held.append(bytearray(1000))
+    time.sleep(0.002)
+"""
+
+
+@case
+def a_peak_of_all_processes_together_uses_its_room_again():
+    """It rises with every checkpoint, and each says which stacks had which part of it."""
+    output = scratch()
+    with started([sys.executable, "-c", TREE], agent_environment(output, TORSH_PROFILER_CHECKPOINT="50ms")):
+        recording = wait_until(lambda: recordings(output), "a recording")[0]
+
+        wait_until(lambda: newest(recording) > 150, "checkpoints")
+        size, last = recording.stat().st_size, newest(recording)
+        wait_until(lambda: newest(recording) > last + 400, "400 chunks more", 120)
+        assert recording.stat().st_size < size + 100_000, f"{size} bytes became {recording.stat().st_size}"
+
+
 def headers(data):
     """(number, kinds) of each chunk."""
     at, found = 32, []

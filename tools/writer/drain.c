@@ -791,7 +791,7 @@ void torsh_drain_destroy(struct drain *drain)
 	pthread_mutex_destroy(&drain->lock);
 	torsh_room_close(&drain->room);
 	torsh_book_destroy(drain->book);
-	torsh_joint_destroy(&drain->together.joint);
+	torsh_together_destroy(&drain->together);
 	torsh_lineage_destroy(&drain->lineage);
 	free(drain->farewell);
 	free(drain->summaries);

@@ -71,9 +71,19 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 /* Names of functions for its addresses, from the files of its modules; once it has ended, or is about to. */
 void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book);
 
-/* The session's peak so far; clock is that of the joint's stamps. */
+/* Where chunks are that later ones replace. items is the owner's to free. */
+struct rows_places {
+	struct place *items;
+	uint32_t n, capacity;
+};
+
+/*
+ * The session's peak so far, in place of the rows that were written last, which are at *places; clock is that of the joint's
+ * stamps.
+ */
 void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
-		      enum recording_worth worth);
+		      enum recording_worth worth, struct rows_places *places);
+
 /* The row of a program that can't be followed, as it is known now. */
 void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger);
 

@@ -2,8 +2,12 @@
 /*
  * The session's peak: the sum, and what each process had of it.
  */
+#include <errno.h>
+#include <string.h>
+
 #include "tools/writer/heap.h"
 #include "tools/writer/joint.h"
+#include "tools/writer/memory.h"
 #include "tools/writer/rows_parts.h"
 #include "tools/writer/step_marks.h"
 
@@ -48,23 +52,27 @@ static void put_sum(Torsh__Joint *row, const struct joint *joint, const struct t
 	ROWS_SET(row, late_changes, joint->late_changes);
 }
 
-static void append(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth)
+static int put(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth, struct rows_places *places)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct place place;
+	int result;
 
 	chunk.n_joint = 1;
 	chunk.joint = &row;
-	torsh_recording_append(file, &chunk, worth);
+	result = torsh_recording_put(file, &chunk, worth, &place);
+	if (result)
+		return result;
+	places->items = torsh_memory_grow(places->items, &places->capacity, places->n, sizeof(place));
+	places->items[places->n++] = place;
+	return 0;
 }
 
-void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
-		      enum recording_worth worth)
+static int put_members(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+		       enum recording_worth worth, struct rows_places *places)
 {
-	Torsh__Joint sum = TORSH__JOINT__INIT;
+	int result = 0;
 
-	torsh_axis_settle(&joint->axis);
-	put_sum(&sum, joint, clock);
-	append(file, &sum, worth);
 	for (const struct joint_member *member = joint->members; member; member = member->next) {
 		uint32_t site = 0;
 
@@ -75,9 +83,27 @@ void torsh_rows_joint(struct recording_file *file, struct joint *joint, const st
 			put_sum(&row, joint, clock);
 			ROWS_SET(&row, process, member->process);
 			put_shares(&row, &memory, member, &site);
-			if (row.n_stack)
-				append(file, &row, worth);
+			if (row.n_stack && put(file, &row, worth, places))
+				result = -EIO;
 			torsh_rows_free(&memory);
 		}
 	}
+	return result;
+}
+
+void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+		      enum recording_worth worth, struct rows_places *places)
+{
+	Torsh__Joint sum = TORSH__JOINT__INIT;
+	uint32_t n_former = places->n;
+
+	torsh_axis_settle(&joint->axis);
+	put_sum(&sum, joint, clock);
+	/* Where not all could be written, the former rows stay. */
+	if (put(file, &sum, worth, places) || put_members(file, joint, clock, worth, places))
+		return;
+	for (uint32_t i = 0; i < n_former; i++)
+		torsh_recording_give_back(file, places->items[i]);
+	places->n -= n_former;
+	memmove(places->items, places->items + n_former, places->n * sizeof(*places->items));
 }

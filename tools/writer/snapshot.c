@@ -2,6 +2,7 @@
 #include "tools/writer/snapshot.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ static int put_target(struct recording_file *file, struct target *target, uint32
 int torsh_snapshot_make(const struct snapshot *snapshot)
 {
 	const struct recording_limits none = {0};
+	struct rows_places places = {0};
 	struct recording_file *file;
 	int fd = memfd_create("torsh-snapshot", MFD_CLOEXEC), result = 0;
 
@@ -28,7 +30,8 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
 		result = put_target(file, snapshot->targets[i], snapshot->n_holders);
 	if (snapshot->joint)
-		torsh_rows_joint(file, snapshot->joint, snapshot->joint_clock, RECORDING_LAST);
+		torsh_rows_joint(file, snapshot->joint, snapshot->joint_clock, RECORDING_LAST, &places);
+	free(places.items);
 	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
 		result = -EIO;
 	torsh_recording_finish(file);

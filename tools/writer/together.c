@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/together.h"
 
+#include <stdlib.h>
+
 #include "tools/writer/order.h"
 
 #define LAG_NS 100000000u /* what a process did before its hello was heard has its place in the session's sum */
@@ -10,6 +12,13 @@
 static int has_clock(const struct together *together, const struct target *target)
 {
 	return !target->is_clock_foreign && target->tally.clock.rate == together->clock.rate;
+}
+
+void torsh_together_destroy(struct together *together)
+{
+	torsh_joint_destroy(&together->joint);
+	free(together->places.items);
+	*together = (struct together){0};
 }
 
 void torsh_together_join(struct together *together, struct target *target, struct target *const *targets,
@@ -68,12 +77,12 @@ void torsh_together_checkpoint(struct together *together, struct recording_file 
 	torsh_axis_settle(&together->joint.axis);
 	if (together->written == together->joint.axis.peak_number)
 		return;
-	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_CHECKPOINT);
+	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_CHECKPOINT, &together->places);
 	together->written = together->joint.axis.peak_number;
 }
 
 void torsh_together_end(struct together *together, struct recording_file *file)
 {
 	torsh_joint_settle(&together->joint, UINT64_MAX);
-	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_LAST);
+	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_LAST, &together->places);
 }

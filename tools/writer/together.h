@@ -10,7 +10,10 @@ struct together {
 	struct joint joint; /* of the processes whose clock is the first one's */
 	struct ticks_clock clock;
 	uint32_t written; /* number of the peak that a checkpoint has */
+	struct rows_places places; /* of its rows */
 };
+
+void torsh_together_destroy(struct together *together);
 
 /* A target begins; targets are those that are there already. From the second process on there is a sum to be kept. */
 void torsh_together_join(struct together *together, struct target *target, struct target *const *targets,

@@ -19,6 +19,7 @@ from harness import *  # noqa: E402,F403
 
 N_KILLS = int(os.environ.get("FAULT_KILLS", 20 if IS_QUICK else 200))
 SECONDS = math.inf if "FAULT_KILLS" in os.environ else 8  # of each case
+N_TREES = int(os.environ.get("FAULT_TREES", 5 if IS_QUICK else 20))
 SEED = int(os.environ.get("FAULT_SEED", random.randrange(1 << 30)))
 numbers = itertools.count()
 N_BLOCKS = 1 << 40  # it never gets there
@@ -63,7 +64,7 @@ def nothing_is_invented_when_the_kill_comes_first():
 @case
 def what_a_killed_tree_left_is_read_to_its_end():
     # Some are dying still when the reader comes: it waits for the writer, as it does for those that are dead.
-    for number in range(5 if IS_QUICK else 20):
+    for number in range(N_TREES):
         output, counts = scratch(f"out{number}"), [committed.Counts(scratch(f"counts{number}.{i}")) for i in range(3)]
         script = "".join(shell_words(*committed.command(part, N_BLOCKS)) + " & " for part in counts) + "wait"
         with started(["sh", "-c", script], agent_environment(output), start_new_session=True) as process:

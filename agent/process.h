@@ -39,6 +39,7 @@ struct process {
 	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
 	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they stay mapped: its thread's, or free for the next one */
 	_Atomic bool locks_memory; /* new mappings were found locked */
+	_Atomic uint32_t n_programs_text; /* bytes of the text area that programs which can't be followed have taken */
 };
 
 extern struct process *torsh_process;

@@ -70,7 +70,7 @@ static void put_string(struct text *text, const char *string)
 /* The strings of a program event in the channel's text area; none when many programs have filled their part of it. */
 static struct channel_text describe_start(struct start *start, char *const *argv)
 {
-	static _Atomic uint32_t used;
+	_Atomic uint32_t *used = &torsh_process->n_programs_text;
 	struct text text = TEXT_IN(start->text);
 	size_t n_paths;
 
@@ -79,7 +79,7 @@ static struct channel_text describe_start(struct start *start, char *const *argv
 	n_paths = text.length;
 	for (; argv && *argv && text.length - n_paths + strlen(*argv) < ARGUMENTS_MAX; argv++)
 		put_string(&text, *argv);
-	if (atomic_fetch_add_explicit(&used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX) {
+	if (atomic_fetch_add_explicit(used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX) {
 		torsh_count(COUNTER_names_lost);
 		return (struct channel_text){0};
 	}

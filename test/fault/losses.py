@@ -5,6 +5,7 @@
 import ctypes
 import pathlib
 import resource
+import shutil
 import struct
 import sys
 
@@ -150,6 +151,62 @@ def every_full_table_is_said():
     assert report["leaked_bytes"] is not None and report["events"]["dropped"] == 0, report["events"]
     torsh("check", output, "--max-leak", "1T", expect=1)
     torsh("check", output, "--max-leak", "1T", "--allow-loss")
+
+
+def expect_lost(report, text, cause):
+    """Nothing but that was lost, and the first line says so."""
+    causes = {loss["cause"]: loss["count"] for loss in report["events"]["losses"]}
+    expect_equal(set(causes), {cause}, "what was lost")
+    assert text.startswith("Incomplete: ") and not report["recording"]["complete"], text[:300]
+    return causes[cause]
+
+
+N_LIBRARIES = 60  # a note of some 100 bytes each, of 4,096 in all
+OPENS_APART = """
+import ctypes, os, sys
+for path in sys.argv[1:]:
+    ctypes.CDLL(path, mode=os.RTLD_DEEPBIND)
+"""
+
+
+@case
+def notes_that_find_no_room_are_counted():
+    folder = scratch("libraries")
+    paths = [folder / f"lib{i}.so" for i in range(N_LIBRARIES)]
+    for path in paths:
+        shutil.copy(PROGRAMS / "libtwin_small.so", path)
+    result, output = record([sys.executable, "-c", OPENS_APART, *paths])
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    report = leaks(output)
+    n_lost = expect_lost(report, torsh("leaks", output), "notes_lost")
+    expect_equal(sum(str(folder) in note for note in report["notes"]) + n_lost, N_LIBRARIES, "notes, and those that were lost")
+
+
+PROGRAMS_TEXT = 1 << 20  # bytes for the paths and arguments of all programs that a process starts and that can't be followed
+STARTS_MANY = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    os.waitpid(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+"""
+
+
+@case
+def programs_that_find_no_room_for_their_names_are_counted():
+    folder = scratch("programs" + "/long" * 50)
+    source, program = folder / "nothing.c", folder / "nothing"
+    source.write_text("int main(void) { return 0; }")
+    if run(["gcc", "-static", "-o", program, source]).returncode:
+        raise Skip("static programs can't be linked here")
+    n_bytes = 2 * len(str(program)) + len("\0\0\0")  # its path, and its name as an argument
+    n_programs = PROGRAMS_TEXT // n_bytes + 50
+    result, output = record([sys.executable, "-c", STARTS_MANY, n_programs, program])
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    report = wait_until(lambda: (found := leaks(output)) and not found["recording"]["being_written"] and found, "the end")
+    n_lost = expect_lost(report, torsh("leaks", output), "names_lost")
+    rows = [process for process in report["processes"] if not process["followed"]]
+    expect_equal(len(rows), n_programs, "programs, with a name or without")
+    expect_equal(sum(row["program"] is None for row in rows), n_lost, "programs without a name")
+    assert all(row["reason"].startswith("it is statically linked") for row in rows), rows[-1]
 
 
 main()

@@ -53,15 +53,23 @@ static void an_operator_may_end_elsewhere_and_out_of_turn(void **state)
 	torsh_scopes_destroy(&scopes);
 }
 
+/* More than there is room for: those that fit are right, before and after. */
 static void what_is_too_deep_is_counted(void **state)
 {
+	const uint32_t n_room = 65536, n_more = 1000;
 	struct scopes scopes = {0};
 
 	(void)state;
-	for (uint32_t i = 1; i <= 1000; i++)
-		begin(&scopes, 0, i, i);
-	for (uint32_t i = 1000; i > 1; i--)
-		end(&scopes, 0, i);
+	for (uint32_t i = 1; i <= n_room; i++)
+		assert_int_equal(begin(&scopes, 0, i, i)->operator, i);
+	assert_int_equal(scopes.n_unkept, 0);
+	for (uint32_t i = n_room + 1; i <= n_room + n_more; i++)
+		assert_int_equal(begin(&scopes, 0, i, i)->operator, n_room);
+	assert_int_equal(scopes.n_unkept, n_more);
+	for (uint32_t i = n_room + n_more; i > n_room; i--)
+		assert_int_equal(end(&scopes, 0, i)->operator, n_room);
+	for (uint32_t i = n_room; i > 1; i--)
+		assert_int_equal(end(&scopes, 0, i)->operator, i - 1);
 	assert_int_equal(begin(&scopes, 0, 2000, 2000)->operator, 2000);
 	end(&scopes, 0, 2000);
 	assert_int_equal(end(&scopes, 0, 1)->operator, 0);

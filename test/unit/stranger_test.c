@@ -143,6 +143,36 @@ static void a_start_that_failed_leaves_no_row(void **state)
 	torsh_profile_destroy(profile);
 }
 
+/* Those that find no room are a loss of who started them. */
+static void more_than_the_list_has_room_for_are_counted(void **state)
+{
+	const uint32_t n_room = 65536, n_more = 7;
+	static const char text[] = "/opt/tool\0\0tool";
+	struct channel_text place = fake_text(&channel, text, sizeof(text));
+	uint64_t losses[N_WRITER_LOSSES];
+	struct profile *profile;
+
+	(void)state;
+	for (uint32_t i = 0; i < n_room + n_more; i++) {
+		fake_begin(&thread);
+		fake_commit_cold(&thread, i + 1,
+				 &(struct event){.id = EVENT_PROGRAM,
+						 .program = {.child = CHILD + i,
+							     .problem = PROGRAM_STATIC,
+							     .text = place.offset,
+							     .length = place.length}});
+		if (i % 256 == 0)
+			take();
+	}
+	take();
+	torsh_target_losses(target, losses);
+	assert_int_equal(losses[WRITER_LOSS_programs_unlisted], n_more);
+	assert_true(torsh_target_is_lossy(target));
+	profile = read_rows();
+	assert_int_equal(profile->n_unfollowed, n_room);
+	torsh_profile_destroy(profile);
+}
+
 static void who_became_one_ends_as_it_does(void **state)
 {
 	static const char text[] = "/opt/script\0/opt/interpreter\0script";
@@ -198,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STRANGER_TEST(what_is_not_known_is_not_there),
 		STRANGER_TEST(a_start_that_failed_leaves_no_row),
+		STRANGER_TEST(more_than_the_list_has_room_for_are_counted),
 		STRANGER_TEST(who_became_one_ends_as_it_does),
 		STRANGER_TEST(damaged_events_do_no_harm),
 	};

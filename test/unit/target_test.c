@@ -587,9 +587,48 @@ static void a_channel_is_sealed_against_shrinking(void **state)
 	finish(&pair);
 }
 
+static void notes_of_the_writer_that_find_no_room_are_counted(void **state)
+{
+	struct pair pair;
+	struct tally *tally;
+
+	(void)state;
+	start(&pair);
+	tally = &pair.target->tally;
+	for (uint32_t twice = 0; twice < 2; twice++)
+		for (uint32_t i = 0; i < TALLY_NOTES_MAX; i++)
+			torsh_tally_note(tally, "note %u", i);
+	assert_int_equal(tally->losses[WRITER_LOSS_notes_unkept], 0);
+	assert_false(torsh_target_is_lossy(pair.target));
+	torsh_tally_note(tally, "one more");
+	assert_int_equal(tally->n_notes, TALLY_NOTES_MAX);
+	assert_int_equal(tally->losses[WRITER_LOSS_notes_unkept], 1);
+	assert_true(torsh_target_is_lossy(pair.target));
+	finish(&pair);
+}
+
+/* Within what a thread is in, deeper operators than there is room for seem to be the outer ones: said as a loss. */
+static void operators_nested_too_deep_are_a_loss(void **state)
+{
+	uint64_t losses[N_WRITER_LOSSES];
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	for (uint32_t i = 0; i < 1u << 17; i++)
+		torsh_scopes_take(&pair.target->tally.scopes, 0,
+				  &(struct event){.id = EVENT_OP_BEGIN, .op_begin = {.name = 1, .record = i}});
+	torsh_target_losses(pair.target, losses);
+	assert_int_equal(losses[WRITER_LOSS_scopes_unkept], 1u << 16);
+	assert_true(torsh_target_is_lossy(pair.target));
+	finish(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(notes_of_the_writer_that_find_no_room_are_counted),
+		cmocka_unit_test(operators_nested_too_deep_are_a_loss),
 		cmocka_unit_test(a_slot_is_used_again_and_again),
 		cmocka_unit_test(what_no_ring_had_is_counted),
 		cmocka_unit_test(a_thread_goes_on_in_a_large_ring),

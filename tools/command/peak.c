@@ -230,6 +230,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "peak_bytes", known_or_null(peak->is_known, peak->bytes));
 	torsh_json_member(&json, "peak_blocks", known_or_null(peak->is_known && !view->device.is_all, peak->blocks));
 	torsh_json_member(&json, "at_ns", known_or_null(peak->is_known, peak->at_ns));
+	if (peak->late_changes)
+		torsh_json_member(&json, "late_changes", torsh_json_u64(peak->late_changes));
 	print_device(&json, view);
 	print_rss(&json, process);
 	torsh_json_member(&json, "attributed_bytes", torsh_json_u64(bytes));
@@ -283,6 +285,10 @@ static void print_heading(const struct view *view)
 			   process ? "the heap" : "all heaps together", torsh_size_exact(view->peak.bytes, bytes),
 			   torsh_text_blocks(view->peak.blocks, blocks),
 			   torsh_size_duration(view->peak.at_ns > start_ns ? view->peak.at_ns - start_ns : 0, at));
+	if (view->peak.late_changes)
+		printf("%" PRIu64 " changes reached the writer after younger ones of other processes: the peak of all together may "
+		       "have been higher\n",
+		       view->peak.late_changes);
 	if (process && process->has_rss_peak)
 		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
 		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",

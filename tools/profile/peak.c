@@ -25,6 +25,7 @@ struct peak torsh_peak_choose(const struct profile *profile, struct profile_proc
 			.bytes = joint->peak_bytes,
 			.blocks = joint->peak_blocks,
 			.at_ns = joint->peak_ns,
+			.late_changes = joint->late_changes,
 		};
 	peak.process = highest_of(processes, n);
 	heap = &peak.process->heap;

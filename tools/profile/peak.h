@@ -13,6 +13,7 @@ struct peak {
 	bool is_known;
 	uint64_t bytes, blocks;
 	uint64_t at_ns; /* since the session's start */
+	uint64_t late_changes; /* taken for younger than they were: the sum may have been higher. 0 for one process */
 };
 
 /*

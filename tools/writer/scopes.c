@@ -2,15 +2,18 @@
 #include "tools/writer/scopes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/writer/memory.h"
 
-#define DEPTH_MAX 128u
+#define DEPTH_MAX 65536u /* deeper ones are counted only: ends that never come must not fill the memory */
 
-/* What began and has not ended, the outermost first. Deeper ones are counted only. */
+/* What began and has not ended, the outermost first. */
 struct nest {
-	uint32_t labels[DEPTH_MAX], records[DEPTH_MAX];
-	uint32_t depth, n_deeper;
+	struct nested {
+		uint32_t label, record;
+	} * items;
+	uint32_t depth, capacity, n_deeper;
 };
 
 struct scope_stack {
@@ -18,10 +21,19 @@ struct scope_stack {
 	struct nest operators, modules;
 };
 
+static void destroy_stack(struct scope_stack *stack)
+{
+	if (!stack)
+		return;
+	free(stack->operators.items);
+	free(stack->modules.items);
+	free(stack);
+}
+
 void torsh_scopes_destroy(struct scopes *scopes)
 {
 	for (uint32_t i = 0; i < scopes->n; i++)
-		free(scopes->stacks[i]);
+		destroy_stack(scopes->stacks[i]);
 	free(scopes->stacks);
 	*scopes = (struct scopes){0};
 }
@@ -30,23 +42,24 @@ void torsh_scopes_end(struct scopes *scopes, uint32_t slot)
 {
 	if (slot >= scopes->n)
 		return;
-	free(scopes->stacks[slot]);
+	destroy_stack(scopes->stacks[slot]);
 	scopes->stacks[slot] = NULL;
 }
 
-static void push(struct nest *nest, uint32_t label, uint32_t record)
+static void push(struct scopes *scopes, struct nest *nest, uint32_t label, uint32_t record)
 {
 	if (nest->depth == DEPTH_MAX) {
 		nest->n_deeper++;
+		scopes->n_unkept++;
 		return;
 	}
-	nest->labels[nest->depth] = label;
-	nest->records[nest->depth++] = record;
+	nest->items = torsh_memory_grow(nest->items, &nest->capacity, nest->depth, sizeof(*nest->items));
+	nest->items[nest->depth++] = (struct nested){.label = label, .record = record};
 }
 
 static uint32_t top(const struct nest *nest)
 {
-	return nest->depth ? nest->labels[nest->depth - 1] : 0;
+	return nest->depth ? nest->items[nest->depth - 1].label : 0;
 }
 
 static void pop(struct nest *nest)
@@ -61,12 +74,10 @@ static void pop(struct nest *nest)
 static int take_out(struct nest *nest, uint32_t record)
 {
 	for (uint32_t i = nest->depth; i-- > 0;) {
-		if (nest->records[i] != record)
+		if (nest->items[i].record != record)
 			continue;
-		for (nest->depth--; i < nest->depth; i++) {
-			nest->labels[i] = nest->labels[i + 1];
-			nest->records[i] = nest->records[i + 1];
-		}
+		nest->depth--;
+		memmove(&nest->items[i], &nest->items[i + 1], (nest->depth - i) * sizeof(*nest->items));
 		return 1;
 	}
 	return 0;
@@ -85,7 +96,7 @@ static void end_operator(struct scopes *scopes, struct scope_stack *own, uint32_
 
 		if (!other || !take_out(&other->operators, record))
 			continue;
-		other->scope.operator = top(&other->operators);
+		other->scope.operator= top(&other->operators);
 		return;
 	}
 }
@@ -95,21 +106,22 @@ const struct scope *torsh_scopes_take(struct scopes *scopes, uint32_t slot, cons
 	struct scope_stack *own;
 
 	while (scopes->n <= slot) {
-		scopes->stacks = torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n, sizeof(*scopes->stacks));
+		scopes->stacks =
+			torsh_memory_grow(scopes->stacks, &scopes->capacity, scopes->n, sizeof(*scopes->stacks));
 		scopes->stacks[scopes->n++] = NULL;
 	}
 	own = scopes->stacks[slot];
 	if (!own)
 		own = scopes->stacks[slot] = torsh_memory_new(1, sizeof(*own));
 	if (event->id == EVENT_OP_BEGIN)
-		push(&own->operators, event->op_begin.name, event->op_begin.record);
+		push(scopes, &own->operators, event->op_begin.name, event->op_begin.record);
 	else if (event->id == EVENT_OP_END)
 		end_operator(scopes, own, event->op_end.record);
 	else if (event->id == EVENT_RANGE_PUSH && event->range_push.source == RANGE_BY_MODULE)
-		push(&own->modules, event->range_push.name, 0);
+		push(scopes, &own->modules, event->range_push.name, 0);
 	else if (event->id == EVENT_RANGE_POP && event->range_pop.source == RANGE_BY_MODULE)
 		pop(&own->modules);
-	own->scope.operator = top(&own->operators);
+	own->scope.operator= top(&own->operators);
 	own->scope.module = top(&own->modules);
 	return &own->scope;
 }

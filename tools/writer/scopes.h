@@ -19,6 +19,7 @@ struct scope_stack;
 struct scopes {
 	struct scope_stack **stacks; /* by slot; NULL: its thread was in none yet */
 	uint32_t n, capacity; /* slots that were in any */
+	uint64_t n_unkept; /* that were nested too deep: what is in them seems to be in those around */
 };
 
 void torsh_scopes_destroy(struct scopes *scopes);

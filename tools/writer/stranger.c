@@ -8,7 +8,7 @@
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 
-#define STRANGERS_MAX 65536u /* in a session; more are said to have been there */
+#define STRANGERS_MAX 65536u /* in a session; more are counted */
 #define SETTLE_NS UINT64_C(500000000) /* longer than what is on a ring stays there */
 
 static void destroy(struct stranger *stranger)
@@ -92,7 +92,7 @@ void torsh_strangers_take(struct strangers *strangers, struct target *target,
 			continue;
 		}
 		if (strangers->n_ever >= STRANGERS_MAX) {
-			torsh_tally_note(tally, "more programs were started that can't be followed than are listed");
+			tally->losses[WRITER_LOSS_programs_unlisted]++;
 			continue;
 		}
 		stranger = add_stranger(strangers, target, program);

@@ -55,8 +55,12 @@ static const uint8_t *find_in_table(const uint8_t *hdr, const uint8_t *table, si
 	return hdr + pair[1];
 }
 
-/* The FDE that may cover pc. */
-static const uint8_t *find_fde(const uint8_t *hdr, const struct object_memory *memory, uintptr_t pc)
+/*
+ * The FDE that may cover pc. Not inlined, as read_fde: the stack may be a signal handler's small one, and one at a time is on
+ * it.
+ */
+static __attribute__((noinline)) const uint8_t *find_fde(const uint8_t *hdr, const struct object_memory *memory,
+							 uintptr_t pc)
 {
 	struct dwarf_bytes bytes = {.at = hdr + 4, .end = hdr + torsh_object_room(memory, (uintptr_t)hdr)};
 	uint64_t n;
@@ -134,7 +138,8 @@ static int read_cie(struct frame_description *d, const struct object_memory *mem
 	return cie.is_bad ? -EINVAL : 0;
 }
 
-static int read_fde(struct frame_description *d, const struct object_memory *memory, const uint8_t *entry, uintptr_t pc)
+static __attribute__((noinline)) int read_fde(struct frame_description *d, const struct object_memory *memory,
+					      const uint8_t *entry, uintptr_t pc)
 {
 	struct dwarf_bytes fde = entry_bytes(memory, entry);
 	const uint8_t *cie_field = fde.at;

@@ -312,13 +312,14 @@ struct channel_text torsh_channel_add_text(struct channel *channel, const char *
 	uint32_t used = atomic_load_explicit(&channel->header->text_used, memory_order_relaxed), at;
 	char *place;
 
-	if (n > CHANNEL_PIECE_BYTES)
+	/* What was never written is 0: the byte behind it, too, so that it is a string. */
+	if (n >= CHANNEL_PIECE_BYTES)
 		return (struct channel_text){0};
 	do {
-		at = place_text(used, n);
-		if (at > channel->text.n || n > channel->text.n - at)
+		at = place_text(used, n + 1);
+		if (at > channel->text.n || n >= channel->text.n - at)
 			return (struct channel_text){0};
-	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used, at + (uint32_t)n,
+	} while (!atomic_compare_exchange_weak_explicit(&channel->header->text_used, &used, at + (uint32_t)n + 1,
 							memory_order_relaxed, memory_order_relaxed));
 	place = n ? torsh_channel_text(channel, at) : NULL;
 	if (!place)

@@ -42,7 +42,7 @@ int torsh_channel_create(struct channel *channel, uint32_t ring_bytes, const str
 /* Unmaps all but rings, and closes the descriptor that is kept. */
 void torsh_channel_unmap(struct channel *channel);
 
-/* Copy n bytes into the text area; length 0 when it is full. */
+/* Copy n bytes into the text area, where a 0 follows them; length 0 when it is full. */
 struct channel_text torsh_channel_add_text(struct channel *channel, const char *bytes, size_t n);
 
 /* Add a sentence to the notes that every report shows. */

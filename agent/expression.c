@@ -9,7 +9,6 @@
 #include "agent/dwarf_bytes.h"
 #include "agent/probe.h"
 
-#define N_VALUES 16
 #define MAX_OPERATIONS 1000 /* branches may loop */
 
 struct machine {
@@ -18,12 +17,12 @@ struct machine {
 	const uintptr_t *registers;
 	uintptr_t *known_page;
 	uint32_t n;
-	uintptr_t values[N_VALUES];
+	uintptr_t *values;
 };
 
 static void push(struct machine *m, uintptr_t value)
 {
-	if (m->n == N_VALUES)
+	if (m->n == EXPRESSION_VALUES)
 		m->code.is_bad = true;
 	else
 		m->values[m->n++] = value;
@@ -250,9 +249,9 @@ static void run_other(struct machine *m, uint8_t op)
 }
 
 int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const uintptr_t *initial,
-			 uintptr_t *known_page, uintptr_t *result)
+			 uintptr_t *known_page, uintptr_t values[EXPRESSION_VALUES], uintptr_t *result)
 {
-	struct machine m = {.registers = registers, .known_page = known_page};
+	struct machine m = {.registers = registers, .known_page = known_page, .values = values};
 	struct dwarf_bytes head = {.at = block, .end = block + 10};
 	uint64_t length = torsh_dwarf_uleb(&head);
 

@@ -8,12 +8,14 @@
 
 #include <stdint.h>
 
+#define EXPRESSION_VALUES 16
+
 /*
  * Run the block (ULEB128 length, then operations) over registers[], indexed by DWARF number. initial is pushed first
- * unless NULL. Memory is read through torsh_probe_read with known_page.
+ * unless NULL. Memory is read through torsh_probe_read with known_page. values is the caller's, for the time of the call.
  * Returns 0 and the top of the stack in *result, or -EINVAL.
  */
 int torsh_expression_run(const uint8_t *block, const uintptr_t *registers, const uintptr_t *initial,
-			 uintptr_t *known_page, uintptr_t *result);
+			 uintptr_t *known_page, uintptr_t values[EXPRESSION_VALUES], uintptr_t *result);
 
 #endif

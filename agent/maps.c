@@ -12,16 +12,18 @@
 #include "agent/text.h"
 #include "shim/sys.h"
 
-struct reader {
-	int fd;
-	uint32_t at, n;
-	char bytes[512];
-};
-
 /* One line of maps. Objects are told apart by their inodes. */
 struct mapping {
 	uintptr_t start, end, offset, device_major, device_minor, inode;
 	char permissions[4];
+};
+
+/* In pages of its own: what asks may be a hook on a signal handler's small stack. */
+struct reader {
+	int fd;
+	uint32_t at, n;
+	struct mapping now, first; /* the line read last, and the first one of its file */
+	char bytes[3840];
 };
 
 static int next_byte(struct reader *r)
@@ -133,16 +135,25 @@ static bool read_object(const struct mapping *first, struct module *module)
 
 bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 {
-	struct reader reader = {.fd = fd};
-	struct mapping m, first = {.start = 0};
+	struct reader *reader = torsh_sys_pages(sizeof(*reader));
+	struct mapping *now, *first;
+	bool is_found = false;
 
-	while (next_mapping(&reader, &m, NULL) && m.start <= pc) {
-		if (m.offset == 0 && (!is_same_file(&m, &first) || m.inode == 0))
-			first = m;
-		if (pc < m.end)
-			return is_same_file(&m, &first) && read_object(&first, module) && pc < module->end;
+	if (!reader)
+		return false;
+	reader->fd = fd;
+	now = &reader->now;
+	first = &reader->first;
+	while (next_mapping(reader, now, NULL) && now->start <= pc) {
+		if (now->offset == 0 && (!is_same_file(now, first) || now->inode == 0))
+			*first = *now;
+		if (pc < now->end) {
+			is_found = is_same_file(now, first) && read_object(first, module) && pc < module->end;
+			break;
+		}
 	}
-	return false;
+	torsh_sys_munmap(reader, sizeof(*reader));
+	return is_found;
 }
 
 static int open_maps(void)
@@ -162,19 +173,29 @@ bool torsh_maps_find(uintptr_t pc, struct module *module)
 	return is_found;
 }
 
-void torsh_maps_put_path(uintptr_t address, struct text *path)
+static void read_path(struct reader *reader, uintptr_t address, struct text *path)
 {
-	struct reader reader = {.fd = open_maps()};
 	const struct text empty = *path;
-	struct mapping m;
+	const struct mapping *now = &reader->now;
 
-	if (reader.fd < 0)
-		return;
 	do
 		*path = empty;
-	while (next_mapping(&reader, &m, path) && m.end <= address);
-	if (address - m.start >= m.end - m.start || path->is_cut)
+	while (next_mapping(reader, &reader->now, path) && now->end <= address);
+	if (address - now->start >= now->end - now->start || path->is_cut)
 		*path = empty;
 	path->bytes[path->length] = '\0';
-	TORSH_SYS(SYS_close, reader.fd, 0, 0, 0, 0, 0);
+}
+
+void torsh_maps_put_path(uintptr_t address, struct text *path)
+{
+	struct reader *reader = torsh_sys_pages(sizeof(*reader));
+
+	if (!reader)
+		return;
+	reader->fd = open_maps();
+	if (reader->fd >= 0) {
+		read_path(reader, address, path);
+		TORSH_SYS(SYS_close, reader->fd, 0, 0, 0, 0, 0);
+	}
+	torsh_sys_munmap(reader, sizeof(*reader));
 }

@@ -150,12 +150,11 @@ static bool hold(const struct samples *samples)
 	return true;
 }
 
-static bool look_up(uintptr_t pc, struct module *module)
+/* Not inlined: its result isn't on the stack where maps are read. */
+static __attribute__((noinline)) bool look_up_by_glibc(uintptr_t pc, struct module *module)
 {
 	struct find_object_result found;
 
-	if (!ask_glibc)
-		return torsh_maps_find(pc, module);
 	if (ask_glibc((void *)pc, &found) || !found.eh_frame)
 		return false;
 	*module = (struct module){
@@ -165,6 +164,11 @@ static bool look_up(uintptr_t pc, struct module *module)
 		.eh_frame_hdr = found.eh_frame,
 	};
 	return true;
+}
+
+static bool look_up(uintptr_t pc, struct module *module)
+{
+	return ask_glibc ? look_up_by_glibc(pc, module) : torsh_maps_find(pc, module);
 }
 
 /* One object, or two of which one was loaded into the other's place. */
@@ -301,12 +305,29 @@ static bool find_remembered(uintptr_t pc, struct module *module)
 	return false;
 }
 
-enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
+/*
+ * Is it one of those that are remembered, wherever? Others in its place are forgotten. Not inlined: what is copied for it
+ * isn't on the stack while the object is looked for.
+ */
+static __attribute__((noinline)) bool is_remembered(const struct module *module)
 {
 	struct module other;
 	struct slot *slot;
 	uint32_t state;
 
+	for (uint32_t i = 0; (slot = next_used(&i, &state, &other, NULL));) {
+		if (is_same(&other, module)) {
+			atomic_store_explicit(hint_of(module), (uint16_t)(i - 1), memory_order_relaxed);
+			return true;
+		}
+		if (other.start < module->end && module->start < other.end)
+			forget(slot, state, &other);
+	}
+	return false;
+}
+
+enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
+{
 	/* Reading maps is slow, and there is nothing to compare what they say with. */
 	if (!ask_glibc && find_remembered(pc, module))
 		return MODULE_KNOWN;
@@ -315,14 +336,8 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	if (is_known(module))
 		return MODULE_KNOWN;
 	describe(module, torsh_probe(module->start));
-	for (uint32_t i = 0; (slot = next_used(&i, &state, &other, NULL));) {
-		if (is_same(&other, module)) {
-			atomic_store_explicit(hint_of(module), (uint16_t)(i - 1), memory_order_relaxed);
-			return MODULE_KNOWN;
-		}
-		if (other.start < module->end && module->start < other.end)
-			forget(slot, state, &other);
-	}
+	if (is_remembered(module))
+		return MODULE_KNOWN;
 	remember(module);
 	return MODULE_NEW;
 }

@@ -44,18 +44,17 @@ struct python {
 
 /* ---- finding the interpreter ---- */
 
-/* Not inlined: its text would lie on the stack of those that have nothing to say. */
-static __attribute__((noinline)) void say_unknown(void)
+static void say_unknown(void)
 {
-	char sentence[128];
-	struct text text = TEXT_IN(sentence);
+	struct text text = torsh_text_map(TEXT_NOTE_BYTES);
 
 	torsh_text_put(&text, "python: this agent doesn't know the frames of CPython ");
 	torsh_text_put_number(&text, torsh_cpython.version >> 8);
 	torsh_text_put(&text, ".");
 	torsh_text_put_number(&text, torsh_cpython.version & 0xff);
 	torsh_text_put(&text, ": stacks are native ones only");
-	torsh_channel_note(&torsh_process->channel, sentence);
+	torsh_channel_note(&torsh_process->channel, text.bytes);
+	torsh_text_unmap(&text);
 }
 
 static void watch_memory(const struct link_map *map)

@@ -78,40 +78,48 @@ static int is_same(const struct channel *channel, const struct channel_module *a
 	       is_same_text(channel, a->path.offset, path);
 }
 
+/* Not on the stack: that may be a signal handler's small one. */
+struct added {
+	struct channel_module module;
+	char path[PATH_MAX];
+};
+
 /* Not inlined: finding the object takes much of the stack already. */
 static __attribute__((noinline)) uint32_t add_module(const struct module *found)
 {
 	struct channel *channel = &torsh_process->channel;
 	const struct link_map *map = found->link_map;
-	struct channel_module *known, module = {.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
-	/* Not on the stack: that may be a signal handler's small one. */
-	struct text path = {.bytes = torsh_sys_pages(PATH_MAX), .capacity = PATH_MAX};
+	struct added *added = torsh_sys_pages(sizeof(*added));
+	struct channel_module *known, *module;
 	uint32_t n = atomic_load_explicit(&channel->header->n_modules, memory_order_acquire), index;
+	struct text path;
 
-	torsh_python_consider(map);
-	if (!path.bytes)
+	if (!added)
 		return CHANNEL_NO_MODULE;
+	path = (struct text)TEXT_IN(added->path);
+	module = &added->module;
+	*module = (struct channel_module){.bias = map ? map->l_addr : 0, .start = found->start, .end = found->end};
 	read_path(map, &path);
 	if (map)
-		read_build_id(found, &module);
+		read_build_id(found, module);
 	for (index = 0; index < n; index++) {
 		known = torsh_channel_module(channel, index);
-		if (known && is_same(channel, known, &module, &path))
+		if (known && is_same(channel, known, module, &path))
 			goto unmap;
 	}
-	module.path = torsh_channel_add_text(channel, path.bytes, path.length);
+	module->path = torsh_channel_add_text(channel, path.bytes, path.length);
 	index = atomic_fetch_add_explicit(&channel->header->n_modules, 1, memory_order_acq_rel);
 	known = torsh_channel_module(channel, index);
 	if (index >= channel->modules.n)
 		atomic_store_explicit(&channel->header->n_modules, channel->modules.n, memory_order_relaxed);
 	if (known) {
-		*known = module;
+		*known = *module;
 	} else {
 		torsh_count(COUNTER_modules_lost);
 		index = CHANNEL_NO_MODULE;
 	}
 unmap:
-	torsh_sys_munmap(path.bytes, PATH_MAX);
+	torsh_sys_munmap(added, sizeof(*added));
 	return index;
 }
 
@@ -127,6 +135,7 @@ static uint32_t module_of(uintptr_t ip)
 	entry = atomic_load_explicit(&cached[slot], memory_order_acquire);
 	if (entry >> 16 == module.start && entry & 0xffff)
 		return (uint32_t)(entry & 0xffff) - 1;
+	torsh_python_consider(module.link_map);
 	index = add_module(&module);
 	if (index != CHANNEL_NO_MODULE)
 		atomic_store_explicit(&cached[slot], (uint64_t)module.start << 16 | (index + 1), memory_order_release);

@@ -74,7 +74,8 @@ static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 	return true;
 }
 
-static uint64_t compile_row(const struct cfi_row *row, uintptr_t ip)
+/* Not inlined: it is on the stack when the row was read. */
+static __attribute__((noinline)) uint64_t compile_row(const struct cfi_row *row, uintptr_t ip)
 {
 	const struct cfi_where *rip = &row->registers[CFI_RIP], *rbp = &row->registers[CFI_RBP];
 	const uint8_t deref = OP_DEREF;

@@ -8,8 +8,25 @@
 
 #include "shim/sys.h"
 
+#define SAID_BYTES 1024
+
+static char no_room[1];
 static struct stat known_stderr;
 static int is_stderr_known;
+
+struct text torsh_text_map(size_t capacity)
+{
+	char *pages = torsh_sys_pages(capacity);
+
+	return pages ? (struct text){.bytes = pages, .capacity = capacity}
+		     : (struct text){.bytes = no_room, .capacity = sizeof(no_room)};
+}
+
+void torsh_text_unmap(const struct text *text)
+{
+	if (text->bytes != no_room)
+		torsh_sys_munmap(text->bytes, text->capacity);
+}
 
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n)
 {
@@ -92,19 +109,22 @@ static void replace_obeyed(char *bytes, size_t n)
 
 void torsh_say(const char *first, ...)
 {
-	char buffer[1024];
-	struct text text = TEXT_IN(buffer);
+	static char spare[SAID_BYTES]; /* for all who find no memory */
+	struct text mapped = torsh_text_map(SAID_BYTES), text = mapped;
 	va_list rest;
 
+	if (text.bytes == no_room)
+		text = (struct text)TEXT_IN(spare);
 	torsh_text_put(&text, "torsh: ");
 	va_start(rest, first);
 	for (const char *part = first; part; part = va_arg(rest, const char *))
 		torsh_text_put(&text, part);
 	va_end(rest);
-	replace_obeyed(buffer, text.length);
-	buffer[text.length] = '\n';
+	replace_obeyed(text.bytes, text.length);
+	text.bytes[text.length] = '\n';
 	if (is_stderr_our_own())
-		TORSH_SYS(SYS_write, STDERR_FILENO, buffer, text.length + 1, 0, 0, 0);
+		TORSH_SYS(SYS_write, STDERR_FILENO, text.bytes, text.length + 1, 0, 0, 0);
+	torsh_text_unmap(&mapped);
 }
 
 void torsh_say_bytes(const char *bytes, size_t n)

@@ -17,6 +17,14 @@ struct text {
 
 #define TEXT_IN(buffer) {.bytes = (buffer), .capacity = sizeof(buffer)}
 
+/*
+ * A text in pages of its own, for what is put together in a hook: the stack may be a signal handler's small one.
+ * torsh_text_unmap gives them back. Where there is no memory the text has no room.
+ */
+#define TEXT_NOTE_BYTES 768u /* of a sentence for the reports */
+struct text torsh_text_map(size_t capacity);
+void torsh_text_unmap(const struct text *text);
+
 void torsh_text_put(struct text *text, const char *string);
 void torsh_text_put_bytes(struct text *text, const char *bytes, size_t n);
 void torsh_text_put_number(struct text *text, uint64_t number);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/cfi.h"
+#include "agent/expression.h"
 
 struct unwind_cursor {
 	uintptr_t registers[CFI_N_REGISTERS]; /* rsp: the frame's at its return point; rip: the address that is next */
@@ -17,6 +18,8 @@ struct unwind_cursor {
 	bool is_guessing; /* a frame further in had no unwind information */
 	uintptr_t known_page; /* memory that was read before */
 	struct cfi_scratch *scratch; /* the caller's */
+	/* Of one step: not on the stack, which may be a signal handler's small one. */
+	uintptr_t next[CFI_N_REGISTERS], values[EXPRESSION_VALUES];
 };
 
 /*

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "agent/chain.h"
-#include "agent/expression.h"
 #include "agent/modules.h"
 #include "agent/probe.h"
 #include "agent/rule.h"
@@ -16,10 +15,15 @@
 /* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
 #define MAX_OWN_FRAMES 64
 
+static int run(struct unwind_cursor *c, const uint8_t *block, const uintptr_t *initial, uintptr_t *result)
+{
+	return torsh_expression_run(block, c->registers, initial, &c->known_page, c->values, result);
+}
+
 static int find_cfa(struct unwind_cursor *c, const struct cfi_row *row, uintptr_t *cfa)
 {
 	if (row->cfa_block)
-		return torsh_expression_run(row->cfa_block, c->registers, NULL, &c->known_page, cfa);
+		return run(c, row->cfa_block, NULL, cfa);
 	if (row->cfa_register >= CFI_N_REGISTERS)
 		return -EINVAL;
 	*cfa = c->registers[row->cfa_register] + (uintptr_t)row->cfa_offset;
@@ -51,22 +55,23 @@ static int find_register(struct unwind_cursor *c, const struct cfi_row *row, uin
 		*value = c->registers[where->value];
 		return 0;
 	case CFI_AT_EXPRESSION:
-		err = torsh_expression_run((const uint8_t *)where->value, c->registers, &cfa, &c->known_page, &address);
+		err = run(c, (const uint8_t *)where->value, &cfa, &address);
 		if (err)
 			return err;
 		break;
 	case CFI_IS_EXPRESSION:
-		return torsh_expression_run((const uint8_t *)where->value, c->registers, &cfa, &c->known_page, value);
+		return run(c, (const uint8_t *)where->value, &cfa, value);
 	default:
 		return -EINVAL;
 	}
 	return torsh_probe_read(address, &c->known_page, value) ? 0 : -EFAULT;
 }
 
-static int step_by_row(struct unwind_cursor *c)
+/* Not inlined: it isn't on the stack while its row is looked for. */
+static __attribute__((noinline)) int step_by_row(struct unwind_cursor *c)
 {
 	const struct cfi_row *row = &c->scratch->row;
-	uintptr_t next[CFI_N_REGISTERS], cfa;
+	uintptr_t *next = c->next, cfa;
 	int err;
 
 	if (row->registers[CFI_RIP].place == CFI_UNDEFINED)
@@ -80,7 +85,7 @@ static int step_by_row(struct unwind_cursor *c)
 	if (next[CFI_RSP] == c->registers[CFI_RSP] && next[CFI_RIP] == c->registers[CFI_RIP])
 		return -EINVAL;
 	c->is_exact = row->is_signal_frame;
-	memcpy(c->registers, next, sizeof(next));
+	memcpy(c->registers, next, sizeof(c->next));
 	return next[CFI_RIP] ? 1 : 0;
 }
 
@@ -116,7 +121,10 @@ static int step_by_ucontext(struct unwind_cursor *c)
 	return c->registers[CFI_RIP] ? 1 : 0;
 }
 
-static int step(struct unwind_cursor *c)
+enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT };
+
+/* Or -errno. Not inlined: the module isn't on the stack, which may be a small one, while the step is made. */
+static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 {
 	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
 	struct module module;
@@ -124,13 +132,27 @@ static int step(struct unwind_cursor *c)
 	int err;
 
 	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
-		return step_by_ucontext(c);
+		return WAY_UCONTEXT;
 	if (answer == MODULE_NONE)
-		return step_by_chain(c);
+		return WAY_CHAIN;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
-	if (err == -ENOENT)
+	return err == -ENOENT ? WAY_CHAIN : err ? err : WAY_ROW;
+}
+
+static int step(struct unwind_cursor *c)
+{
+	int way = find_way(c);
+
+	switch (way) {
+	case WAY_ROW:
+		return step_by_row(c);
+	case WAY_CHAIN:
 		return step_by_chain(c);
-	return err ? err : step_by_row(c);
+	case WAY_UCONTEXT:
+		return step_by_ucontext(c);
+	default:
+		return way;
+	}
 }
 
 int torsh_unwind_step(struct unwind_cursor *c)

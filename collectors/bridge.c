@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/bridge.h"
 
-#include <string.h>
-
 #include "agent/key_map.h"
 #include "agent/label.h"
 #include "agent/process.h"
@@ -14,31 +12,23 @@
 
 static struct key_map nvtx_domains; /* hash of the text -> the consumer's handle */
 
-/* A text as a string: that of a label is not one. room has LABEL_MAX bytes and one. */
-static const char *string_of(struct range_text text, char *room)
+/* A text as a string, which that of a label is where it lies. */
+static const char *string_of(struct range_text text)
 {
 	const struct channel *channel = &torsh_process->channel;
 	const struct channel_code *code;
-	struct channel_text piece;
+	const char *there;
 
 	if (text.bytes || !text.label)
 		return text.bytes;
 	code = torsh_channel_code(channel, text.label - 1);
-	piece = code ? code->name : (struct channel_text){0};
-	piece.length = piece.length < LABEL_MAX ? piece.length : LABEL_MAX;
-	if (piece.length)
-		memcpy(room, torsh_channel_text(channel, piece.offset), piece.length);
-	room[piece.length] = '\0';
-	return room;
+	there = code && code->name.length ? torsh_channel_text(channel, code->name.offset) : NULL;
+	return there ? there : "";
 }
 
-/* Each of these has a buffer of 1 KiB: one at a time is on the stack. */
-#define WITH_ROOM static __attribute__((noinline))
-
-WITH_ROOM void *nvtx_domain(struct range_text text)
+static void *nvtx_domain(struct range_text text)
 {
-	char room[LABEL_MAX + 1];
-	const char *name = string_of(text, room);
+	const char *name = string_of(text);
 	uint64_t key, handle;
 
 	if (!name || !torsh_nvtx_consumer.DomainCreateA)
@@ -65,37 +55,33 @@ static struct nvtx_event nvtx_event(const char *name, uint32_t color)
 	};
 }
 
-WITH_ROOM struct itt_domain *itt_domain(struct range_text text)
+static struct itt_domain *itt_domain(struct range_text text)
 {
-	char room[LABEL_MAX + 1];
-	const char *name = string_of(text, room);
+	const char *name = string_of(text);
 
 	name = name ? name : ITT_DEFAULT_DOMAIN;
 	return torsh_itt_consumer.domain_create ? torsh_itt_consumer.domain_create(name) : torsh_itt_domain(name);
 }
 
-WITH_ROOM struct itt_string *itt_string(struct range_text text)
+static struct itt_string *itt_string(struct range_text text)
 {
-	char room[LABEL_MAX + 1];
-	const char *name = string_of(text, room);
+	const char *name = string_of(text);
 
 	name = name ? name : "";
 	return torsh_itt_consumer.string_handle_create ? torsh_itt_consumer.string_handle_create(name)
 						       : torsh_itt_string(name);
 }
 
-WITH_ROOM void push_nvtx(void *domain, const struct range_says *says)
+static void push_nvtx(void *domain, const struct range_says *says)
 {
-	char room[LABEL_MAX + 1];
-	struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+	struct nvtx_event event = nvtx_event(string_of(says->name), says->color);
 
 	torsh_nvtx_consumer.DomainRangePushEx(domain, &event);
 }
 
-WITH_ROOM void mark_nvtx(void *domain, const struct range_says *says)
+static void mark_nvtx(void *domain, const struct range_says *says)
 {
-	char room[LABEL_MAX + 1];
-	struct nvtx_event event = nvtx_event(string_of(says->name, room), says->color);
+	struct nvtx_event event = nvtx_event(string_of(says->name), says->color);
 
 	torsh_nvtx_consumer.DomainMarkEx(domain, &event);
 }

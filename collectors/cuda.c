@@ -83,14 +83,14 @@ static void do_without(const char *reason, int may_mark)
 		[DEVICE_BY_EVENTS] = "cuda: times of kernels and copies are those of events around the calls: ",
 	};
 	enum device_mode mode = may_mark ? DEVICE_BY_EVENTS : DEVICE_HOST_ONLY;
-	char buffer[512];
-	struct text note = TEXT_IN(buffer);
+	struct text note = torsh_text_map(TEXT_NOTE_BYTES);
 
 	if (torsh_cuda_watch_driver(reason, may_mark))
 		mode = DEVICE_HOST_ONLY;
 	torsh_text_put(&note, notes[mode]);
 	torsh_text_put(&note, reason);
-	torsh_channel_note(&torsh_process->channel, buffer);
+	torsh_channel_note(&torsh_process->channel, note.bytes);
+	torsh_text_unmap(&note);
 	say_mode(mode, reason);
 	torsh_cuda_counters_begin(reason);
 }

@@ -8,6 +8,7 @@
 #include "agent/config.h"
 #include "agent/label.h"
 #include "agent/process.h"
+#include "agent/text.h"
 #include "collectors/cuda.h"
 
 #define END_AT_MOST_NS UINT64_C(2000000000)
@@ -64,22 +65,22 @@ static void say_off(const char *reason)
 				.device = COUNTER_ALL_DEVICES,
 			},
 	};
-	char buffer[768];
-	struct text note = TEXT_IN(buffer);
+	struct text note = torsh_text_map(TEXT_NOTE_BYTES);
 
 	torsh_text_put(&note, "counters: ");
 	torsh_text_put(&note, reason);
-	torsh_channel_note(&torsh_process->channel, buffer);
+	torsh_channel_note(&torsh_process->channel, note.bytes);
+	torsh_text_unmap(&note);
 	torsh_counters_send(&event);
 }
 
 void torsh_counters_refuse(const char *what, int result)
 {
-	char buffer[640];
-	struct text reason = TEXT_IN(buffer);
+	struct text reason;
 
 	if (atomic_exchange(&is_refused, 1))
 		return;
+	reason = torsh_text_map(TEXT_NOTE_BYTES);
 	atomic_store_explicit(&is_on, 0, memory_order_relaxed);
 	torsh_text_put(&reason, what);
 	torsh_text_put(&reason, ": ");
@@ -87,7 +88,8 @@ void torsh_counters_refuse(const char *what, int result)
 		torsh_counter_refusal(&reason, result, COUNTER_ADMIN_ONLY);
 	else
 		torsh_text_put(&reason, "CUPTI counted nothing");
-	say_off(buffer);
+	say_off(reason.bytes);
+	torsh_text_unmap(&reason);
 }
 
 static void say_losses(void)

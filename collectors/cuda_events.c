@@ -257,7 +257,8 @@ static int end_pair(struct driver_work *work, int result)
 	return 1;
 }
 
-static void tell_without_times(struct driver_work *work)
+/* Not inlined: what it needs of the stack isn't there while the call itself is told. */
+static __attribute__((noinline)) void tell_without_times(struct driver_work *work)
 {
 	struct device_pair untimed = {.work = *work};
 	struct quiet quiet = enter_driver();
@@ -394,12 +395,13 @@ static void put_back(struct device_pair *first, struct device_pair **last)
 	torsh_cuda_unlock(&lock);
 }
 
-/* The caller has the poll. */
+/* The caller has the poll, by which there is one list of them. */
 static void poll_all(void)
 {
-	struct blocked blocked = {.n = 0};
+	static struct blocked blocked;
 	struct device_pair *left = NULL, **last = &left, *next;
 
+	blocked.n = 0;
 	for (struct device_pair *pair = take_pending().first; pair; pair = next) {
 		next = pair->next;
 		if (settle(pair, &blocked))

@@ -146,9 +146,8 @@ static struct itt_histogram *record_histogram_create(struct itt_histogram *their
 }
 
 /* The name of a histogram's bar: "name[x]", x its place where that is no whole number. */
-static struct range_text bar_name(const struct itt_histogram *histogram, size_t i, const void *x, char *room)
+static struct range_text bar_name(const struct itt_histogram *histogram, size_t i, const void *x, struct text text)
 {
-	struct text text = {.bytes = room, .capacity = LABEL_MAX};
 	struct range_says at = {0};
 
 	if (x)
@@ -157,21 +156,23 @@ static struct range_text bar_name(const struct itt_histogram *histogram, size_t 
 	torsh_text_put(&text, "[");
 	torsh_text_put_number(&text, at.payload_type == PAYLOAD_U64 ? at.payload : i);
 	torsh_text_put(&text, "]");
-	return (struct range_text){.bytes = room};
+	return (struct range_text){.bytes = text.bytes};
 }
 
 static void record_histogram_submit(struct itt_histogram *histogram, size_t n, void *x, void *y)
 {
-	char room[LABEL_MAX];
+	struct text room;
 
 	if (!histogram || !histogram->name || !y)
 		return;
+	room = torsh_text_map(LABEL_MAX);
 	for (size_t i = 0; i < n; i++) {
 		struct range_says says = says_of(histogram->domain, bar_name(histogram, i, x, room), NULL);
 
 		read_number(&says, histogram->y_type, (const char *)y + i * bytes_of(histogram->y_type));
 		torsh_ranges_value(&says, VALUE_SAMPLE);
 	}
+	torsh_text_unmap(&room);
 }
 
 static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name, const char *domain,
@@ -423,9 +424,8 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
 					       const char *data, size_t n)
 {
-	char room[LABEL_MAX];
-	struct text text = TEXT_IN(room);
-	struct range_says says = says_of(domain, (struct range_text){.bytes = room}, "metadata");
+	struct text text = torsh_text_map(LABEL_MAX);
+	struct range_says says = says_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
 
 	(void)scope;
 	torsh_text_put(&text, key && key->text ? key->text : "");
@@ -434,6 +434,7 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	if (data)
 		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_MAX));
 	torsh_ranges_mark(&says);
+	torsh_text_unmap(&text);
 }
 
 static void record_metadata_add(const struct itt_domain *domain, struct itt_id id, struct itt_string *key,
@@ -458,15 +459,14 @@ static void record_thread_set_name(const char *name)
 /* An event is the label of its name; beside a consumer, what that says. */
 static int record_event_create(int theirs, int has_consumer, const char *name, int n)
 {
-	char room[LABEL_MAX];
-	struct text text = TEXT_IN(room);
+	struct text text = torsh_text_map(LABEL_MAX);
 	uint32_t label;
 	int event;
 
-	room[0] = '\0';
 	if (name)
 		torsh_text_put_bytes(&text, name, strnlen(name, n > 0 ? (size_t)n : LABEL_MAX));
-	label = torsh_ranges_label(room);
+	label = torsh_ranges_label(text.bytes);
+	torsh_text_unmap(&text);
 	event = has_consumer ? theirs : (int)label;
 	if (label)
 		torsh_key_map_add(&events, (uint64_t)(uint32_t)event + 1, label);

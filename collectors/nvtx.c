@@ -12,6 +12,7 @@
 
 #include "agent/key_map.h"
 #include "agent/label.h"
+#include "agent/text.h"
 #include "collectors/nvtx.h"
 #include "shim/ranges.h"
 
@@ -34,11 +35,9 @@ uint32_t torsh_nvtx_label(void *handle)
 	return handle ? (uint32_t)torsh_key_map_find(&handles, (uintptr_t)handle) : 0;
 }
 
-/* The handle to be returned for a text: the consumer's, which is remembered, or ours. A consumer gets none of ours. */
-static void *make_handle(void *theirs, const char *text)
+/* The handle to be returned for a label: the consumer's, which is remembered, or ours. A consumer gets none of ours. */
+static void *make_handle(void *theirs, uint32_t label)
 {
-	uint32_t label = torsh_ranges_label(text);
-
 	if (!torsh_nvtx_has_consumer)
 		return handle_of(label);
 	if (theirs && label)
@@ -51,10 +50,8 @@ static uint64_t category_key(uint32_t domain, uint32_t category)
 	return torsh_key_map_mix(domain, category);
 }
 
-static void name_category(uint32_t domain, uint32_t category, const char *name)
+static void name_category(uint32_t domain, uint32_t category, uint32_t label)
 {
-	uint32_t label = torsh_ranges_label(name);
-
 	if (category && label)
 		torsh_key_map_add(&categories, category_key(domain, category), label);
 }
@@ -72,36 +69,37 @@ static struct range_text category_text(uint32_t domain, uint32_t category, char 
 	return (struct range_text){.bytes = at};
 }
 
-/* Wide characters are UTF-32 here; what is none becomes U+FFFD. out has LABEL_MAX bytes. */
-static const char *narrow(const wchar_t *wide, char *out)
+/* One character as UTF-8: n of its bytes. */
+static uint32_t put_character(char *out, uint32_t c)
 {
-	char *at = out, *end = out + LABEL_MAX - 5;
+	uint32_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
-	if (!wide)
-		return NULL;
-	for (; *wide && at < end; wide++) {
+	out[0] = n == 1 ? (char)c : (char)(0xf00 >> n | c >> 6 * (n - 1));
+	for (uint32_t i = 1; i < n; i++)
+		out[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
+	return n;
+}
+
+/*
+ * The label of a text of wide characters, which are UTF-32 here; what is none becomes U+FFFD. It is put together in pages
+ * of its own: the stack may be a signal handler's small one.
+ */
+static uint32_t label_of_wide(const wchar_t *wide)
+{
+	struct text text = torsh_text_map(LABEL_MAX);
+	uint32_t label;
+	char bytes[4];
+
+	for (; wide && *wide && text.length + sizeof(bytes) < text.capacity; wide++) {
 		uint32_t c = (uint32_t)*wide;
 
 		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
-		if (c < 0x80) {
-			*at++ = (char)c;
-			continue;
-		}
-		if (c < 0x800) {
-			*at++ = (char)(0xc0 | c >> 6);
-		} else if (c < 0x10000) {
-			*at++ = (char)(0xe0 | c >> 12);
-			*at++ = (char)(0x80 | (c >> 6 & 0x3f));
-		} else {
-			*at++ = (char)(0xf0 | c >> 18);
-			*at++ = (char)(0x80 | (c >> 12 & 0x3f));
-			*at++ = (char)(0x80 | (c >> 6 & 0x3f));
-		}
-		*at++ = (char)(0x80 | (c & 0x3f));
+		torsh_text_put_bytes(&text, bytes, put_character(bytes, c));
 	}
-	*at = '\0';
-	return out;
+	label = torsh_ranges_label(text.bytes);
+	torsh_text_unmap(&text);
+	return label;
 }
 
 static void read_payload(const struct nvtx_event *event, struct range_says *says)
@@ -137,12 +135,8 @@ static void read_payload(const struct nvtx_event *event, struct range_says *says
 	}
 }
 
-/* Room for the texts of one event. */
-struct room {
-	char message[LABEL_MAX], category[16];
-};
-
-static struct range_says says_of(uint32_t domain, const struct nvtx_event *event, struct room *room)
+/* room has 16 bytes, as category_text wants it. */
+static struct range_says says_of(uint32_t domain, const struct nvtx_event *event, char *room)
 {
 	struct range_says says = {.domain = {.label = domain}, .source = RANGE_BY_NVTX};
 	struct nvtx_event known = {0};
@@ -151,14 +145,14 @@ static struct range_says says_of(uint32_t domain, const struct nvtx_event *event
 		return says;
 	memcpy(&known, event, event->size < sizeof(known) ? event->size : sizeof(known));
 	says.color = known.color_type == NVTX_COLOR_ARGB ? known.color : 0;
-	says.category = category_text(domain, known.category, room->category);
+	says.category = category_text(domain, known.category, room);
 	read_payload(&known, &says);
 	switch (known.message_type) {
 	case NVTX_MESSAGE_ASCII:
 		says.name.bytes = known.message.ascii;
 		break;
 	case NVTX_MESSAGE_UNICODE:
-		says.name.bytes = narrow(known.message.unicode, room->message);
+		says.name.label = label_of_wide(known.message.unicode);
 		break;
 	case NVTX_MESSAGE_REGISTERED:
 		says.name.label = torsh_nvtx_label(known.message.registered);
@@ -167,20 +161,20 @@ static struct range_says says_of(uint32_t domain, const struct nvtx_event *event
 	return says;
 }
 
-static struct range_says says_text(const char *message)
+static struct range_says says_text(struct range_text message)
 {
-	return (struct range_says){.name = {.bytes = message}, .source = RANGE_BY_NVTX};
+	return (struct range_says){.name = message, .source = RANGE_BY_NVTX};
 }
 
 static void mark(uint32_t domain, const struct nvtx_event *event)
 {
-	struct room room;
-	struct range_says says = says_of(domain, event, &room);
+	char room[16];
+	struct range_says says = says_of(domain, event, room);
 
 	torsh_ranges_mark(&says);
 }
 
-static void mark_text(const char *message)
+static void mark_text(struct range_text message)
 {
 	struct range_says says = says_text(message);
 
@@ -189,13 +183,13 @@ static void mark_text(const char *message)
 
 static int push(uint32_t domain, const struct nvtx_event *event)
 {
-	struct room room;
-	struct range_says says = says_of(domain, event, &room);
+	char room[16];
+	struct range_says says = says_of(domain, event, room);
 
 	return torsh_ranges_push(&says);
 }
 
-static int push_text(const char *message)
+static int push_text(struct range_text message)
 {
 	struct range_says says = says_text(message);
 
@@ -219,13 +213,13 @@ void torsh_nvtx_end(uint64_t id)
 
 static uint64_t start(uint64_t theirs, int has_consumer, uint32_t domain, const struct nvtx_event *event)
 {
-	struct room room;
-	struct range_says says = says_of(domain, event, &room);
+	char room[16];
+	struct range_says says = says_of(domain, event, room);
 
 	return torsh_nvtx_start(&says, theirs, has_consumer);
 }
 
-static uint64_t start_text(uint64_t theirs, int has_consumer, const char *message)
+static uint64_t start_text(uint64_t theirs, int has_consumer, struct range_text message)
 {
 	struct range_says says = says_text(message);
 
@@ -245,14 +239,12 @@ static void record_MarkEx(const struct nvtx_event *event)
 
 static void record_MarkA(const char *message)
 {
-	mark_text(message);
+	mark_text((struct range_text){.bytes = message});
 }
 
 static void record_MarkW(const wchar_t *message)
 {
-	char room[LABEL_MAX];
-
-	mark_text(narrow(message, room));
+	mark_text((struct range_text){.label = label_of_wide(message)});
 }
 
 static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer, const struct nvtx_event *event)
@@ -262,14 +254,12 @@ static uint64_t record_RangeStartEx(uint64_t theirs, int has_consumer, const str
 
 static uint64_t record_RangeStartA(uint64_t theirs, int has_consumer, const char *message)
 {
-	return start_text(theirs, has_consumer, message);
+	return start_text(theirs, has_consumer, (struct range_text){.bytes = message});
 }
 
 static uint64_t record_RangeStartW(uint64_t theirs, int has_consumer, const wchar_t *message)
 {
-	char room[LABEL_MAX];
-
-	return start_text(theirs, has_consumer, narrow(message, room));
+	return start_text(theirs, has_consumer, (struct range_text){.label = label_of_wide(message)});
 }
 
 static void record_RangeEnd(uint64_t range)
@@ -286,15 +276,14 @@ static int record_RangePushEx(int theirs, int has_consumer, const struct nvtx_ev
 
 static int record_RangePushA(int theirs, int has_consumer, const char *message)
 {
-	int ours = push_text(message);
+	int ours = push_text((struct range_text){.bytes = message});
 
 	return RESULT(ours);
 }
 
 static int record_RangePushW(int theirs, int has_consumer, const wchar_t *message)
 {
-	char room[LABEL_MAX];
-	int ours = push_text(narrow(message, room));
+	int ours = push_text((struct range_text){.label = label_of_wide(message)});
 
 	return RESULT(ours);
 }
@@ -308,14 +297,12 @@ static int record_RangePop(int theirs, int has_consumer)
 
 static void record_NameCategoryA(uint32_t category, const char *name)
 {
-	name_category(0, category, name);
+	name_category(0, category, torsh_ranges_label(name));
 }
 
 static void record_NameCategoryW(uint32_t category, const wchar_t *name)
 {
-	char room[LABEL_MAX];
-
-	name_category(0, category, narrow(name, room));
+	name_category(0, category, label_of_wide(name));
 }
 
 static void record_NameOsThreadA(uint32_t tid, const char *name)
@@ -325,9 +312,7 @@ static void record_NameOsThreadA(uint32_t tid, const char *name)
 
 static void record_NameOsThreadW(uint32_t tid, const wchar_t *name)
 {
-	char room[LABEL_MAX];
-
-	record_NameOsThreadA(tid, narrow(name, room));
+	torsh_ranges_name_thread(tid, (struct range_text){.label = label_of_wide(name)}, RANGE_BY_NVTX);
 }
 
 static void record_DomainMarkEx(void *domain, const struct nvtx_event *event)
@@ -376,44 +361,38 @@ static void record_DomainResourceDestroy(void *resource)
 
 static void record_DomainNameCategoryA(void *domain, uint32_t category, const char *name)
 {
-	name_category(torsh_nvtx_label(domain), category, name);
+	name_category(torsh_nvtx_label(domain), category, torsh_ranges_label(name));
 }
 
 static void record_DomainNameCategoryW(void *domain, uint32_t category, const wchar_t *name)
 {
-	char room[LABEL_MAX];
-
-	name_category(torsh_nvtx_label(domain), category, narrow(name, room));
+	name_category(torsh_nvtx_label(domain), category, label_of_wide(name));
 }
 
 static void *record_DomainRegisterStringA(void *theirs, int has_consumer, void *domain, const char *string)
 {
 	(void)domain;
 	(void)has_consumer;
-	return make_handle(theirs, string);
+	return make_handle(theirs, torsh_ranges_label(string));
 }
 
 static void *record_DomainRegisterStringW(void *theirs, int has_consumer, void *domain, const wchar_t *string)
 {
-	char room[LABEL_MAX];
-
 	(void)domain;
 	(void)has_consumer;
-	return make_handle(theirs, narrow(string, room));
+	return make_handle(theirs, label_of_wide(string));
 }
 
 static void *record_DomainCreateA(void *theirs, int has_consumer, const char *name)
 {
 	(void)has_consumer;
-	return make_handle(theirs, name);
+	return make_handle(theirs, torsh_ranges_label(name));
 }
 
 static void *record_DomainCreateW(void *theirs, int has_consumer, const wchar_t *name)
 {
-	char room[LABEL_MAX];
-
 	(void)has_consumer;
-	return make_handle(theirs, narrow(name, room));
+	return make_handle(theirs, label_of_wide(name));
 }
 
 static void record_DomainDestroy(void *domain)

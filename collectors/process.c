@@ -219,14 +219,15 @@ void torsh_process_code_unmapped(void)
 
 static void note_library(const char *sentence, const char *path)
 {
-	char buffer[512];
-	struct text note = TEXT_IN(buffer);
+	struct text note;
 
 	if (!path || atomic_load_explicit(&torsh_agent_state, memory_order_acquire) != AGENT_ON || !torsh_process->pid)
 		return;
+	note = torsh_text_map(TEXT_NOTE_BYTES);
 	torsh_text_put(&note, sentence);
 	torsh_text_put(&note, path);
-	torsh_channel_note(&torsh_process->channel, buffer);
+	torsh_channel_note(&torsh_process->channel, note.bytes);
+	torsh_text_unmap(&note);
 }
 
 void torsh_process_loading_apart(const char *path)

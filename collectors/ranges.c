@@ -92,11 +92,40 @@ uint32_t torsh_ranges_label(const char *text)
 	return label;
 }
 
+struct labels {
+	uint32_t name, domain, category;
+};
+
+static struct labels labels_of(const struct range_says *says, uint32_t domain)
+{
+	return (struct labels){label_of(says->name), domain, label_of(says->category)};
+}
+
 /* The fields that range_push, range_start and mark have in common. */
-#define SAYS(says)                                                                                                  \
-	.name = label_of((says)->name), .domain = label_of((says)->domain), .category = label_of((says)->category), \
-	.source = (says)->source, .color = (says)->color, .payload_type = (says)->payload_type,                     \
-	.payload = (says)->payload
+#define SAYS(says, labels)                                                                                         \
+	.name = (labels).name, .domain = (labels).domain, .category = (labels).category, .source = (says)->source, \
+	.color = (says)->color, .payload_type = (says)->payload_type, .payload = (says)->payload
+
+/* Not inlined: the event isn't on the stack while its labels are made. */
+#define SEND static __attribute__((noinline)) void
+
+SEND send_push(struct flow *flow, const struct range_says *says, struct labels labels)
+{
+	send(flow, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(says, labels)}});
+}
+
+SEND send_start(struct flow *flow, const struct range_says *says, struct labels labels, uint64_t number)
+{
+	send(flow, &(struct event){.id = EVENT_RANGE_START, .range_start = {SAYS(says, labels), .range = number}});
+}
+
+SEND send_mark(struct flow *flow, const struct range_says *says, struct labels labels)
+{
+	send(flow, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says, labels)}});
+}
+
+#undef SEND
+#undef SAYS
 
 int torsh_ranges_push(const struct range_says *says)
 {
@@ -104,12 +133,11 @@ int torsh_ranges_push(const struct range_says *says)
 	struct flow *flow = enter(&saved);
 
 	if (flow) {
-		struct range_says known = *says;
+		uint32_t domain = label_of(says->domain);
 
-		known.domain = (struct range_text){.label = label_of(says->domain)};
-		if (torsh_schedule_begin(flow, OPEN_RANGES, key_of(known.domain.label, says->source)))
-			send(flow, &(struct event){.id = EVENT_RANGE_PUSH, .range_push = {SAYS(&known)}});
-		depth = (*depth_of(known.domain.label, says->source))++;
+		if (torsh_schedule_begin(flow, OPEN_RANGES, key_of(domain, says->source)))
+			send_push(flow, says, labels_of(says, domain));
+		depth = (*depth_of(domain, says->source))++;
 	}
 	leave(flow, saved);
 	if (torsh_bridge_is_needed() && flow)
@@ -149,11 +177,8 @@ void torsh_ranges_start(const struct range_says *says, uint64_t number)
 	int saved;
 	struct flow *flow = enter(&saved);
 
-	if (flow) {
-		struct event event = {.id = EVENT_RANGE_START, .range_start = {SAYS(says), .range = number}};
-
-		send(flow, &event);
-	}
+	if (flow)
+		send_start(flow, says, labels_of(says, label_of(says->domain)), number);
 	leave(flow, saved);
 	if (torsh_bridge_is_needed() && flow)
 		torsh_bridge_start(says, number);
@@ -178,7 +203,7 @@ void torsh_ranges_mark(const struct range_says *says)
 	struct flow *flow = enter(&saved);
 
 	if (flow && torsh_schedule_is_on(flow))
-		send(flow, &(struct event){.id = EVENT_MARK, .mark = {SAYS(says)}});
+		send_mark(flow, says, labels_of(says, label_of(says->domain)));
 	leave(flow, saved);
 	if (torsh_bridge_is_needed() && flow)
 		torsh_bridge_mark(says);

@@ -372,12 +372,13 @@ static void put_values(struct text *text, const struct torch_words *words, uint3
 
 static uint64_t make_label(const struct torch_words *words)
 {
-	char buffer[LABEL_MAX] = "";
-	struct text text = {.bytes = buffer, .capacity = sizeof(buffer) - 1};
-	uint32_t flags = words->flags;
+	struct text text = torsh_text_map(LABEL_MAX);
+	uint32_t flags = words->flags, label;
 
 	put_values(&text, words, &flags);
-	return (uint64_t)flags << 32 | torsh_label(buffer, text.length);
+	label = torsh_label(text.bytes, text.length);
+	torsh_text_unmap(&text);
+	return (uint64_t)flags << 32 | label;
 }
 
 /* The label and flags of these words, which may be new. */

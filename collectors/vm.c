@@ -23,7 +23,7 @@ static const void *stack_of(const void *frame)
 }
 
 /* Sends an event of now. */
-static void record(const struct event *event, const void *frame)
+static inline __attribute__((always_inline)) void record(const struct event *event, const void *frame)
 {
 	int saved = errno;
 	struct flow *flow = enter();

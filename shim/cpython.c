@@ -59,7 +59,8 @@ struct published {
 /* Of a type: a name, two sizes, then the destructor. */
 #define TYPE_NAME_TO_DEALLOC 24
 
-static int read_published(const struct published *published, struct cpython *python)
+/* Not inlined: the layout is put together on the stack, on top of which no symbols are looked for. */
+static __attribute__((noinline)) int read_published(const struct published *published, struct cpython *python)
 {
 	uint16_t is[N_OFFSETS] = {0};
 	uint32_t n = 0;

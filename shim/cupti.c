@@ -10,12 +10,14 @@
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/symbol.h"
+#include "shim/sys.h"
 
 struct cupti_functions torsh_cupti;
 void *torsh_cupti_library;
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 
+#define PATH_BYTES (PATH_MAX + 64u)
 #define N_NAMES (sizeof(names) / sizeof(*names))
 
 /* Where it lies, seen from the folder of libcudart: in PyPI's wheels of CUDA 13 and of 12, and in a toolkit. */
@@ -89,14 +91,21 @@ static void *open_loaded(const char *const ordered[N_NAMES])
 
 static void *open_in(const char *folder, size_t n_folder, const char *place, const char *name)
 {
-	char path[PATH_MAX + 64];
+	char *path;
+	void *library;
 
-	if (n_folder + strlen(place) + strlen(name) >= sizeof(path))
+	if (n_folder + strlen(place) + strlen(name) >= PATH_BYTES)
+		return NULL;
+	/* Not on the stack: the first call of CUDA may come on a small one. */
+	path = torsh_sys_pages(PATH_BYTES);
+	if (!path)
 		return NULL;
 	memcpy(path, folder, n_folder);
 	strcpy(path + n_folder, place);
 	strcat(path, name);
-	return torsh_next.dlopen(path, RTLD_LAZY);
+	library = torsh_next.dlopen(path, RTLD_LAZY);
+	torsh_sys_munmap(path, PATH_BYTES);
+	return library;
 }
 
 static void *open_beside(const struct runtime *runtime, const char *const ordered[N_NAMES])

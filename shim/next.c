@@ -196,7 +196,8 @@ static void remember_libraries(void)
 		last_at_start = map;
 }
 
-static int look_up(void)
+/* Not inlined: what it needs of the stack isn't there in the calls after it. */
+static __attribute__((noinline)) int look_up_once(void)
 {
 	int expected = LOOK_UP_NOT_BEGUN;
 	struct torsh_next found = torsh_next;
@@ -224,6 +225,11 @@ static int look_up(void)
 	is_looking_up = 0;
 	atomic_store_explicit(&look_up_state, LOOK_UP_DONE, memory_order_release);
 	return 1;
+}
+
+static int look_up(void)
+{
+	return atomic_load_explicit(&look_up_state, memory_order_acquire) == LOOK_UP_DONE || look_up_once();
 }
 
 int torsh_next_resolve(void)

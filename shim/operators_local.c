@@ -33,15 +33,12 @@ _Atomic uint64_t torsh_operators_callers[OPERATOR_CALLERS];
 /* Of libraries that have none of their own, whatever asks first; 0: not looked for since a library was closed. */
 static _Atomic uintptr_t shared[N_OPERATORS];
 
-/* The object of the caller's code, without a lock where the C library can tell so: a forked child may come here. */
-static const struct link_map *map_of(const void *code)
+/* The C library's way without a lock, which a forked child may go; NULL: an older one has none. */
+static find_object *lock_free_way(void)
 {
 	static _Atomic int is_known;
 	static _Atomic(find_object *) known;
 	find_object *find = atomic_load_explicit(&known, memory_order_relaxed);
-	struct link_map *map = NULL;
-	union object object;
-	Dl_info info;
 
 	/* Not by dlsym: the program would find an error of its own where there is none. */
 	if (!find && !atomic_load_explicit(&is_known, memory_order_relaxed)) {
@@ -49,6 +46,16 @@ static const struct link_map *map_of(const void *code)
 		atomic_store_explicit(&known, find, memory_order_relaxed);
 		atomic_store_explicit(&is_known, 1, memory_order_relaxed);
 	}
+	return find;
+}
+
+/* The object of the caller's code. Not inlined: where the way is looked for the loader takes enough of the stack. */
+static __attribute__((noinline)) const struct link_map *map_of(find_object *find, const void *code)
+{
+	struct link_map *map = NULL;
+	union object object;
+	Dl_info info;
+
 	if (find)
 		return find((void *)code, &object) == 0 ? object.found.map : NULL;
 	return dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
@@ -70,10 +77,11 @@ static void *find_shared(size_t i)
 
 static void find_for(const void *caller, union torsh_operators *found)
 {
-	const struct link_map *asks = map_of(caller);
+	find_object *find = lock_free_way();
+	const struct link_map *asks = map_of(find, caller);
 
 	/* Of a build without tail calls the caller is this library, which has none but ours. */
-	if (asks == map_of((const void *)&torsh_operators_find))
+	if (asks == map_of(find, (const void *)&torsh_operators_find))
 		asks = NULL;
 	for (size_t i = 0; i < N_OPERATORS; i++) {
 		found->all[i] = asks ? torsh_elf_symbol(asks, torsh_operator_names[i], NULL) : NULL;

@@ -15,11 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 static void run_block(const struct object_memory *memory, const uint8_t *block)
 {
 	static uintptr_t registers[CFI_N_REGISTERS];
-	uintptr_t known_page = 0, initial = 8, result;
+	uintptr_t known_page = 0, initial = 8, values[EXPRESSION_VALUES], result;
 
 	if (!torsh_object_room(memory, (uintptr_t)block))
 		abort();
-	torsh_expression_run(block, registers, &initial, &known_page, &result);
+	torsh_expression_run(block, registers, &initial, &known_page, values, &result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)

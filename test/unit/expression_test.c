@@ -16,12 +16,12 @@ static uintptr_t registers[CFI_N_REGISTERS];
 
 static int run(const uint8_t *block, uintptr_t *result)
 {
-	uintptr_t known_page = 0, initial = 100;
+	uintptr_t known_page = 0, initial = 100, values[EXPRESSION_VALUES];
 
 	for (uintptr_t i = 0; i < CFI_N_REGISTERS; i++)
 		registers[i] = 1000 * i;
 	registers[CFI_RBX] = (uintptr_t)memory;
-	return torsh_expression_run(block, registers, &initial, &known_page, result);
+	return torsh_expression_run(block, registers, &initial, &known_page, values, result);
 }
 
 #define EXPECT(value, ...)                                                                               \

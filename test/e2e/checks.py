@@ -55,8 +55,8 @@ WRONG_OBJECTS = {
     "ends the process": ("#include <stdlib.h>\nvoid use_abort(void) { abort(); }", "a.o uses abort"),
     "has TLS that may allocate": ("extern __thread int other; int use_tls(void) { return other++; } " + DEFAULT + "__thread int other;",
                                   "other is exported but not listed", "lib.so uses __tls_get_addr", "a.o uses __tls_get_addr"),
-    "has a frame of more than 1,536 bytes":
-        ("void fill(volatile char *); void fill(volatile char *p) { *p = 0; } int big(void) { volatile char a[2000]; fill(a); return a[0]; }",
+    "has a frame of more than 640 bytes":
+        ("void fill(volatile char *); void fill(volatile char *p) { *p = 0; } int big(void) { volatile char a[700]; fill(a); return a[0]; }",
          "big takes"),
 }
 RIGHT_OBJECT = DEFAULT + "int listed(void) { return 1; }"

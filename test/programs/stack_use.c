@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * How many bytes of stack each function takes that the agent interposes: stack_use, which prints them by name. Each is called
- * for the first time from its place, when most is learnt. Or stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
+ * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY NAME...] prints a line for each:
+ * its name, those of the first call, those of later ones, and "fits" when a third one came back on a stack of 4 KiB. The C
+ * library's are known here; of the names all others are called with pointers to zeros, as they stand in the libraries. Those that
+ * don't return are called in a child. Or stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,11 +24,15 @@
 #include <unistd.h>
 
 #define STACK_BYTES 65536
+#define SMALL_BYTES 4096
+#define ZEROS_BYTES 65536
+#define N_AGAIN 5
 #define HANDLER_STACK_BYTES 8192
 #define PATTERN 0xa5
 #define NOWHERE "/nonexistent/program"
 
-static char *stack;
+static char *stack; /* of STACK_BYTES, shared with children */
+static char *small; /* of SMALL_BYTES, below which there is nothing */
 static ucontext_t caller, callee;
 static char *const arguments[] = {(char *)NOWHERE, NULL};
 static void *volatile sink, *pages, *library;
@@ -44,12 +50,27 @@ static void *block(void)
 	return sink;
 }
 
+/* For three calls that each take one away. */
+static void *blocks[3], *mappings[3];
+
+static void *taken(void **from)
+{
+	for (int i = 0; i < 3; i++) {
+		void *one = from[i];
+
+		from[i] = NULL;
+		if (one)
+			return one;
+	}
+	return NULL;
+}
+
 #define CALLS                                                                                       \
 	CALL(malloc, sink = malloc(100))                                                            \
 	CALL(realloc, sink = realloc(block(), 300))                                                 \
 	CALL(reallocarray, sink = reallocarray(block(), 10, 50))                                    \
 	CALL(malloc_usable_size, number = (int)malloc_usable_size(block()))                         \
-	CALL(free, free(block()))                                                                   \
+	CALL(free, free(taken(blocks)))                                                                 \
 	CALL(calloc, sink = calloc(3, 50))                                                          \
 	CALL(posix_memalign, number = posix_memalign((void **)&sink, 64, 100))                      \
 	CALL(aligned_alloc, sink = aligned_alloc(64, 128))                                          \
@@ -58,8 +79,8 @@ static void *block(void)
 	CALL(pvalloc, sink = pvalloc(100))                                                          \
 	CALL(mmap, sink = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))          \
 	CALL(madvise, number = madvise(pages, 4096, MADV_DONTNEED))                               \
-	CALL(mremap, sink = mremap(pages, 8192, 4096, 0))                                         \
-	CALL(munmap, number = munmap(pages, 4096))                                                \
+	CALL(mremap, sink = mremap(pages, 4096, 4096, 0))                                         \
+	CALL(munmap, number = munmap(taken(mappings), 4096))                                                \
 	CALL(mmap64, sink = mmap64(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))      \
 	CALL(sbrk, sink = sbrk(64))                                                                 \
 	CALL(brk, number = brk(sbrk(0)))                                                            \
@@ -80,10 +101,11 @@ static void *block(void)
 	CALL(dlsym, number = dlsym(library, "cos") != NULL)                                         \
 	CALL(dlclose, number = dlclose(library))                                                    \
 	CALL(dlmopen, number = dlmopen(LM_ID_BASE, NOWHERE, RTLD_NOW) != NULL)                      \
-	CALL(_exit, _exit(0))                                                    \
-	CALL(_Exit, _Exit(0))                                                    \
-	CALL(quick_exit, quick_exit(0))
+	CALL_IN_CHILD(_exit, _exit(0))                                                              \
+	CALL_IN_CHILD(_Exit, _Exit(0))                                                              \
+	CALL_IN_CHILD(quick_exit, quick_exit(0))
 
+#define CALL_IN_CHILD CALL
 #define CALL(name, call)               \
 	static void call_##name(void) \
 	{                             \
@@ -91,58 +113,184 @@ static void *block(void)
 	}
 CALLS
 #undef CALL
+#undef CALL_IN_CHILD
 
-static const struct {
-	const char *name;
-	void (*call)(void);
-} calls[] = {
-#define CALL(name, call) {#name, call_##name},
-	CALLS
-#undef CALL
-};
-
-static void run_on_stack(void (*call)(void))
+static void run_on(char *at, size_t n_bytes, void (*call)(void))
 {
 	getcontext(&callee);
-	callee.uc_stack.ss_sp = stack;
-	callee.uc_stack.ss_size = STACK_BYTES;
+	callee.uc_stack.ss_sp = at;
+	callee.uc_stack.ss_size = n_bytes;
 	callee.uc_link = &caller;
 	makecontext(&callee, call, 0);
 	swapcontext(&caller, &callee);
 }
 
-/* In a child, with which the stack is shared: some don't return. */
-static size_t measure(void (*call)(void), int n_times)
+static size_t count_touched(void)
 {
 	size_t untouched = 0;
-	pid_t child;
 
-	child = (pid_t)syscall(SYS_fork);
-	if (!child) {
-		/* What a child does at its very start is no call's. */
-		free(malloc(1));
-		for (int i = 0; i < n_times; i++) {
-			memset(stack, PATTERN, STACK_BYTES);
-			run_on_stack(call);
-		}
-		syscall(SYS_exit_group, 0);
-	}
-	waitpid(child, NULL, 0);
 	while (untouched < STACK_BYTES && (unsigned char)stack[untouched] == PATTERN)
 		untouched++;
 	return STACK_BYTES - untouched;
 }
 
-static void measure_all(void)
+static size_t measure(void (*call)(void))
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		printf("%s %zu\n", calls[i].name, measure(calls[i].call, 1));
-	/* What is known already. */
-	printf("malloc_again %zu\n", measure(call_malloc, 2));
-	printf("calloc_again %zu\n", measure(call_calloc, 2));
-	printf("memalign_again %zu\n", measure(call_memalign, 2));
-	printf("mmap_again %zu\n", measure(call_mmap, 2));
-	printf("madvise_again %zu\n", measure(call_madvise, 2));
+	memset(stack, PATTERN, STACK_BYTES);
+	run_on(stack, STACK_BYTES, call);
+	return count_touched();
+}
+
+static void say(const char *name, size_t first, size_t again, int fits)
+{
+	printf("%s %zu %zu %s\n", name, first, again, fits ? "fits" : "overflows");
+}
+
+static void measure_here(const char *name, void (*call)(void))
+{
+	size_t first = measure(call), again = measure(call);
+
+	/* What overflows ends here, which whoever reads the output sees by its end. */
+	run_on(small, SMALL_BYTES, call);
+	say(name, first, again, 1);
+}
+
+/* In a child, with which the stack is shared. Returns its status. */
+static int run_in_child(char *at, size_t n_bytes, void (*call)(void))
+{
+	int status = 0;
+	pid_t child = (pid_t)syscall(SYS_fork);
+
+	if (!child) {
+		/* What a child does at its very start is no call's. */
+		free(malloc(1));
+		memset(stack, PATTERN, STACK_BYTES);
+		run_on(at, n_bytes, call);
+		syscall(SYS_exit_group, 0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void measure_in_child(const char *name, void (*call)(void))
+{
+	size_t used;
+
+	run_in_child(stack, STACK_BYTES, call);
+	used = count_touched();
+	say(name, used, used, run_in_child(small, SMALL_BYTES, call) == 0);
+}
+
+/* The child begins, allocates and ends on the stack that its parent was on. */
+static void call_fork(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		free(malloc(10));
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	number = status;
+}
+
+static void measure_fork(void)
+{
+	char *shared = stack;
+	size_t first, again;
+
+	/* Its own in parent and child: these run at the same time. */
+	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	first = measure(call_fork);
+	again = measure(call_fork);
+	run_on(small, SMALL_BYTES, call_fork);
+	say("fork", first, again, !number);
+	stack = shared;
+}
+
+/* ---- functions by name ---- */
+
+typedef long function(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
+
+static function *called;
+static void *with[12];
+
+static void call_by_name(void)
+{
+	number = (int)called(with[0], with[1], with[2], with[3], with[4], with[5], with[6], with[7], with[8], with[9],
+			     with[10], with[11]);
+}
+
+static const void *no_table(uint32_t id)
+{
+	(void)id;
+	return NULL;
+}
+
+static int begins(const char *name, const char *start)
+{
+	return !strncmp(name, start, strlen(start));
+}
+
+/* What zeros won't do for. */
+static void set_arguments(const char *name, void *zeros)
+{
+	static const struct {
+		const char *start;
+		int place; /* of how many there are of something */
+	} counts[] = {{"cuMemcpyBatchAsync", 3}, {"cuMemPrefetchBatch", 2}, {"cuMemDiscard", 2},
+		      {"cuMemcpy3DBatch", 0},	  {"cuMemBatchDecomp", 1}};
+
+	for (int i = 0; i < 12; i++)
+		with[i] = zeros;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (begins(name, counts[i].start))
+			with[counts[i].place] = (void *)1;
+	if (begins(name, "_Zd") || begins(name, "free_") || !strcmp(name, "cfree"))
+		with[0] = malloc(100);
+	if (begins(name, "_Zn"))
+		with[0] = (void *)64;
+	if (strstr(name, "St11align_val_t"))
+		with[begins(name, "_ZdlPvm") || begins(name, "_ZdaPvm") ? 2 : 1] = (void *)64;
+	if (begins(name, "torsh_v1_") || begins(name, "cuGetProcAddress"))
+		with[0] = (void *)"cuInit";
+	if (!strcmp(name, "InitializeInjectionNvtx2"))
+		with[0] = (void *)no_table;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t measure_by_name(const char *name, void *zeros)
+{
+	set_arguments(name, zeros);
+	return measure(call_by_name);
+}
+
+static int measure_names(const char *library, char **names)
+{
+	void *zeros = mmap(NULL, ZEROS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
+		return 3;
+	for (; *names; names++) {
+		size_t first, again;
+
+		called = (function *)dlsym(RTLD_DEFAULT, *names);
+		if (!called)
+			continue;
+		first = again = measure_by_name(*names, zeros);
+		/* Now and then one asks after what others began. */
+		for (int i = 0; i < N_AGAIN; i++)
+			again = smaller(again, measure_by_name(*names, zeros));
+		set_arguments(*names, zeros);
+		run_on(small, SMALL_BYTES, call_by_name);
+		say(*names, first, again, 1);
+	}
+	return 0;
 }
 
 static void handle(int signal)
@@ -166,15 +314,32 @@ static int crash(void)
 	return 1;
 }
 
+static void measure_all(void)
+{
+#define CALL(name, call) measure_here(#name, call_##name);
+#define CALL_IN_CHILD(name, call) measure_in_child(#name, call_##name);
+	CALLS
+#undef CALL
+#undef CALL_IN_CHILD
+	measure_fork();
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 1)
+	if (argc == 2)
 		return strcmp(argv[1], "handler") ? 2 : crash();
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	small = mmap(NULL, SMALL_BYTES * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(small, SMALL_BYTES, PROT_NONE);
+	small += SMALL_BYTES;
 	sink = malloc(100);
 	pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	library = dlopen("libm.so.6", RTLD_NOW);
+	for (int i = 0; i < 3; i++) {
+		blocks[i] = malloc(200);
+		mappings[i] = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		library = dlopen("libm.so.6", RTLD_NOW);
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	measure_all();
-	return 0;
+	return argc > 2 ? measure_names(argv[1], argv + 2) : 0;
 }

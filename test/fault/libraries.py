@@ -3,24 +3,15 @@
 """Threads that load and unload libraries at the same time, and what happens meanwhile."""
 
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from twins import libraries  # noqa: E402
 
 LOADER = PROGRAMS / "loader"
-N_LIBRARIES = 10
 N_ROUNDS = 2500
 N_FORKS = 100
-
-
-def libraries():
-    """Ten files, of two kinds whose functions lie at the same places, with frames of different sizes."""
-    folder = scratch("libraries")
-    for i in range(N_LIBRARIES):
-        shutil.copy(PROGRAMS / f"libtwin_{'small' if i % 2 else 'large'}.so", folder / f"lib{i}.so")
-    return sorted(folder.iterdir())
 
 
 def closed_by(n_threads, settings):

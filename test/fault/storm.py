@@ -7,23 +7,15 @@ exceptions and cancelled threads. What the program counted itself is in the repo
 
 import os
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from twins import libraries  # noqa: E402
 
 STORM = PROGRAMS / "storm"
 SECONDS = int(os.environ.get("STORM_SECONDS") or (20 if os.environ.get("CI") else 6))
 N_THREADS = int(os.environ.get("STORM_THREADS") or 64)
-N_LIBRARIES = 10
-
-
-def libraries():
-    folder = scratch("libraries")
-    for i in range(N_LIBRARIES):
-        shutil.copy(PROGRAMS / f"libtwin_{'small' if i % 2 else 'large'}.so", folder / f"lib{i}.so")
-    return sorted(folder.iterdir())
 
 
 @case

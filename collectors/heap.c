@@ -77,9 +77,10 @@ void torsh_heap_resizing(void *block)
 	record_free(block, 1);
 }
 
-void torsh_heap_not_resized(void *block)
+/* Send an event about a block that stays what it was. Inlined, as torsh_flow_enter has to be. */
+static inline __attribute__((always_inline)) void record_about(const void *block, const struct event *event,
+							       const void *frame)
 {
-	struct event event = {.id = EVENT_REALLOC_FAILED, .realloc_failed = {.address = (uintptr_t)block}};
 	struct flow *flow;
 
 	if (!block || is_off())
@@ -87,22 +88,22 @@ void torsh_heap_not_resized(void *block)
 	flow = torsh_flow_enter();
 	if (!flow)
 		return;
-	torsh_flow_event(flow, &event, NULL);
+	torsh_flow_event(flow, event, frame);
 	torsh_flow_leave(flow);
+}
+
+void torsh_heap_not_resized(void *block)
+{
+	struct event event = {.id = EVENT_REALLOC_FAILED, .realloc_failed = {.address = (uintptr_t)block}};
+
+	record_about(block, &event, NULL);
 }
 
 void torsh_heap_ignored(void *block)
 {
 	struct event event = {.id = EVENT_IGNORED, .ignored = {.address = (uintptr_t)block}};
-	struct flow *flow;
 
-	if (!block || is_off())
-		return;
-	flow = torsh_flow_enter();
-	if (!flow)
-		return;
-	torsh_flow_event(flow, &event, torsh_config.with_stack ? HOOK_FRAME : NULL);
-	torsh_flow_leave(flow);
+	record_about(block, &event, torsh_config.with_stack ? HOOK_FRAME : NULL);
 }
 
 void *torsh_heap_enter_allocator(void)

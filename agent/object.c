@@ -68,6 +68,83 @@ void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers, str
 	}
 }
 
+/* Relocations of what is not writable: damage, which ends nowhere, counts as such. */
+static bool has_text_relocations(const struct headers *headers, const struct object_memory *memory)
+{
+	for (int i = 0; i < headers->n; i++) {
+		uintptr_t at = headers->bias + headers->segments[i].p_vaddr;
+
+		if (headers->segments[i].p_type != PT_DYNAMIC)
+			continue;
+		for (; torsh_object_room(memory, at) >= sizeof(ElfW(Dyn)); at += sizeof(ElfW(Dyn))) {
+			const ElfW(Dyn) *entry = (const ElfW(Dyn) *)at;
+
+			if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
+				return true;
+			if (entry->d_tag == DT_NULL)
+				return false;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* .eh_frame_hdr in the form that linkers write: offsets of 32 bits, .eh_frame's from its own place, the rest from the header. */
+struct eh_frame_header {
+	uint8_t version, eh_frame_form, count_form, table_form;
+	int32_t eh_frame;
+	uint32_t n_functions;
+	struct {
+		int32_t start, description;
+	} functions[];
+};
+
+static const struct eh_frame_header *header_at(uintptr_t at, const struct object_memory *memory)
+{
+	static const uint8_t form[] = {1, 0x1b, 0x03, 0x3b};
+	const struct eh_frame_header *header = (const struct eh_frame_header *)at;
+	size_t room = torsh_object_room(memory, at);
+
+	if (room < sizeof(*header) || at % sizeof(int32_t) || memcmp(header, form, sizeof(form)) ||
+	    header->n_functions == 0 || header->n_functions > (room - sizeof(*header)) / sizeof(*header->functions))
+		return NULL;
+	return header;
+}
+
+/* From the unwind information to the end of its segment; executable ones only where their code lies before it. */
+static bool find_clean_span(const struct eh_frame_header *header, uintptr_t from, const ElfW(Phdr) * segment,
+			    struct object_span *span)
+{
+	uintptr_t at = (uintptr_t)header,
+		  eh_frame = (uintptr_t)&header->eh_frame + (uintptr_t)(intptr_t)header->eh_frame;
+	uintptr_t code = at + (uintptr_t)(intptr_t)header->functions[header->n_functions - 1].start;
+
+	if (segment->p_flags & PF_W || segment->p_filesz != segment->p_memsz)
+		return false;
+	span->start = page_of((eh_frame >= from && eh_frame < at ? eh_frame : at) + PROBE_PAGE_BYTES - 1);
+	span->end = page_of(from + segment->p_memsz);
+	return span->start < span->end && (!(segment->p_flags & PF_X) || code < span->start);
+}
+
+bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory, uintptr_t eh_frame_hdr,
+			     struct object_span *span)
+{
+	const struct eh_frame_header *header = header_at(eh_frame_hdr, memory);
+	struct headers headers;
+
+	if (!header || !find_headers(start, &headers) || has_text_relocations(&headers, memory))
+		return false;
+	for (int i = 0; i < headers.n; i++) {
+		const ElfW(Phdr) *segment = &headers.segments[i];
+		uintptr_t from = headers.bias + segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && eh_frame_hdr - from < segment->p_memsz)
+			return find_clean_span(header, from, segment, span) &&
+			       torsh_object_room(memory, span->start) >= span->end - span->start;
+	}
+	return false;
+}
+
 /* The build-id in a segment of notes. */
 static const uint8_t *find_build_id(const uint8_t *at, size_t n_bytes, uint32_t *n)
 {

@@ -13,11 +13,13 @@
 /* Readable segments, whole pages, neighbours joined: most objects have one. Further ones are taken for unreadable. */
 #define OBJECT_SPANS 4
 
+struct object_span {
+	uintptr_t start, end;
+};
+
 struct object_memory {
 	uint32_t n;
-	struct {
-		uintptr_t start, end;
-	} spans[OBJECT_SPANS];
+	struct object_span spans[OBJECT_SPANS];
 };
 
 /* The bytes that can be read from address on; 0 outside of the object. */
@@ -35,6 +37,14 @@ static inline size_t torsh_object_room(const struct object_memory *memory, uintp
  * readable.
  */
 void torsh_object_describe(uintptr_t start, uintptr_t end, bool has_headers, struct object_memory *memory);
+
+/*
+ * The whole pages from the unwind information (.eh_frame_hdr, and .eh_frame where it comes first) to the end of its
+ * segment, where they hold what the file does: nobody may write there, no relocation goes there, and no code is there,
+ * into which debuggers write. start is that of the object, whose headers can be read in its first page. False: none.
+ */
+bool torsh_object_clean_span(uintptr_t start, const struct object_memory *memory, uintptr_t eh_frame_hdr,
+			     struct object_span *span);
 
 /* The build-id of an object that was described, *n bytes in its memory; NULL when it has none. */
 const uint8_t *torsh_object_build_id(uintptr_t start, const struct object_memory *memory, uint32_t *n);

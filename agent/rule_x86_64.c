@@ -10,6 +10,7 @@
 #include "agent/modules.h"
 #include "agent/probe.h"
 #include "agent/rules.h"
+#include "agent/unwind_pages.h"
 #include "agent/wire/channel.h"
 
 /* There are rules of code that no object held: a new object may lie where such code was. */
@@ -111,6 +112,8 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	struct module module;
 	uintptr_t pc = is_exact ? ip : ip - 1;
 	enum module_answer answer = torsh_modules_find(pc, &module);
+	uint64_t rule;
+	int err;
 
 	if (answer == MODULE_NONE)
 		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
@@ -120,14 +123,10 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)
 		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
-	switch (torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch)) {
-	case 0:
-		return compile_row(&scratch->row, ip);
-	case -ENOENT:
-		return RULE_NO_INFO;
-	default:
-		return RULE_BAD;
-	}
+	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch);
+	rule = err ? RULE_BAD : compile_row(&scratch->row, ip);
+	torsh_unwind_pages_were_read(&module);
+	return err == -ENOENT ? RULE_NO_INFO : rule;
 }
 
 uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)

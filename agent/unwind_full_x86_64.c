@@ -9,6 +9,7 @@
 #include "agent/modules.h"
 #include "agent/probe.h"
 #include "agent/rule.h"
+#include "agent/unwind_pages.h"
 #include "shim/registers_x86_64.h"
 #include "shim/unloading.h"
 
@@ -136,6 +137,7 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	if (answer == MODULE_NONE)
 		return WAY_CHAIN;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
+	torsh_unwind_pages_were_read(&module);
 	return err == -ENOENT ? WAY_CHAIN : err ? err : WAY_ROW;
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Unmapping what only unwinding has read. See unwind_pages.h. */
+#include "agent/unwind_pages.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "agent/probe.h"
+#include "shim/sys.h"
+
+#define COUNT_BITS 8
+/* Of one module: unmapping costs some microseconds and the next reads their page faults. */
+#define READS_PER_RELEASE 64
+
+/* By a hash of the module's place; two that share one are released a little earlier. */
+static _Atomic uint32_t n_reads[1 << COUNT_BITS];
+
+/*
+ * Whether a page is still one of a file that nobody writes through this mapping: programs that were restored from a
+ * checkpoint have copies of their own in its place. The kernel refuses to remove these two differently.
+ */
+static bool is_of_file(uintptr_t page)
+{
+	return TORSH_SYS(SYS_madvise, page, PROBE_PAGE_BYTES, MADV_REMOVE, 0, 0, 0) == -EACCES;
+}
+
+static void release(const struct module *module)
+{
+	struct object_span span;
+
+	if (!module->is_start_readable ||
+	    !torsh_object_clean_span(module->start, &module->memory, (uintptr_t)module->eh_frame_hdr, &span))
+		return;
+	if (is_of_file(span.start) && is_of_file(span.end - PROBE_PAGE_BYTES))
+		TORSH_SYS(SYS_madvise, span.start, span.end - span.start, MADV_DONTNEED, 0, 0, 0);
+}
+
+void torsh_unwind_pages_were_read(const struct module *module)
+{
+	uint64_t hash = (module->start >> 12) * UINT64_C(0x9e3779b97f4a7c15);
+	_Atomic uint32_t *n = &n_reads[hash >> (64 - COUNT_BITS)];
+
+	if (atomic_fetch_add_explicit(n, 1, memory_order_relaxed) % READS_PER_RELEASE == READS_PER_RELEASE - 1)
+		release(module);
+}

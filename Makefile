@@ -45,6 +45,10 @@ TARGET_FLAGS := -std=gnu11 $(COMMON) $(GLIBC_FLAGS) -fPIC -fvisibility=hidden -f
 	-fcf-protection=none -fno-stack-protector -fstack-usage \
 	$(addprefix -fno-builtin-,malloc calloc realloc free aligned_alloc posix_memalign memalign strdup strndup)
 
+# Only for fuzzers: what they reach of the target's code has to be seen.
+TARGET_SANITIZE ?=
+TARGET_FLAGS += $(if $(TARGET_SANITIZE),-fsanitize=$(TARGET_SANITIZE))
+
 EXPORTS_MAP := shim/exports.map
 AGENT := $(BUILD)/libtorshagent.so
 

@@ -4,6 +4,70 @@
 #include <elf.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+#include "shim/sys.h"
+
+#define HEADERS_BYTES 4096u /* of the first page: further ones may not be mapped */
+
+/* ---- bounds ------------------------------------------------------------------------------------------------------ */
+
+/* The bytes of a segment, of any permissions among wanted, from address on; 0: it lies in none. */
+static size_t find_room(const struct torsh_elf_image *image, uintptr_t address, uint32_t wanted)
+{
+	for (size_t i = 0; i < image->n; i++) {
+		const ElfW(Phdr) *segment = &image->segments[i];
+		uintptr_t within = address - (image->bias + segment->p_vaddr);
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & wanted && within < segment->p_memsz)
+			return segment->p_memsz - within;
+	}
+	return 0;
+}
+
+/* NULL unless n_bytes can be read there. */
+static const void *at(const struct torsh_elf_image *image, uintptr_t address, size_t n_bytes)
+{
+	return find_room(image, address, PF_R) >= n_bytes ? (const void *)address : NULL;
+}
+
+/* Whether these are the program headers of the object with this dynamic section. */
+static int is_of(const struct torsh_elf_image *image, const void *dynamic)
+{
+	for (size_t i = 0; i < image->n; i++)
+		if (image->segments[i].p_type == PT_DYNAMIC)
+			return image->bias + image->segments[i].p_vaddr == (uintptr_t)dynamic;
+	return 0;
+}
+
+/* Linkers lay out libraries from address 0 on, so that the file's header lies where they were moved to. */
+static int find_headers(uintptr_t start, struct torsh_elf_image *image)
+{
+	const ElfW(Ehdr) *elf = (const ElfW(Ehdr) *)start;
+	uint32_t magic;
+
+	memcpy(&magic, ELFMAG, sizeof(magic));
+	if (!start || start % HEADERS_BYTES || torsh_sys_compare(start, magic) ||
+	    elf->e_phentsize != sizeof(ElfW(Phdr)) || elf->e_phoff > HEADERS_BYTES ||
+	    elf->e_phoff % sizeof(uintptr_t) || elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > HEADERS_BYTES)
+		return 0;
+	image->segments = (const ElfW(Phdr) *)(start + elf->e_phoff);
+	image->n = elf->e_phnum;
+	return 1;
+}
+
+static int describe(const struct link_map *map, struct torsh_elf_image *image)
+{
+	*image = (struct torsh_elf_image){.bias = map->l_addr};
+	if (find_headers(map->l_addr, image) && is_of(image, map->l_ld))
+		return 1;
+	/* A program that was linked to a fixed address. */
+	image->segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	image->n = image->segments ? getauxval(AT_PHNUM) : 0;
+	return is_of(image, map->l_ld);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* The header of a DT_GNU_HASH table; a Bloom filter, the buckets and the hashes follow. */
 struct gnu_hash {
@@ -11,34 +75,41 @@ struct gnu_hash {
 };
 
 struct tables {
-	const struct gnu_hash *hash;
-	const ElfW(Sym) * symbols;
-	const char *names;
+	uintptr_t hash, symbols, names;
 };
 
 /* glibc has added the load address, but not in every object: the vdso is read-only. */
-const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry)
+static uintptr_t locate(uintptr_t bias, const ElfW(Dyn) * entry)
 {
-	return (const void *)(entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr);
+	return entry->d_un.d_ptr < bias ? entry->d_un.d_ptr + bias : entry->d_un.d_ptr;
 }
 
-static int find_tables(const struct link_map *map, struct tables *tables)
+const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry)
 {
+	return (const void *)locate(map->l_addr, entry);
+}
+
+static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic, struct tables *tables)
+{
+	const ElfW(Dyn) * entry;
+
 	*tables = (struct tables){0};
-	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+	for (; (entry = at(image, dynamic, sizeof(*entry))) && entry->d_tag != DT_NULL; dynamic += sizeof(*entry)) {
 		switch (entry->d_tag) {
 		case DT_GNU_HASH:
-			tables->hash = torsh_elf_locate(map, entry);
+			tables->hash = locate(image->bias, entry);
 			break;
 		case DT_SYMTAB:
-			tables->symbols = torsh_elf_locate(map, entry);
+			tables->symbols = locate(image->bias, entry);
 			break;
 		case DT_STRTAB:
-			tables->names = torsh_elf_locate(map, entry);
+			tables->names = locate(image->bias, entry);
 			break;
 		}
 	}
-	return tables->hash && tables->symbols && tables->names && tables->hash->n_buckets;
+	/* Damaged ones may be askew: what is read is found by its alignment, too. */
+	return tables->hash && tables->symbols && tables->names && tables->hash % sizeof(uint32_t) == 0 &&
+	       tables->symbols % sizeof(uintptr_t) == 0;
 }
 
 static uint32_t hash_name(const char *name)
@@ -50,31 +121,66 @@ static uint32_t hash_name(const char *name)
 	return hash;
 }
 
-void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes)
+/* The first symbol of the name's bucket, and where the hashes of that one and the next stand; 0: there is none. */
+static uint32_t find_bucket(const struct torsh_elf_image *image, const struct tables *tables, uint32_t hash,
+			    uintptr_t *chain)
 {
-	const uint32_t *buckets, *chain;
-	uint32_t hash = hash_name(name), i;
+	const struct gnu_hash *header = at(image, tables->hash, sizeof(*header));
+	const uint32_t *bucket;
+	uintptr_t buckets;
+
+	if (!header || !header->n_buckets)
+		return 0;
+	buckets = tables->hash + sizeof(*header) + header->n_filter_words * sizeof(ElfW(Addr));
+	bucket = at(image, buckets + hash % header->n_buckets * sizeof(*bucket), sizeof(*bucket));
+	if (!bucket || *bucket < header->first_symbol)
+		return 0;
+	*chain = buckets + (header->n_buckets + (uintptr_t)(*bucket - header->first_symbol)) * sizeof(*bucket);
+	return *bucket;
+}
+
+static int is_called(const struct torsh_elf_image *image, uintptr_t text, const char *name)
+{
+	size_t n_bytes = strlen(name) + 1;
+	const char *found = at(image, text, n_bytes);
+
+	return found && !memcmp(found, name, n_bytes);
+}
+
+void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynamic, const char *name, size_t *n_bytes)
+{
+	uint32_t hash = hash_name(name);
 	struct tables tables;
+	uintptr_t chain, symbol_at;
 
-	if (!find_tables(map, &tables))
+	if (!find_tables(image, (uintptr_t)dynamic, &tables))
 		return NULL;
-	buckets = (const uint32_t *)((const ElfW(Addr) *)(tables.hash + 1) + tables.hash->n_filter_words);
-	chain = buckets + tables.hash->n_buckets;
-	i = buckets[hash % tables.hash->n_buckets];
-	if (i < tables.hash->first_symbol)
+	symbol_at = find_bucket(image, &tables, hash, &chain) * sizeof(ElfW(Sym));
+	if (!symbol_at)
 		return NULL;
-	for (;; i++) {
-		const ElfW(Sym) *symbol = &tables.symbols[i];
-		uint32_t found = chain[i - tables.hash->first_symbol];
+	for (symbol_at += tables.symbols;; symbol_at += sizeof(ElfW(Sym)), chain += sizeof(uint32_t)) {
+		const ElfW(Sym) *symbol = at(image, symbol_at, sizeof(*symbol));
+		const uint32_t *found = at(image, chain, sizeof(*found));
 
-		/* The lowest bit says that the bucket ends here. */
-		if ((found | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-		    !strcmp(tables.names + symbol->st_name, name)) {
+		if (!symbol || !found)
+			return NULL;
+		if ((*found | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+		    is_called(image, tables.names + symbol->st_name, name)) {
+			if (!find_room(image, image->bias + symbol->st_value, PF_R | PF_X))
+				return NULL;
 			if (n_bytes)
 				*n_bytes = symbol->st_size;
-			return (void *)(map->l_addr + symbol->st_value);
+			return (void *)(image->bias + symbol->st_value);
 		}
-		if (found & 1)
+		/* The lowest bit says that the bucket ends here. */
+		if (*found & 1)
 			return NULL;
 	}
+}
+
+void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes)
+{
+	struct torsh_elf_image image;
+
+	return describe(map, &image) ? torsh_elf_symbol_in(&image, map->l_ld, name, n_bytes) : NULL;
 }

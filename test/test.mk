@@ -101,7 +101,7 @@ test-gpu: ## the tests of test/gpu, which make test runs on a simulated device, 
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) test/check/on_gpu --jobs $(J) --match '$(T)'
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS with clang's libFuzzer; T=codec only that one
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link fuzzers
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang SANITIZE=address,undefined,fuzzer-no-link TARGET_SANITIZE=address,fuzzer-no-link fuzzers
 	@test/check/fuzz $(BUILD)/fuzz/fuzzers $(FUZZ_SECONDS) '$(T)'
 
 fuzz-keep: ## put the smallest inputs that reach as much as the last make fuzz into test/fuzz/corpus

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Programs that take system calls from themselves, on pain of death: they end as they do without the agent."""
 
+import errno
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -42,6 +44,24 @@ for how in ("prctl", "syscall"):
     for name, (code, n_blocks) in WAYS.items():
         add_case(f"under_a_filter_by_{how}_{name}", live, how, name, code, n_blocks)
     add_case(f"in_strict_mode_by_{how}", become_strict, how)
+
+
+def announce(disposition):
+    def run_refused(command, environment):
+        # The agent comes with the program only, which has the disposition by inheritance.
+        words = [PROGRAMS / "announced", "env", *(f"{name}={value}" for name, value in environment.items()), *command]
+        return run(words, clean_environment(), preexec_fn=lambda: signal.signal(signal.SIGCHLD, disposition))
+
+    output, program = scratch("recording"), [PROGRAMS / "announced"]
+    bare = run_refused(program, {})
+    expect_equal(bare.stdout, f"pending 0, blocked 0, wait {errno.ECHILD}\n".encode(), "output without the agent")
+    result = run_refused(program, agent_environment(output))
+    expect_equal((result.returncode, result.stdout), (bare.returncode, bare.stdout), f"outcome ({result.stderr.decode()})")
+    expect_equal(total(entries_through(leaks(output)["leaks"], "keep_some"), "blocks"), N_KEPT, "blocks")
+
+
+add_case("the_writer_starts_where_each_child_has_a_signal", announce, signal.SIG_DFL)
+add_case("the_writer_starts_where_that_signal_is_ignored", announce, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -253,6 +253,8 @@ static int open_channel(const struct channel *parent)
 	torsh_birth_reserve();
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
+	torsh_stamp_use(&process->channel.header->clock_lift, &process->channel.header->clock_reference,
+			torsh_flow_clock_is_monotonic);
 	/* Other threads are in hooks already: whichever word they read, it is there. */
 	atomic_store_explicit(&torsh_pause,
 			      torsh_config.activities & ACTIVITY_HEAP ? &process->channel.header->is_paused
@@ -374,6 +376,7 @@ void torsh_agent_restart_in_child(void)
 	torsh_unloading_forked();
 	torsh_thread_forked();
 	torsh_counters = spare_counters;
+	torsh_stamp_use(NULL, NULL, torsh_flow_clock_is_monotonic);
 	atomic_store_explicit(&torsh_pause, &never_paused, memory_order_relaxed);
 	if (torsh_config.follow)
 		result = is_sandboxed ? -EACCES : open_channel(&parent);

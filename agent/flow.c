@@ -11,26 +11,12 @@
 #include "agent/patience.h"
 #include "agent/process.h"
 
-int torsh_flow_clock_is_monotonic;
-
 static uint64_t monotonic_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t torsh_flow_monotonic_stamp(void)
-{
-	return monotonic_ns() >> CHANNEL_STAMP_SHIFT;
-}
-
-/* Counters of two CPUs may differ where the machine doesn't keep them together: time stands still, and it is said. */
-uint64_t torsh_flow_stamp_went_back(struct flow *flow)
-{
-	torsh_count(COUNTER_clock_went_back);
-	return flow->codec.stamp;
 }
 
 static int writer_is_dead(struct channel_header *header)

@@ -115,7 +115,8 @@ static inline void torsh_flow_leave(struct flow *flow)
 /* Zeroed pages that are the flow's for as long as it lives. NULL when there are none. */
 void *torsh_flow_pages(struct flow *flow, size_t n_bytes);
 
-uint64_t torsh_flow_monotonic_stamp(void);
+/* A stamp where the counter isn't used, or was set back. */
+uint64_t torsh_flow_slow_stamp(struct flow *flow);
 uint64_t torsh_flow_stamp_went_back(struct flow *flow);
 
 /* The time of an event, not before the flow's last one. */
@@ -123,8 +124,8 @@ static inline uint64_t torsh_flow_stamp(struct flow *flow)
 {
 	uint64_t stamp;
 
-	if (__builtin_expect(torsh_flow_clock_is_monotonic, 0))
-		return torsh_flow_monotonic_stamp();
+	if (__builtin_expect(atomic_load_explicit(&torsh_stamp_is_slow, memory_order_relaxed), 0))
+		return torsh_flow_slow_stamp(flow);
 	stamp = torsh_stamp_ticks(flow) >> CHANNEL_STAMP_SHIFT;
 	if (__builtin_expect(stamp < flow->codec.stamp, 0))
 		return torsh_flow_stamp_went_back(flow);

@@ -15,13 +15,29 @@
  *				nothing; whoever reads a later one owns. All that an owner reads from then on is >= T
  *
  * A flow's own readings never go back: agent/flow.h sees to that.
+ *
+ * The counter may be set back below all of us at once: by a suspend, or when a virtual machine or a process image moves to
+ * another machine. Stamps are the counter plus a lift, 0 at first, that makes good for it:
+ *
+ *	owned by this flow	no other flow stamped since, so its own last stamp is the highest of all: agent/flow.h compares
+ *	shared until T		readings below T - SHARED_TICKS were never shared: compared with the reference
+ *	the owner changes	compared with the reference (agent/wire/clock.h): by CLOCK_MONOTONIC, which is not set back, the
+ *				counter must be so far by now. Where it isn't, what is missing is added to the lift, with
+ *				what the rate may be wrong by now and at each lift before, so that the next reading
+ *				is above all of before
+ *
+ * A lift that was read before another thread raised it gives a low reading, which the same comparisons find. Not seen is
+ * less than a millisecond, a thousandth of the time since the writer last published, and as much for each lift before; then a
+ * flow's time stands still.
  */
 #ifndef TORSH_AGENT_STAMP_H
 #define TORSH_AGENT_STAMP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/wire/clock.h"
 #include "shim/sys.h"
 
 struct flow;
@@ -29,12 +45,25 @@ struct flow;
 /* A flow's address; or a time in ticks << 1 | 1: shared until then; 0: nobody's. */
 extern _Atomic uint64_t torsh_stamp_owner;
 
+/* Stamps aren't the counter alone: torsh_flow_slow_stamp. */
+extern _Atomic int torsh_stamp_is_slow;
+
+/* Where the lift lies, and the reference: both in the channel; NULL: there is none. Before there are flows. */
+void torsh_stamp_use(_Atomic uint64_t *lift, const struct clock_reference *published, bool is_slow);
+
 /* Slow half of torsh_stamp_ticks. */
 uint64_t torsh_stamp_take(const struct flow *flow);
+
+/* For a flow that read a time below its own last one: another reading, which lifts all if the counter was set back. */
+uint64_t torsh_stamp_retake(const struct flow *flow);
 
 /* A new use of the flow by another thread, which is not the one that owned. */
 void torsh_stamp_disown(const struct flow *flow);
 
+/* As torsh_stamp_ticks, with the lift. */
+uint64_t torsh_stamp_lifted_ticks(const struct flow *flow);
+
+/* As long as nothing is lifted. */
 static inline uint64_t torsh_stamp_ticks(const struct flow *flow)
 {
 	if (__builtin_expect(TORSH_CPU_LOADS_IN_ORDER &&

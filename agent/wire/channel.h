@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/wire/clock.h"
+
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
 #define CHANNEL_VERSION 4u
 
@@ -180,6 +182,10 @@ struct channel_header {
 	_Atomic uint32_t exit_answer; /* a futex word: 1 says that all of it is done, and the text there */
 	_Atomic uint32_t exit_text_length;
 	char exit_text[CHANNEL_EXIT_TEXT_BYTES]; /* whole lines */
+	struct clock_reference clock_reference; /* in this process's ticks */
+
+	/* Stored by the process: what its stamps are above the counter, because that was set back. Only grows. */
+	alignas(64) _Atomic uint64_t clock_lift;
 };
 
 _Static_assert(sizeof(struct channel_header) <= CHANNEL_HEADER_BYTES, "the header has outgrown its pages");

@@ -252,19 +252,55 @@ static struct target *find_process(const struct drain *drain, uint32_t pid, cons
 	return NULL;
 }
 
+/* Say in reports what happened to the counter. */
+static void note_jump(const struct drain *drain, const struct ticks_reading *reading)
+{
+	const char *what = reading->jump == TICKS_SET_BACK ? "was set back" : "jumped ahead";
+
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		struct tally *tally = &drain->targets[i]->tally;
+
+		if (!tally->clock.rate)
+			continue;
+		if (reading->suspended_ns)
+			torsh_tally_note(tally, "the processor's counter %s when the machine was suspended, for %.1f s, which the "
+					 "times leave out; those of events right after it may be some milliseconds off", what,
+					 (double)reading->suspended_ns / 1e9);
+		else
+			torsh_tally_note(tally, "the processor's counter %s, as when a virtual machine moves; times of "
+					 "events right after that may be some milliseconds off", what);
+	}
+}
+
+static void measure_ticks(struct drain *drain)
+{
+	struct ticks_reading reading = torsh_ticks_measure(&drain->rate);
+
+	if (reading.jump != TICKS_STEADY)
+		note_jump(drain, &reading);
+	for (uint32_t i = 0; i < drain->n_targets; i++) {
+		struct target *target = drain->targets[i];
+
+		if (target->tally.clock.rate)
+			torsh_ticks_publish(&drain->rate, target->tally.clock.base, &target->view.header->clock_reference);
+	}
+}
+
 static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
 	struct ticks_clock clock = {
 		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
 		.start_ticks = target->start.start_ticks,
+		.lift = &header->clock_lift,
 	};
 
 	if (!drain->has_session)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
 	clock.start_monotonic_ns = target->start.start_monotonic_ns;
-	torsh_ticks_measure(&drain->rate);
+	measure_ticks(drain);
+	clock.base = drain->rate.lift;
 	torsh_target_begin(target, &clock);
 	torsh_lineage_begin(&drain->lineage, target);
 	if (target->is_clock_foreign)
@@ -393,7 +429,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
 	torsh_strangers_leave(&drain->strangers, target);
-	torsh_ticks_measure(&drain->rate);
+	measure_ticks(drain);
 	torsh_ledger_events(&drain->ledger, target, 1);
 	torsh_ledger_timeline(&drain->ledger, target, 1);
 	torsh_rows_target(drain->ledger.file, target, RECORDING_LAST);
@@ -722,7 +758,7 @@ static void *run(void *argument)
 		take_requests(drain);
 		say_farewell(drain);
 		if (now - drain->last_measure_ns > MEASURE_EVERY_NS) {
-			torsh_ticks_measure(&drain->rate);
+			measure_ticks(drain);
 			drain->last_measure_ns = now;
 		}
 		pass = drain_all(drain);

@@ -20,6 +20,11 @@
  * waited for any more: what comes after all is folded when it comes, and counted in Heap.late_events.
  *
  * Within a ring stamps never go back. Equal stamps of two threads: any order.
+ *
+ * The counter may be set back, by a suspend or a move to another machine. The time is then the counter and a lift: the
+ * target's own (agent/stamp.h), or before any of its threads has stamped again the writer's (ticks.h), which is the lower of
+ * the two. A thread that stamps without the target's lift is the last that stamped at all, and stamps above its last event: all
+ * that is at hand is older.
  */
 #ifndef TORSH_WRITER_ORDER_H
 #define TORSH_WRITER_ORDER_H

@@ -5,6 +5,9 @@
 
 #define GUESS_NS_A_TICK 0.4
 #define ENOUGH_NS 100000u /* less time between two readings says nothing */
+#define ONE_MOMENT_TICKS (1u << 18)
+#define MEASURED_NS 90000000u /* from then on the rate is good for years */
+#define LEAST_GAP_NS 1000000000u /* fewer ticks than this takes are not seen as a jump forward */
 
 uint64_t torsh_ticks_monotonic_ns(void)
 {
@@ -19,6 +22,17 @@ struct reading {
 	uint64_t took_ticks; /* between the two clocks: the less, the better */
 };
 
+static uint64_t suspended_ns(uint64_t monotonic_ns)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &now))
+		return 0;
+	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return ns > monotonic_ns ? ns - monotonic_ns : 0;
+}
+
 static struct reading read_once(void)
 {
 	uint64_t before = torsh_ticks_counter(), ns = torsh_ticks_monotonic_ns();
@@ -27,8 +41,8 @@ static struct reading read_once(void)
 	return (struct reading){.ticks = before + took / 2, .ns = ns, .took_ticks = took};
 }
 
-/* Both clocks at one moment: the tightest of a few tries. */
-static void read_both(uint64_t *ticks, uint64_t *ns)
+/* Both clocks at one moment: the tightest of a few tries. False: the thread was interrupted in each of them. */
+static bool read_both(uint64_t *ticks, uint64_t *ns)
 {
 	struct reading best = read_once();
 
@@ -40,19 +54,68 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
 	}
 	*ticks = best.ticks;
 	*ns = best.ns;
+	return best.took_ticks < ONE_MOMENT_TICKS;
 }
 
 void torsh_ticks_start(struct ticks_rate *rate)
 {
-	rate->ns_a_tick = GUESS_NS_A_TICK;
+	*rate = (struct ticks_rate){.ns_a_tick = GUESS_NS_A_TICK};
 	read_both(&rate->first_ticks, &rate->first_ns);
+	rate->last_ticks = rate->first_ticks;
+	rate->last_ns = rate->first_ns;
+	rate->last_suspended_ns = suspended_ns(rate->first_ns);
 }
 
-void torsh_ticks_measure(struct ticks_rate *rate)
+static uint64_t ticks_of(const struct ticks_rate *rate, uint64_t ns)
 {
-	uint64_t ticks, ns;
+	return (uint64_t)((double)ns / rate->ns_a_tick);
+}
 
-	read_both(&ticks, &ns);
+/* Where the counter is not where the rate says: so far that it has not just been measured badly. Returns what happened. */
+static enum ticks_jump follow(struct ticks_rate *rate, uint64_t *ticks, uint64_t ns)
+{
+	uint64_t passed_ns = ns - rate->last_ns, expected = rate->last_ticks + ticks_of(rate, passed_ns);
+	int64_t beyond = (int64_t)(*ticks - expected);
+
+	if (beyond < -(int64_t)ticks_of(rate, passed_ns / CLOCK_SHARE + CLOCK_NS_A_SECOND / CLOCK_PART)) {
+		rate->lift += expected - *ticks;
+		*ticks = expected;
+		return TICKS_SET_BACK;
+	}
+	if (beyond < (int64_t)ticks_of(rate, passed_ns + LEAST_GAP_NS))
+		return TICKS_STEADY;
+	/* All that was stamped before lies below what was expected by now, and all behind it above. */
+	if (rate->n_gaps < TICKS_GAPS)
+		rate->gaps[rate->n_gaps++] = (struct ticks_gap){.from = expected, .n = (uint64_t)beyond};
+	rate->first_ticks += (uint64_t)beyond;
+	return TICKS_JUMPED;
+}
+
+struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate)
+{
+	struct ticks_reading reading = {.jump = TICKS_STEADY};
+	uint64_t ticks, ns, suspended;
+
+	if (!read_both(&ticks, &ns))
+		return reading;
+	ticks += rate->lift;
+	if (rate->is_measured)
+		reading.jump = follow(rate, &ticks, ns);
 	if (ns - rate->first_ns > ENOUGH_NS && ticks > rate->first_ticks)
 		rate->ns_a_tick = (double)(ns - rate->first_ns) / (double)(ticks - rate->first_ticks);
+	rate->is_measured = rate->is_measured || ns - rate->first_ns > MEASURED_NS;
+	suspended = suspended_ns(ns);
+	if (suspended > rate->last_suspended_ns)
+		reading.suspended_ns = suspended - rate->last_suspended_ns;
+	rate->last_ticks = ticks;
+	rate->last_ns = ns;
+	rate->last_suspended_ns = suspended;
+	return reading;
+}
+
+void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base, struct clock_reference *reference)
+{
+	if (rate->is_measured)
+		torsh_clock_publish(reference, rate->last_ticks - base, rate->last_ns,
+				    (uint64_t)((double)CLOCK_NS_A_SECOND / rate->ns_a_tick));
 }

@@ -3,10 +3,15 @@
  * From stamps to nanoseconds. The writer reads the same counter as its targets, beside CLOCK_MONOTONIC: the rate is
  * the quotient over all the time since it began, so that it grows more exact all the while. What is written once and
  * for all (a recorded event) has the rate of that moment.
+ *
+ * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this axis. The counter may run on meanwhile, or
+ * be set back, and to anywhere when a virtual machine moves. Set back: it is lifted here, and by each target for itself
+ * (agent/stamp.h). Forward: stamps go on as the counter does, and what it jumped over is left out of the time.
  */
 #ifndef TORSH_WRITER_TICKS_H
 #define TORSH_WRITER_TICKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/wire/channel.h"
@@ -26,16 +31,41 @@ static inline uint64_t torsh_ticks_counter(void)
 
 uint64_t torsh_ticks_monotonic_ns(void);
 
+#define TICKS_GAPS 64u
+
+/* A jump forward: whatever lies at `from` or behind it comes so many ticks after what lies before it. */
+struct ticks_gap {
+	uint64_t from, n;
+};
+
+/* All ticks with the lift. */
 struct ticks_rate {
-	uint64_t first_ticks, first_ns;
+	uint64_t first_ticks, first_ns; /* the ticks with what was jumped over since */
+	uint64_t last_ticks, last_ns; /* of the last reading */
+	uint64_t last_suspended_ns; /* what CLOCK_BOOTTIME was ahead by */
 	double ns_a_tick;
+	bool is_measured;
+	uint64_t lift;
+	struct ticks_gap gaps[TICKS_GAPS]; /* further ones are not corrected */
+	uint32_t n_gaps;
+};
+
+/* What a reading showed. */
+enum ticks_jump { TICKS_STEADY, TICKS_SET_BACK, TICKS_JUMPED };
+
+struct ticks_reading {
+	enum ticks_jump jump;
+	uint64_t suspended_ns; /* the machine was, since the reading before */
 };
 
 /* Take the first reading; the rate is a guess until torsh_ticks_measure had some time between. */
 void torsh_ticks_start(struct ticks_rate *rate);
 
 /* Take another reading. */
-void torsh_ticks_measure(struct ticks_rate *rate);
+struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate);
+
+/* The last reading for a target whose ticks began when the lift was `base`; nothing while the rate is a guess. */
+void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base, struct clock_reference *reference);
 
 /* The clock of one target. */
 struct ticks_clock {
@@ -43,7 +73,18 @@ struct ticks_clock {
 	uint64_t start_ticks;
 	uint64_t start_ns; /* of start_ticks, on the session's axis */
 	uint64_t start_monotonic_ns; /* of start_ticks */
+	uint64_t base; /* the rate's lift at that time: the target began without one */
+	const _Atomic uint64_t *lift; /* its own since then, another process's memory; NULL: not known */
 };
+
+/* The target's own lift, or what it will be at least as soon as it stamps again. */
+static inline uint64_t torsh_ticks_lift(const struct ticks_clock *clock)
+{
+	uint64_t own = clock->lift ? atomic_load_explicit(clock->lift, memory_order_relaxed) : 0;
+	uint64_t least = clock->rate->lift - clock->base;
+
+	return own > least ? own : least;
+}
 
 /* One moment by both clocks that targets may have. */
 struct ticks_moment {
@@ -62,19 +103,35 @@ static inline struct ticks_moment torsh_ticks_moment(void)
 /* The moment in the target's stamps. */
 static inline uint64_t torsh_ticks_stamp(const struct ticks_clock *clock, const struct ticks_moment *moment)
 {
-	return (clock->rate ? moment->ticks : moment->ns) >> CHANNEL_STAMP_SHIFT;
+	return (clock->rate ? moment->ticks + torsh_ticks_lift(clock) : moment->ns) >> CHANNEL_STAMP_SHIFT;
 }
 
 /* Now in the target's stamps. */
 static inline uint64_t torsh_ticks_now(const struct ticks_clock *clock)
 {
-	return (clock->rate ? torsh_ticks_counter() : torsh_ticks_monotonic_ns()) >> CHANNEL_STAMP_SHIFT;
+	return (clock->rate ? torsh_ticks_counter() + torsh_ticks_lift(clock) : torsh_ticks_monotonic_ns()) >>
+	       CHANNEL_STAMP_SHIFT;
 }
 
 /* This many nanoseconds in the target's stamps. */
 static inline uint64_t torsh_ticks_of_ns(const struct ticks_clock *clock, uint64_t ns)
 {
 	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >> CHANNEL_STAMP_SHIFT;
+}
+
+/* What the counter jumped over between the target's start and this tick of it. */
+static inline uint64_t torsh_ticks_jumped(const struct ticks_clock *clock, uint64_t ticks)
+{
+	const struct ticks_rate *rate = clock->rate;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < rate->n_gaps; i++) {
+		uint64_t from = rate->gaps[i].from - clock->base;
+
+		if (from > clock->start_ticks && ticks >= from)
+			n += rate->gaps[i].n;
+	}
+	return n;
 }
 
 /* A stamp on the session's axis of nanoseconds; one from before the target's start counts as its start. */
@@ -85,6 +142,7 @@ static inline uint64_t torsh_ticks_to_ns(const struct ticks_clock *clock, uint64
 
 	if (!clock->rate)
 		return clock->start_ns + ticks;
+	ticks -= torsh_ticks_jumped(clock, stamp << CHANNEL_STAMP_SHIFT);
 	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_a_tick);
 }
 

@@ -11,7 +11,9 @@
 /* Stamps of different clocks can't be put in order. */
 static int has_clock(const struct together *together, const struct target *target)
 {
-	return !target->is_clock_foreign && target->tally.clock.rate == together->clock.rate;
+	const struct ticks_clock *clock = &target->tally.clock;
+
+	return !target->is_clock_foreign && clock->rate == together->clock.rate && clock->base == together->clock.base;
 }
 
 void torsh_together_destroy(struct together *together)
@@ -25,8 +27,10 @@ void torsh_together_join(struct together *together, struct target *target, struc
 			 uint32_t n_targets)
 {
 	target->tally.process = target->number;
-	if (target->number == 1)
+	if (target->number == 1) {
 		together->clock = target->tally.clock;
+		together->clock.lift = NULL; /* the target's memory goes */
+	}
 	if (!has_clock(together, target)) {
 		torsh_tally_note(&target->tally, "its clock is not that of the session's first process: what it held "
 						 "is not in the session's peak");

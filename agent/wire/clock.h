@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * What the counter must read by now, as the writer last saw it run: a suspend, or a move to another machine, sets it back.
+ * The writer publishes, targets compare; both count ticks as if the counter had never been set back.
+ */
+#ifndef TORSH_WIRE_CLOCK_H
+#define TORSH_WIRE_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Both clocks at one moment, and the rate. */
+struct clock_moment {
+	uint64_t ticks, monotonic_ns;
+	uint64_t ticks_a_second; /* 0: not known yet */
+};
+
+struct shared_clock_moment {
+	_Atomic uint64_t ticks, monotonic_ns, ticks_a_second;
+};
+
+struct clock_reference {
+	_Atomic uint32_t n; /* moments published: the last one is moments[n & 1]; the other is written next */
+	struct shared_clock_moment moments[2];
+};
+
+#define CLOCK_NS_A_SECOND UINT64_C(1000000000)
+/* What the rate may be wrong by: a share of the time since the reference, and a part of a second. */
+#define CLOCK_SHARE 1024u
+#define CLOCK_PART 1000u
+
+static inline uint64_t torsh_clock_ticks_of(uint64_t ns, uint64_t ticks_a_second)
+{
+	return (uint64_t)((unsigned __int128)ns * ticks_a_second / CLOCK_NS_A_SECOND);
+}
+
+/* By the one that publishes only. */
+static inline void torsh_clock_publish(struct clock_reference *reference, uint64_t ticks, uint64_t monotonic_ns,
+				       uint64_t ticks_a_second)
+{
+	uint32_t n = atomic_load_explicit(&reference->n, memory_order_relaxed) + 1;
+	struct shared_clock_moment *moment = &reference->moments[n & 1];
+
+	/* Not before the count of the moment before: who reads this one sees that it is out of date. */
+	atomic_thread_fence(memory_order_seq_cst);
+	atomic_store_explicit(&moment->ticks, ticks, memory_order_relaxed);
+	atomic_store_explicit(&moment->monotonic_ns, monotonic_ns, memory_order_relaxed);
+	atomic_store_explicit(&moment->ticks_a_second, ticks_a_second, memory_order_relaxed);
+	/* Pairs with the acquire in torsh_clock_look. */
+	atomic_store_explicit(&reference->n, n, memory_order_release);
+}
+
+/* The last moment; never waits for the one that publishes. */
+static inline struct clock_moment torsh_clock_look(const struct clock_reference *reference)
+{
+	uint32_t n = atomic_load_explicit(&reference->n, memory_order_acquire), last;
+	struct clock_moment known;
+
+	for (;;) {
+		const struct shared_clock_moment *moment = &reference->moments[n & 1];
+
+		known.ticks = atomic_load_explicit(&moment->ticks, memory_order_relaxed);
+		known.monotonic_ns = atomic_load_explicit(&moment->monotonic_ns, memory_order_relaxed);
+		known.ticks_a_second = atomic_load_explicit(&moment->ticks_a_second, memory_order_relaxed);
+		atomic_thread_fence(memory_order_acquire);
+		last = atomic_load_explicit(&reference->n, memory_order_acquire);
+		if (last == n)
+			return known;
+		n = last;
+	}
+}
+
+/*
+ * How many ticks `ticks`, read at this moment, is below what it must be; 0: none, or so few that the rate may be wrong by as
+ * much: *doubt. known: looked at before.
+ */
+static inline uint64_t torsh_clock_missing(const struct clock_moment *known, uint64_t ticks, uint64_t monotonic_ns,
+					   uint64_t *doubt)
+{
+	uint64_t passed_ns = monotonic_ns > known->monotonic_ns ? monotonic_ns - known->monotonic_ns : 0;
+	uint64_t passed = torsh_clock_ticks_of(passed_ns, known->ticks_a_second), expected = known->ticks + passed;
+
+	*doubt = passed / CLOCK_SHARE + known->ticks_a_second / CLOCK_PART;
+	return (int64_t)(expected - ticks) > (int64_t)*doubt ? expected - ticks : 0;
+}
+
+#endif

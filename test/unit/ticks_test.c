@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The writer's clock when the counter is set back, or jumps ahead: its axis goes on as CLOCK_MONOTONIC does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "tools/writer/ticks.h"
+
+#define TICKS_A_US 2500u
+#define BEGIN (UINT64_C(1) << 50)
+#define MS UINT64_C(1000000)
+#define S (1000 * MS)
+#define NEAR_NS MS
+
+static uint64_t now_ns, moved; /* the counter is that much beyond its rate, modulo 2^64 */
+
+static uint64_t ticks_of_ns(uint64_t ns)
+{
+	return ns / 1000 * TICKS_A_US;
+}
+
+static uint64_t fake_counter(void)
+{
+	return BEGIN + ticks_of_ns(now_ns) + moved;
+}
+
+static int fake_clock(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = (struct timespec){.tv_sec = (time_t)(now_ns / S), .tv_nsec = (long)(now_ns % S)};
+	return 0;
+}
+
+/* In place of the library's, with stand-ins for both clocks. */
+#define torsh_ticks_counter fake_counter
+#define clock_gettime fake_clock
+#include "tools/writer/ticks.c"
+
+static struct ticks_rate rate;
+static _Atomic uint64_t lift;
+static struct ticks_clock target;
+
+static enum ticks_jump pass(uint64_t ns)
+{
+	now_ns += ns;
+	return torsh_ticks_measure(&rate).jump;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	moved = 0;
+	now_ns = 1000 * S;
+	atomic_store(&lift, 0);
+	torsh_ticks_start(&rate);
+	target = (struct ticks_clock){.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+	return 0;
+}
+
+static void expect_near(uint64_t found_ns, uint64_t ns)
+{
+	assert_true(found_ns + NEAR_NS > ns && found_ns < ns + NEAR_NS);
+}
+
+static uint64_t stamp_now(void)
+{
+	return (fake_counter() + torsh_ticks_lift(&target)) >> CHANNEL_STAMP_SHIFT;
+}
+
+static void set_back_it_goes_on(void **state)
+{
+	uint64_t before = stamp_now();
+
+	(void)state;
+	for (uint32_t i = 1; i < 50; i++) {
+		moved -= ticks_of_ns(3 * i * S);
+		assert_int_equal(pass(200 * MS), TICKS_SET_BACK);
+		assert_true(stamp_now() > before);
+		expect_near(torsh_ticks_to_ns(&target, stamp_now()), now_ns);
+		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+		before = stamp_now();
+	}
+	expect_near((uint64_t)((double)ticks_of_ns(S) * rate.ns_a_tick), S);
+}
+
+static void ahead_is_left_out_of_the_time(void **state)
+{
+	uint64_t before_ns = now_ns, before = stamp_now();
+
+	(void)state;
+	for (uint32_t i = 0; i < 50; i++) {
+		moved += ticks_of_ns(3600 * S);
+		assert_int_equal(pass(200 * MS), TICKS_JUMPED);
+		expect_near(torsh_ticks_to_ns(&target, stamp_now()), now_ns);
+		assert_int_equal(pass(100 * MS), TICKS_STEADY);
+	}
+	expect_near(torsh_ticks_to_ns(&target, before), before_ns);
+}
+
+/* What the targets read: as far as the counter would be. */
+static void it_is_published_as_if_nothing_had_been(void **state)
+{
+	struct clock_reference reference = {0};
+	struct clock_moment known;
+	uint64_t doubt;
+
+	(void)state;
+	moved -= ticks_of_ns(5000 * S);
+	assert_int_equal(pass(200 * MS), TICKS_SET_BACK);
+	torsh_ticks_publish(&rate, 0, &reference);
+	known = torsh_clock_look(&reference);
+	assert_true(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt) > ticks_of_ns(4999 * S));
+	assert_int_equal(torsh_clock_missing(&known, fake_counter() + rate.lift, now_ns, &doubt), 0);
+	/* A process that begins now. */
+	torsh_ticks_publish(&rate, rate.lift, &reference);
+	known = torsh_clock_look(&reference);
+	assert_int_equal(torsh_clock_missing(&known, fake_counter(), now_ns, &doubt), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(set_back_it_goes_on, begin),
+		cmocka_unit_test_setup(ahead_is_left_out_of_the_time, begin),
+		cmocka_unit_test_setup(it_is_published_as_if_nothing_had_been, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

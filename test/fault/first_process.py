@@ -74,4 +74,19 @@ def a_process_that_runs_on_is_said_to():
     committed.expect_all_reported(output, counts)
 
 
+def a_fatal_end(how):
+    """The kernel ends the writer at once: what no checkpoint has is lost, and the first line says so; or nothing is there."""
+    counts, output = committed.Counts(scratch("counts")), scratch()
+    result = run(alone(*committed.command(counts, 1000, 1, how))(output))
+    assert result.returncode < 0 or result.returncode > 128, f"status {result.returncode}"
+    assert counts.all_there()
+    for recording in recordings(output):
+        said = run([TORSH, "leaks", recording])
+        is_said = said.stdout.startswith(b"Incomplete:") or b"its writer was killed" in said.stderr
+        assert is_said and b"No leaks" not in said.stdout, (said.stdout, said.stderr)
+
+
+for way in ("segfault", "abort"):
+    add_case(f"{way}_is_said_to_have_lost_the_last_seconds", a_fatal_end, way)
+
 main()

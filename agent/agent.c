@@ -88,7 +88,7 @@ const char *torsh_agent_program(void)
 
 /*
  * By "ld.so PROGRAM" the kernel knows the loader only, which has no base then, and which says where the program's headers
- * are. Where /proc can't be read the kernel still tells the name by which the program was started.
+ * are. Where /proc can't be read the kernel still has the name by which the program was started.
  */
 static void find_program_path(void)
 {
@@ -347,7 +347,7 @@ void torsh_agent_start(void)
 {
 	int expected = AGENT_UNSTARTED, result, saved = errno;
 
-	/* The C library allocates what it says of a missing definition, before 2.34 by malloc: nothing can be called yet. */
+	/* The C library allocates its message about a missing definition, before 2.34 by malloc: nothing can be called yet. */
 	if (!torsh_next_resolve())
 		return;
 	if (!atomic_compare_exchange_strong(&torsh_agent_state, &expected, AGENT_STARTING))
@@ -384,7 +384,7 @@ void torsh_agent_restart_in_child(void)
 		turn_off();
 		last_channel = (struct channel){.fd = -1};
 	}
-	/* Its own report there is none: its parent's says so. */
+	/* It has no report of its own: its parent's has the reason. */
 	if (result && result != -ECANCELED)
 		atomic_fetch_add_explicit(&parent.header->counters[COUNTER_children_lost], 1, memory_order_relaxed);
 	if (result && result != -ECANCELED && !is_sandboxed)

@@ -200,7 +200,7 @@ static void open_flow(struct flow *flow, uint64_t waited_ns)
 	torsh_codec_start(&flow->codec, stamp);
 	torsh_channel_open_slot(channel, (int)flow->slot, &flow->ring, stamp);
 	atomic_store_explicit(&flow->ring.slot->waited_ns, waited_ns, memory_order_relaxed);
-	/* The writer asks the kernel for the thread's name while it is there. */
+	/* The writer queries the kernel for the thread's name while the thread lives. */
 	torsh_channel_ring_doorbell(channel->header);
 	atomic_store_explicit(&flow->state, FLOW_IDLE, memory_order_relaxed);
 }

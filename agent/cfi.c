@@ -371,7 +371,7 @@ int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memo
 
 	memset(&scratch->row, 0, sizeof(scratch->row));
 	scratch->row.is_signal_frame = d.is_signal_frame;
-	/* A damaged CIE may restore what it is about to say. */
+	/* A damaged CIE may restore what it is about to define. */
 	scratch->initial = scratch->row;
 	machine.location = d.start;
 	err = run_program(&machine, d.cie_program, UINTPTR_MAX);

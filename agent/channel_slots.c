@@ -126,7 +126,7 @@ void torsh_channel_open_slot(struct channel *channel, int index, struct ring *ri
 
 void torsh_channel_close_slot(struct channel *channel, struct thread_slot *slot)
 {
-	/* Counted first: whoever finds no slot knows that one is on its way. */
+	/* Counted first: who finds no slot can rely on one being on its way. */
 	atomic_fetch_add_explicit(&channel->header->n_closed, 1, memory_order_relaxed);
 	/* Pairs with the acquire of the writer, which drains up to the last head. */
 	atomic_store_explicit(&slot->state, THREAD_SLOT_CLOSED, memory_order_release);

@@ -83,7 +83,7 @@ static const char *find_preload(char *const *envp)
 	return list;
 }
 
-/* What a list has beside us; between is what stands before each but the first. */
+/* The other entries of a list; `between` precedes each but the first. */
 static void put_others(struct text *text, const char *list, const char *between)
 {
 	const char *base = strrchr(agent, '/') + 1;
@@ -100,7 +100,7 @@ static void put_others(struct text *text, const char *list, const char *between)
 	}
 }
 
-/* LD_PRELOAD= our absolute path, then what is preloaded beside us. */
+/* LD_PRELOAD= our absolute path, then what else is preloaded. */
 static void put_preload(struct text *text, const char *list)
 {
 	torsh_text_put(text, PRELOAD);

@@ -33,7 +33,7 @@ void torsh_environment_forbid(void);
 size_t torsh_environment_slots(char *const *envp);
 
 /*
- * The same for a child that must not be told to load the agent: envp without it, and without what leads to it. What else
+ * The same for a child that must not load the agent: envp without it, and without what leads to it. What else
  * is preloaded there stays.
  */
 size_t torsh_environment_slots_apart(char *const *envp);

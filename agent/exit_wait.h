@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The session's first process waits at its exit, for as long as the writer asks for in its channel: until the exports
+ * The session's first process waits at its exit, for as long as the writer requests in its channel: until the exports
  * are written, the summary's text is there, and, where the writer ends with the process's PID namespace, the file is whole.
  */
 #ifndef TORSH_AGENT_EXIT_WAIT_H

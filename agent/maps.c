@@ -12,7 +12,7 @@
 #include "agent/text.h"
 #include "shim/sys.h"
 
-/* One line of maps. Objects are told apart by their inodes. */
+/* One line of maps. Objects are distinguished by their inodes. */
 struct mapping {
 	uintptr_t start, end, offset, device_major, device_minor, inode;
 	char permissions[4];
@@ -86,7 +86,7 @@ static bool is_same_file(const struct mapping *a, const struct mapping *b)
 }
 
 /*
- * What the loader knows of the object with this dynamic section. Its list is read without its lock: objects are added
+ * The loader's entry of the object with this dynamic section. Its list is read without its lock: objects are added
  * at the end, and those on the calling thread's stack stay.
  */
 static const struct link_map *map_of(uintptr_t dynamic)

@@ -8,7 +8,7 @@
 #include "agent/probe.h"
 
 /*
- * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return address tells: a frame that
+ * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return address decides: a frame that
  * is alive keeps its own, on whatever stack it lies. Where it is still there nothing is known: the hook may be under way
  * further out, or stand still on another stack.
  */

@@ -4,7 +4,7 @@
  *
  * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only those are read, and
  * those that a guess takes to be on it, while no other thread unmaps; all others are compared by the kernel, word by
- * word, which says so when the memory is gone.
+ * word, which fails when the memory is gone.
  *
  * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one object's when the
  * slot's state, which never comes back, is the same before and after.
@@ -98,7 +98,7 @@ static const uint32_t *function_table(const struct module *module, uint32_t *n_f
 	return header + 3;
 }
 
-/* The start of the file, where its build-id is as a rule, and that of the table, which tells where its functions lie. */
+/* The start of the file, where its build-id is as a rule, and that of the table, which has the addresses of its functions. */
 static uint64_t take_fingerprint(const struct module *module)
 {
 	uint64_t hash = 0;

@@ -5,7 +5,7 @@
 #define SILENT_AT_MOST_NS UINT64_C(2000000000)
 /* Of the writer's own CPU time, for which it took nothing of a full ring: it turns in circles. */
 #define CPU_AT_MOST_NS UINT64_C(30000000000)
-/* Where it never said its CPU time: it has just begun. */
+/* Without a CPU time yet: it has just begun. */
 #define BLIND_AT_MOST_NS UINT64_C(30000000000)
 /* Whatever it seems to do. */
 #define WAIT_AT_MOST_NS UINT64_C(600000000000)

@@ -65,7 +65,7 @@ int torsh_agent_is_abandoned(void);
 /* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
 int torsh_agent_is_borrowed(void);
 
-/* From here on nothing is asked of the kernel that the program itself doesn't ask, but for memory and futexes. */
+/* From here on the agent makes no system call that the program itself doesn't make, but for memory and futexes. */
 void torsh_agent_forbid(void);
 int torsh_agent_is_sandboxed(void);
 

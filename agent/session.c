@@ -116,7 +116,7 @@ static void put_option_number(struct text *text, uint64_t number)
 	torsh_text_put_number(text, number);
 }
 
-/* Whoever reads a pipe to its end would wait for the writer too: what it has to say the target prints at its exit. */
+/* Whoever reads a pipe to its end would wait for the writer too: the target prints its message at the exit. */
 static int is_read_to_its_end(int fd)
 {
 	struct stat status;

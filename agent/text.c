@@ -100,7 +100,7 @@ static size_t count_obeyed(const uint8_t *at, size_t n)
 	return n >= 3 && at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9 ? 3 : 0;
 }
 
-/* Names may hold such: '?' is said in their place. */
+/* Names may hold such: '?' is written in their place. */
 static void replace_obeyed(char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -61,7 +61,7 @@ _Static_assert(sizeof(next.by_name) == sizeof(next.all), "one pointer for each f
 /* A reference that nothing closer serves leads to it. */
 static bool is_first[N_CALLS];
 
-/* By allocator: it is not the one that serves malloc, whose usable size can be asked for. */
+/* By allocator: it is not the one that serves malloc, the only one with a usable size to query. */
 static bool is_elsewhere[N_ALLOCATORS];
 
 static size_t multiply(size_t count, size_t n)

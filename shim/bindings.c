@@ -144,7 +144,7 @@ static bool is_allocator(const struct link_map *map)
 
 bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated)
 {
-	/* As much of a link_map as is asked for. */
+	/* As much of a link_map as is read. */
 	const struct link_map map = {.l_addr = object->dlpi_addr, .l_ld = dynamic_of(object)};
 	struct relocations all;
 	struct extent extent;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What a seccomp filter would say of the agent's system calls. A program shows its filters to the kernel by prctl or seccomp:
+ * The result of a seccomp filter for the agent's system calls. A program shows its filters to the kernel by prctl or seccomp:
  * there they can be run as the kernel will.
  */
 #ifndef TORSH_SHIM_FILTER_H

@@ -30,7 +30,7 @@ void torsh_heap_leave_allocator(void *outer);
 void torsh_heap_freeing(void *block);
 void torsh_heap_resizing(void *block);
 void torsh_heap_not_resized(void *block);
-/* The program says that a block is no leak. */
+/* The program marks a block as no leak. */
 void torsh_heap_ignored(void *block);
 
 /* What most programs don't have, in one word for the hooks to look at. */
@@ -93,7 +93,7 @@ void torsh_cuda_executing(void);
 /* What a child that runs program (NULL: not known) is to find in its environment; envp is as the caller wants it. */
 struct child_plan {
 	char *const *envp;
-	int is_apart; /* it must not be told to load the agent */
+	int is_apart; /* it must not load the agent */
 };
 struct child_plan torsh_process_plan(const char *program, char *const *envp);
 size_t torsh_process_environment_slots(const struct child_plan *plan);

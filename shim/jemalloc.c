@@ -183,7 +183,7 @@ int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /*
  * What programs may have come to expect of the C library's malloc, where jemalloc does otherwise: the smallest blocks are
- * aligned to 16 bytes, too; memalign takes any alignment, by rounding it up; who fails says so in errno.
+ * aligned to 16 bytes, too; memalign takes any alignment, by rounding it up; a failure sets errno.
  */
 #define SMALLEST 16u
 

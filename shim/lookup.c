@@ -24,8 +24,8 @@ static void *instead(const char *name, void *found)
 }
 
 /*
- * Allocators' own functions are interposed where they are asked for by name, too; and what a dlopen has
- * brought is looked at, which most programs follow by this. Which object asks is told by the return address:
+ * Allocators' own functions are interposed where they are looked up by name, too; and what a dlopen has
+ * brought is looked at, which most programs follow by this. The return address gives the object that calls:
  * what isn't about these names must be a tail call, and RTLD_NEXT too.
  */
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)

@@ -21,7 +21,7 @@
 static const struct link_map *own_map;
 static const char *is_original; /* in a page that a forked child finds zeroed */
 
-/* Called with each object until it says 1. */
+/* Called with each object until it returns 1. */
 typedef int look(const struct link_map *map, void *context);
 
 /* Before the constructors that ask. */
@@ -71,7 +71,7 @@ static int walk_list(look *look, void *context)
 	return 0;
 }
 
-/* 0, too, where another thread is in dlclose: nothing can be said then. */
+/* 0, too, where another thread is in dlclose: the list can't be read then. */
 static int walk(look *look, void *context)
 {
 	int result;
@@ -101,7 +101,7 @@ static ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 static int look_at(struct dl_phdr_info *object, size_t n_bytes, void *context)
 {
 	const struct iteration *iteration = context;
-	/* As much of a link_map as is asked for. */
+	/* As much of a link_map as is read. */
 	struct link_map map = {
 		.l_addr = object->dlpi_addr, .l_name = (char *)object->dlpi_name, .l_ld = dynamic_of(object)};
 

@@ -15,7 +15,7 @@ int torsh_thread_start(void *(*run)(void *), void *argument);
  */
 int torsh_thread_tid(void);
 
-/* In a forked child, which a clone past the C library may have made: from then on the kernel is asked. */
+/* In a forked child, which a clone past the C library may have made: from then on the kernel is queried. */
 void torsh_thread_forked(void);
 
 /* What ps shows the calling thread as; 15 bytes are kept. */

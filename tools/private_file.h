@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Files that hold what a recording holds: command lines, paths, names. They are their owner's alone, and safe to write
- * where other users may write too: a file is made anew under a name that nobody could know, relative to its directory,
+ * where other users may write too: a file is made anew under a name that nobody could guess, relative to its directory,
  * and takes the place of what has its own name when it is whole. No link is followed, nothing that is there is written to.
  */
 #ifndef TORSH_TOOLS_PRIVATE_FILE_H

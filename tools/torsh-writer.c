@@ -223,7 +223,7 @@ static int serve(struct options *options)
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */
 	flock(RECORDING_FD, LOCK_UN);
-	/* Once more where something came after what was exported, quietly where that was said. */
+	/* Once more where something came after what was exported, without a message where there was one. */
 	if (!is_whole)
 		torsh_finish_exports(&options->finish, RECORDING_FD);
 	return result < 0;

@@ -165,7 +165,7 @@ struct channel_header {
 	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
 	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
 	_Atomic uint32_t has_new_filter; /* the process has more seccomp filters than when it was first looked at */
-	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, told every 200 ms by another one; 0: not yet */
+	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
 	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
 
 	/*
@@ -225,7 +225,7 @@ struct thread_slot {
 	uint32_t kind; /* enum thread_slot_kind */
 	uint32_t tid;
 	uint32_t use; /* how often this slot was taken: the consumer's codec starts anew with each */
-	char name[16]; /* of the channel's first thread; of others the writer asks the kernel, for a filter may forbid that */
+	char name[16]; /* of the channel's first thread; for others the writer queries the kernel, as a filter may forbid that */
 	_Atomic uint32_t next_free; /* while it is free: number + 1 of the next free one, 0: none */
 };
 

@@ -9,7 +9,7 @@
 
 /*
  * Find the stacks with a line of the agent's own, and have each be its part outside of that. Once all chunks are loaded,
- * before anything else is asked of the process.
+ * before anything else of the process is read.
  */
 void torsh_agent_stacks_hide(struct profile_process *process);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a process's row says that the recording lacks of it. */
+/* What the recording lacks of a process, by its row. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "tools/profile/profile.h"
 
-/* A file that says more than this is not believed: a few bytes of it would be tables without end. */
+/* A file with larger numbers is rejected: a few bytes of it would be tables without end. */
 #define STACKS_MAX (1u << 27)
 #define GAPS_MAX_BYTES (UINT64_C(64) << 20)
 #define FRAMES_ANYWAY (UINT64_C(1) << 24) /* of the stacks of all rows, each walked by itself */
@@ -18,7 +18,7 @@ struct profile_process *torsh_apply_process_of(struct profile *profile, uint32_t
 /* Keep a copy of a text in the place of the one before; NULL: that stays. */
 void torsh_apply_text(char **text, const char *value);
 
-/* What the process's row says that the recording lacks; its counters and sums were taken before. */
+/* What the recording lacks, by the process's row; its counters and sums were taken before. */
 void torsh_apply_losses(struct profile_process *process, const Torsh__Process *row);
 void torsh_apply_forget_losses(struct profile_process *process);
 

@@ -25,7 +25,7 @@ void torsh_losses_sum(struct losses *losses, struct profile_process *const *proc
 void torsh_losses_free(struct losses *losses);
 
 /*
- * May it be said of these processes that they have no leaks, where none was found: the heap of each was recorded, and nothing
+ * May a report state that these processes have no leaks, where none was found: the heap of each was recorded, and nothing
  * was lost but what is still to come?
  */
 bool torsh_losses_heap_is_whole(const struct profile *profile, struct profile_process *const *processes, size_t n);

@@ -199,7 +199,7 @@ struct profile_process {
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
-	uint64_t setup_end_ns; /* when its first module or batch was asked for; 0: there is none, or nobody has looked yet */
+	uint64_t setup_end_ns; /* when its first module or batch was requested; 0: there is none, or nobody has looked yet */
 	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 
@@ -244,7 +244,7 @@ struct profile {
 	struct profile_process **unfollowed; /* likewise; programs that could not be followed */
 	size_t n_unfollowed;
 
-	bool has_known; /* a writer that ended early said how far it had come: known_ns */
+	bool has_known; /* a writer that ended early wrote how far it had come: known_ns */
 	uint64_t known_ns; /* all that processes did before is in here */
 	bool has_end, is_complete;
 	uint64_t end_ns;

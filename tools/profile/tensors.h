@@ -36,7 +36,7 @@ struct tensor_sums {
 };
 
 /*
- * Does the event tell such sums? The host has no caching allocator: with a block of shared memory comes that block alone (none
+ * Does the event have such sums? The host has no caching allocator: with a block of shared memory comes that block alone (none
  * allocated, its size reserved), and after a fork what is allocated is the parent's too.
  */
 static inline bool torsh_tensor_has_sums(const struct event_tensor *tensor)

@@ -38,7 +38,7 @@ struct recording_file *torsh_recording_create(int fd, const struct recording_lim
 /*
  * A chunk that replaces ones that were put before, and may be replaced itself: it is read behind all that are appended.
  * One worth RECORDING_CHECKPOINT goes into room that was given back where that is large enough. *place is what
- * torsh_recording_give_back takes once a later chunk says all that it says. Returns as torsh_recording_append.
+ * torsh_recording_give_back takes once a later chunk has all that it has. Returns as torsh_recording_append.
  */
 int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum recording_worth worth,
 			struct place *place);

@@ -134,8 +134,8 @@ const struct object_symbol *torsh_object_symbol(struct object *object, uint64_t 
 }
 
 /*
- * .debug_aranges isn't asked: some compilers write none, and libdw takes the last range there that begins before the
- * address, whether or not it reaches it. The units say themselves what they cover.
+ * .debug_aranges isn't used: some compilers write none, and libdw takes the last range there that begins before the
+ * address, whether or not it reaches it. The units themselves have what they cover.
  */
 static void read_units(struct object *object)
 {

@@ -378,7 +378,7 @@ static void read_function_type(struct reader *reader)
 	reader->n_bound -= n_bound;
 }
 
-/* A trait whose associated types are said among its arguments: Iterator<Item = u8>. */
+/* A trait with its associated types among its arguments: Iterator<Item = u8>. */
 static bool read_open_path(struct reader *reader)
 {
 	const char *after = reader->at;
@@ -581,7 +581,7 @@ static void read_constant(struct reader *reader)
 	leave(reader);
 }
 
-/* What tools append: ".llvm.123" says nothing to anybody, ".cold" does. */
+/* What tools append: ".llvm.123" has no meaning for a reader, ".cold" has. */
 static void put_suffix(struct reader *reader, const char *suffix)
 {
 	if (!*suffix || strncmp(suffix, ".llvm.", 6) == 0)

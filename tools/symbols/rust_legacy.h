@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The names that Rust's compiler gave symbols by default until 2025: C++'s form, with words for what C++ can't say. */
+/* The names that Rust's compiler gave symbols by default until 2025: C++'s form, with words for what C++ can't express. */
 #ifndef TORSH_SYMBOLS_RUST_LEGACY_H
 #define TORSH_SYMBOLS_RUST_LEGACY_H
 

@@ -52,7 +52,7 @@ struct control {
 	struct watch socket, done, answer;
 	struct watch export; /* a child's pidfd, while it exports for the first process */
 	pid_t export_pid; /* 0: there is no such child */
-	int messages_fd; /* what it has to say; -1: the same */
+	int messages_fd; /* where its messages go; -1: the same */
 	char *summary; /* that the first process prints when it goes on; NULL: it doesn't wait */
 	int has_exported;
 	struct watch *callers; /* the newest first */
@@ -471,7 +471,7 @@ static void wait_for_drain(struct control *control)
 	}
 }
 
-/* Shows producers that wait for room whether the other thread is at work: they may not ask the kernel. */
+/* Shows producers that wait for room whether the other thread is at work: they may not query the kernel. */
 static void tell_cpu_time(const struct control *control)
 {
 	uint64_t cpu_ns = torsh_drain_cpu_ns(control->drain);

@@ -13,7 +13,7 @@
 
 /*
  * Process 1 of a namespace takes all others with it when it ends, and often it is the target, or ends as soon as the
- * target has. Where that can't be told it is taken to be so.
+ * target has. Where that can't be decided it is assumed.
  */
 static int ends_with_its_namespace(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the session's first process waits for at its exit, in its channel (agent/exit_wait.h). Nothing of it is the
- * process's to hold: the writer keeps no pipe of the process open, and what it has to say is printed by the process.
+ * process's to hold: the writer keeps no pipe of the process open, and its messages are printed by the process.
  */
 #ifndef TORSH_WRITER_FAREWELL_H
 #define TORSH_WRITER_FAREWELL_H
@@ -9,12 +9,12 @@
 #include "tools/writer/target.h"
 
 /*
- * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as they were asked for.
+ * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as requested.
  * The writer's own PID namespace decides about EXIT_WHOLE.
  */
 uint32_t torsh_farewell_wishes(int has_summary, int has_exports);
 
-/* Tell the target, before writer_state says that we are there. */
+/* Write it to the channel before writer_state shows that the writer is there. */
 void torsh_farewell_promise(struct target *target, uint32_t wishes);
 
 /* Has it begun to wait, and got no answer? */

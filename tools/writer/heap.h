@@ -74,7 +74,7 @@ struct heap {
 };
 
 /*
- * The block is no leak, says the program in a function that is the innermost frame of stack: its stack gets that frame,
+ * The program marked the block as no leak in a function that is the innermost frame of stack: its stack gets that frame,
  * by which reports know it. Nothing happens where no block lives.
  */
 void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp, uint64_t address, uint32_t stack);

@@ -75,7 +75,7 @@ uint64_t torsh_live_bytes(const struct live_table *table);
 /* The excess of a block whose usable size is that of whole pages, in pages from the size's own on. */
 uint32_t torsh_live_large_excess(uint64_t size, uint64_t usable);
 
-/* What malloc_usable_size said. 0, less than the size, or more than pages can say: it is not known. */
+/* malloc_usable_size's result. 0, less than the size, or more than pages can say: it is not known. */
 static inline void torsh_live_set_usable(struct live_block *block, uint64_t usable)
 {
 	uint64_t excess = usable - block->size;

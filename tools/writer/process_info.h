@@ -37,7 +37,7 @@ pid_t torsh_process_parent(int stat_fd);
 /* What changes while it runs. */
 struct process_status {
 	uint64_t rss_bytes, rss_peak_bytes;
-	uint64_t n_filters; /* of system calls; 0 where the kernel doesn't say (before Linux 5.9) */
+	uint64_t n_filters; /* of system calls; 0 where the kernel doesn't have it (before Linux 5.9) */
 };
 
 /* Returns 0, or -errno when there is no memory (any more). */

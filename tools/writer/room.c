@@ -33,7 +33,7 @@ static int open_file(const char *folder, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The number that a file says; ROOM_NO_LIMIT: none. */
+/* The number in a file; ROOM_NO_LIMIT: none. */
 static uint64_t read_number(int fd)
 {
 	char text[32];
@@ -190,7 +190,7 @@ static uint64_t left_in(const struct room_group *group, uint64_t *limit)
 	if (*limit == ROOM_NO_LIMIT || usage == ROOM_NO_LIMIT)
 		return ROOM_NO_LIMIT;
 	left = usage < *limit ? *limit - usage : 0;
-	/* It costs more to read, and is asked for only where it may matter. */
+	/* It costs more to read, and is read only where it may matter. */
 	return left < *limit / 2 ? left + file_bytes(group) : left;
 }
 

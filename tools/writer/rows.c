@@ -243,7 +243,7 @@ static void append_totals(struct recording_file *file, struct target *target, en
 
 /*
  * Checkpoints have what changed, until that has grown to as much as all rows took: then all are written, and what they
- * replace gives its room back. So the file grows with what there is to say, not with time.
+ * replace gives its room back. So the file grows with what there is to record, not with time.
  */
 static void append_replacing(struct recording_file *file, struct target *target, enum recording_worth worth)
 {

@@ -85,7 +85,7 @@ static void put_end(Torsh__Process *row, const struct target *target)
 
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
-	/* One that has said that it exits may be written down before it does. */
+	/* One that announced its exit may be written down before it exits. */
 	if ((!target->is_drained && !(target->end_ns && tally->has_exited)) || fate == TARGET_LEFT)
 		return;
 	/* After its exec nothing was its own any more: not how the process ended, and not when. */

@@ -26,7 +26,7 @@ static void *run(void *argument)
 		}
 		syncer->is_requested = false;
 		pthread_mutex_unlock(&syncer->lock);
-		/* What fails here fails for whoever writes next, too, and is said there. */
+		/* What fails here fails for whoever writes next, too, and is reported there. */
 		fdatasync(syncer->fd);
 		pthread_mutex_lock(&syncer->lock);
 	}

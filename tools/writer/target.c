@@ -12,7 +12,7 @@
 #include "tools/writer/process_info.h"
 #include "tools/writer/rows.h"
 
-/* How often memory is read: often while its highest value rises, as nobody tells it when a program ends without libc. */
+/* How often memory is read: often while its highest value rises, as it gets no message when a program ends without libc. */
 #define WATCH_OFTEN_NS 10000000u
 #define WATCH_SELDOM_NS 200000000u
 #define FOREIGN_NS 1000000000u

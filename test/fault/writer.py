@@ -281,6 +281,40 @@ def the_writer_keeps_nothing_of_the_targets_priority():
                  "what the writer runs with")
 
 
+def own_bytes(pid):
+    """What a process has of memory that no file backs, as the kernel sums it up."""
+    return 1024 * sum(int(line.split()[1]) for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines()
+                      if line.startswith("Anonymous:"))
+
+
+def writer_with_blocks(n_blocks):
+    """The writer's own bytes when it has folded so many live blocks, and what the report says of that."""
+    output, counts = scratch(), committed.Counts(scratch("counts"))
+    with started(committed.command(counts, n_blocks, 1, "wait"), agent_environment(output)) as process:
+        wait_until(counts.all_there, "all blocks")
+        writer = wait_until(lambda: writer_of(output), "a writer")
+        # The answer comes when all is folded that was there before.
+        torsh("snapshot", process.pid, "-o", scratch("now") / "now.torsh")
+        n_bytes = own_bytes(writer)
+        process.kill()
+    wait_until(lambda: not os.path.exists(f"/proc/{writer}"), "the end of the writer")
+    return n_bytes, read_report("report", output)["writer"], torsh("report", output)
+
+
+@case
+def reports_say_what_the_writer_takes():
+    # With the fewer ones, too, all else that a busy writer has is there.
+    n_few, n_many = 200_000, 1_000_000
+    few, _, _ = writer_with_blocks(n_few)
+    many, said, text = writer_with_blocks(n_many)
+    each = (many - few) / (n_many - n_few)
+    assert n_many <= said["live_blocks"] < n_many + 1000, said
+    assert abs(said["resident_bytes"] - many) < many / 6, f"{many} bytes in smaps, {said}"
+    assert abs(said["bytes_per_block"] - each) < each / 10, f"{each} bytes a block by smaps, {said}"
+    assert said["bytes_per_block"] < 47, said
+    assert f"({said['bytes_per_block']:.1f} bytes each)" in text, text
+
+
 def memory_group(limit_bytes):
     """A fresh cgroup with that limit on memory, of either version; its folder."""
     need_root()

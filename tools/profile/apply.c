@@ -216,6 +216,21 @@ static void apply_end(struct profile *profile, const Torsh__End *end)
 	set_texts(&profile->reasons, &profile->n_reasons, end->reasons, end->n_reasons);
 }
 
+/* A checkpoint's may lie behind the end's, which has the most of all. */
+static void apply_writer(struct profile *profile, const Torsh__Writer *row)
+{
+	if (row->resident_bytes < profile->writer.resident_bytes)
+		return;
+	profile->writer = (struct profile_writer){
+		.is_known = true,
+		.has_resident = row->has_resident_bytes,
+		.resident_bytes = row->resident_bytes,
+		.live_blocks = row->live_blocks,
+		.live_bytes = row->live_bytes,
+		.stacks = row->stacks,
+	};
+}
+
 int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 {
 	int rc = chunk->session ? apply_session(profile, chunk->session) : 0;
@@ -245,6 +260,8 @@ int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk)
 		profile->has_known = true;
 		profile->known_ns = chunk->checkpoint->at_ns;
 	}
+	if (chunk->writer)
+		apply_writer(profile, chunk->writer);
 	if (chunk->end)
 		apply_end(profile, chunk->end);
 	return 0;

@@ -246,6 +246,10 @@ struct profile {
 
 	bool has_known; /* a writer that ended early wrote how far it had come: known_ns */
 	uint64_t known_ns; /* all that processes did before is in here */
+	struct profile_writer {
+		bool is_known, has_resident;
+		uint64_t resident_bytes, live_blocks, live_bytes, stacks;
+	} writer; /* its own memory, when it was most */
 	bool has_end, is_complete;
 	uint64_t end_ns;
 	char **reasons;

@@ -158,6 +158,24 @@ static cJSON *make_peak(const struct overview *overview)
 	return object;
 }
 
+static cJSON *make_writer(const struct profile_writer *writer)
+{
+	bool has_blocks = writer->live_blocks != 0;
+	cJSON *object;
+
+	if (!writer->is_known)
+		return torsh_json_text(NULL);
+	object = torsh_json_object();
+	torsh_json_set(object, "resident_bytes", known_or_null(writer->has_resident, writer->resident_bytes));
+	torsh_json_set(object, "live_blocks", torsh_json_u64(writer->live_blocks));
+	torsh_json_set(object, "live_blocks_bytes", torsh_json_u64(writer->live_bytes));
+	torsh_json_set(object, "bytes_per_block",
+		       has_blocks ? torsh_json_double((double)writer->live_bytes / (double)writer->live_blocks)
+				  : torsh_json_text(NULL));
+	torsh_json_set(object, "stacks", torsh_json_u64(writer->stacks));
+	return object;
+}
+
 void torsh_overview_json(const struct overview *overview)
 {
 	struct overview_sums sums = torsh_overview_sum(overview);
@@ -182,6 +200,7 @@ void torsh_overview_json(const struct overview *overview)
 			  overview->has_timeline ? torsh_rules_json(&overview->analysis) : torsh_json_text(NULL));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
+	torsh_json_member(&json, "writer", make_writer(&overview->profile->writer));
 	torsh_json_member(&json, "recording", torsh_parts_recording(overview->profile));
 	torsh_json_member(&json, "notes", torsh_parts_notes(processes, n));
 	torsh_json_member(&json, "counters", torsh_parts_counters(processes, n));

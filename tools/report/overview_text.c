@@ -32,6 +32,20 @@ static void print_holders(const struct holders *holders, size_t n, uint64_t whol
 	}
 }
 
+/* "the writer took 84.5 MiB at most: 42.0 bytes for each of 2,000,000 live blocks, and 13,309 stacks" */
+static void print_writer(const struct profile_writer *writer)
+{
+	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
+
+	if (!writer->has_resident)
+		return;
+	printf("the writer took %s of memory at most, with %s live blocks", torsh_size_human(writer->resident_bytes, a),
+	       torsh_size_grouped(writer->live_blocks, b));
+	if (writer->live_blocks)
+		printf(" (%.1f bytes each)", (double)writer->live_bytes / (double)writer->live_blocks);
+	printf(" and %s stacks\n", torsh_size_grouped(writer->stacks, c));
+}
+
 static void print_head(const struct overview *overview, const struct overview_sums *sums)
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
@@ -41,6 +55,7 @@ static void print_head(const struct overview *overview, const struct overview_su
 	torsh_text_events(stdout, overview->processes, overview->n_processes);
 	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),
 	       torsh_size_exact(sums->alloc_bytes, b), torsh_size_grouped(sums->frees, c));
+	print_writer(&overview->profile->writer);
 	torsh_text_notes(stdout, overview->profile, overview->processes, overview->n_processes);
 }
 

@@ -204,6 +204,7 @@ static void checkpoint(struct drain *drain, uint64_t now)
 	struct recording_file *file = drain->ledger.file;
 	uint64_t known = known_ns(drain, now);
 
+	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
 	for (uint32_t i = 0; i < drain->n_targets; i++)
 		torsh_ledger_checkpoint(&drain->ledger, drain->targets[i]);
 	if (drain->lineage.n > 1)
@@ -428,6 +429,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
+	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
 	torsh_strangers_leave(&drain->strangers, target);
 	measure_ticks(drain);
 	torsh_ledger_events(&drain->ledger, target, 1);
@@ -540,8 +542,10 @@ static void write_whole(struct drain *drain)
 		.at_ns = at_ns,
 		.reasons = reasons,
 		.n_reasons = drain->n_targets > 1,
+		.cost = &drain->ledger.cost,
 	};
 
+	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		struct target *target = drain->targets[i];
 

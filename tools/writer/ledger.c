@@ -65,6 +65,7 @@ void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
 		.at_ns = at_ns,
 		.reasons = ledger->reasons,
 		.n_reasons = ledger->n_reasons,
+		.cost = &ledger->cost,
 	};
 	torsh_recording_give_back(ledger->file, ledger->checkpoint);
 	torsh_rows_end(ledger->file, &end);
@@ -135,7 +136,7 @@ void torsh_ledger_end_checkpoint(struct ledger *ledger, uint64_t begin_ns, uint6
 {
 	uint64_t took_ns, pause_ns;
 
-	torsh_rows_checkpoint(ledger->file, at_ns, &ledger->checkpoint);
+	torsh_rows_checkpoint(ledger->file, at_ns, &ledger->cost, &ledger->checkpoint);
 	if (ledger->syncer)
 		torsh_syncer_request(ledger->syncer);
 	took_ns = torsh_ticks_monotonic_ns() - begin_ns;

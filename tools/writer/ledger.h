@@ -20,6 +20,7 @@ struct ledger {
 	uint64_t next_checkpoint_ns, step_ns; /* CLOCK_MONOTONIC */
 	struct place checkpoint; /* the last Checkpoint row's */
 	struct syncer *syncer; /* NULL: none could be started */
+	struct cost cost; /* of the writer */
 	char *reasons[LEDGER_REASONS_MAX]; /* sentences, each said on stderr too */
 	uint32_t n_reasons;
 };

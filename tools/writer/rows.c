@@ -75,14 +75,26 @@ void torsh_rows_state_destroy(struct rows_state *state)
 	free(state);
 }
 
-void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, struct place *place)
+static void put_cost(Torsh__Writer *row, const struct cost *cost)
 {
+	if (cost->resident_bytes)
+		ROWS_SET(row, resident_bytes, cost->resident_bytes);
+	ROWS_SET(row, live_blocks, cost->live_blocks);
+	ROWS_SET(row, live_bytes, cost->live_bytes);
+	ROWS_SET(row, stacks, cost->stacks);
+}
+
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost, struct place *place)
+{
+	Torsh__Writer writer = TORSH__WRITER__INIT;
 	Torsh__Checkpoint row = TORSH__CHECKPOINT__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct place former = *place;
 
 	ROWS_SET(&row, at_ns, at_ns);
 	chunk.checkpoint = &row;
+	put_cost(&writer, cost);
+	chunk.writer = &writer;
 	if (torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, place))
 		*place = former;
 	else
@@ -355,6 +367,7 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end)
 {
+	Torsh__Writer writer = TORSH__WRITER__INIT;
 	Torsh__End row = TORSH__END__INIT;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
@@ -363,5 +376,9 @@ void torsh_rows_end(struct recording_file *file, const struct rows_end *end)
 	row.n_reasons = end->n_reasons;
 	row.reasons = end->reasons;
 	chunk.end = &row;
+	if (end->cost) {
+		put_cost(&writer, end->cost);
+		chunk.writer = &writer;
+	}
 	torsh_recording_append(file, &chunk, RECORDING_LAST);
 }

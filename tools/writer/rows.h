@@ -7,6 +7,7 @@
 #define TORSH_WRITER_ROWS_H
 
 #include "tools/store/recording_write.h"
+#include "tools/writer/cost.h"
 #include "tools/writer/symbol_book.h"
 #include "tools/writer/target.h"
 
@@ -41,7 +42,7 @@ void torsh_rows_process(struct recording_file *file, const struct target *target
 void torsh_rows_state_destroy(struct rows_state *state); /* NULL: nothing */
 
 /* A checkpoint of the whole session is written, as of that session time. *place: of the one before, or none. */
-void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, struct place *place);
+void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const struct cost *cost, struct place *place);
 
 /* Everything that changed since the last time; worth RECORDING_LAST: for good. */
 void torsh_rows_target(struct recording_file *file, struct target *target, enum recording_worth worth);
@@ -92,6 +93,7 @@ struct rows_end {
 	uint64_t at_ns;
 	char **reasons;
 	uint32_t n_reasons;
+	const struct cost *cost; /* NULL: nothing is said of it */
 };
 
 void torsh_rows_end(struct recording_file *file, const struct rows_end *end);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include "tools/writer/cost.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 0: could not be read. */
+static uint64_t read_resident(void)
+{
+	static const char name[] = "\nRssAnon:";
+	char text[4096], *found;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	found = strstr(text, name);
+	return found ? strtoull(found + sizeof(name) - 1, NULL, 10) << 10 : 0;
+}
+
+void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t n)
+{
+	struct cost now = {.resident_bytes = read_resident()};
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tally *tally = &targets[i]->tally;
+
+		now.live_blocks += tally->heap.live.n_blocks;
+		now.live_bytes += torsh_live_bytes(&tally->heap.live);
+		now.stacks += tally->stacks.n_rows;
+	}
+	if (now.resident_bytes >= cost->resident_bytes)
+		*cost = now;
+}

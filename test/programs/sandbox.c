@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Programs that take system calls from themselves: sandbox HOW WAY. The filter ends the process for every call but those
- * that the way itself takes, and futex, mmap, munmap and madvise.
+ * Programs that take system calls from themselves: sandbox HOW WAY. For every call but those that the way itself takes, and
+ * futex, mmap, munmap and madvise, the filter ends the process; HOW errno: it is refused; trap: a handler ends it with 98.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -36,6 +37,8 @@ static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_rt_s
 static const int of_thread[] = {SYS_clone3, SYS_clone, SYS_mprotect, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask,
 				SYS_rt_sigaction, SYS_exit, SYS_exit_group, END};
 
+static uint32_t otherwise = SECCOMP_RET_KILL_PROCESS;
+
 static size_t add_calls(struct sock_filter *ops, size_t n, const int *calls, uint32_t answer)
 {
 	for (; *calls != END; calls++) {
@@ -51,7 +54,7 @@ static void install(const char *how, struct sock_fprog *program)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		exit(90);
-	if (!strcmp(how, "prctl"))
+	if (strcmp(how, "syscall") != 0)
 		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
 	else
 		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
@@ -68,7 +71,7 @@ static void allow(const char *how, const int *calls)
 	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	n = add_calls(ops, n, of_memory, SECCOMP_RET_ALLOW);
 	n = add_calls(ops, n, calls, SECCOMP_RET_ALLOW);
-	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
 	program.len = (unsigned short)n;
 	install(how, &program);
 }
@@ -164,6 +167,32 @@ static void *run_thread(void *unused)
 	return unused;
 }
 
+static _Atomic int is_filtered;
+
+/* Allocates before, and then ends without the filter, which is the other thread's alone. */
+static void *run_earlier_thread(void *unused)
+{
+	void *volatile block = malloc(64);
+
+	free(block);
+	while (!is_filtered)
+		;
+	keep();
+	return unused;
+}
+
+static int beside_it(const char *how)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_earlier_thread, NULL))
+		return 95;
+	allow(how, of_thread);
+	is_filtered = 1;
+	pthread_join(thread, NULL);
+	return 17;
+}
+
 static int thread_in_it(const char *how)
 {
 	pthread_t thread;
@@ -205,11 +234,24 @@ static const struct way {
 	{"fork", fork_in_it},
 	{"harmless", fork_in_a_harmless_one},
 	{"thread", thread_in_it},
+	{"beside", beside_it},
 	{"strict", strict},
 };
 
+static void on_trap(int number)
+{
+	(void)number;
+	_exit(98);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "errno"))
+		otherwise = SECCOMP_RET_ERRNO | EPERM;
+	if (argc > 2 && !strcmp(argv[1], "trap")) {
+		otherwise = SECCOMP_RET_TRAP;
+		signal(SIGSYS, on_trap);
+	}
 	for (size_t i = 0; argc > 2 && i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (!strcmp(argv[2], ways[i].name))
 			return ways[i].run(argv[1]);

@@ -60,7 +60,7 @@ JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemallo
 	/usr/lib/libjemalloc_pic.a))
 JEMALLOC_PREFIX := torsh_je_
 JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise \
-	pthread_atfork pthread_mutex_lock pthread_mutex_unlock
+	pthread_atfork pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock
 # Its own profiler is never on, and would make the target load libgcc_s.
 JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP
 ifneq ($(JEMALLOC_ARCHIVE),)

@@ -11,13 +11,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "shim/next.h"
 #include "shim/sys.h"
+#include "shim/thread.h"
 
 #ifndef TORSH_WITHOUT_JEMALLOC
 
@@ -42,6 +43,7 @@ HIDDEN int torsh_je_pthread_create(pthread_t *thread, const pthread_attr_t *attr
 
 HIDDEN int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 HIDDEN int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex);
+HIDDEN int torsh_je_pthread_mutex_trylock(pthread_mutex_t *mutex);
 HIDDEN int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex);
 
 HIDDEN void *torsh_je_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
@@ -164,21 +166,60 @@ int torsh_je_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*
 	return register_handlers();
 }
 
+/*
+ * Locks of our own where pthread_mutex_init has left a 0: the owner's number, and whether somebody may be waiting. The C
+ * library's take a lock before they say whose it is: a handler that comes in between can't know.
+ */
+#define SOMEBODY_WAITS 0x80000000u
+
+static _Atomic uint32_t *word_of(pthread_mutex_t *mutex)
+{
+	return (_Atomic uint32_t *)&mutex->__data.__lock;
+}
+
+/* Acquire pairs with the release in torsh_je_pthread_mutex_unlock. */
+static int take(_Atomic uint32_t *word, uint32_t owner)
+{
+	uint32_t free = 0;
+
+	return atomic_compare_exchange_strong_explicit(word, &free, owner, memory_order_acquire, memory_order_relaxed);
+}
+
+int torsh_je_pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	return take(word_of(mutex), (uint32_t)torsh_thread_tid()) ? 0 : EBUSY;
+}
+
 int torsh_je_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	if (n_forks && mutex->__data.__owner == torsh_sys_gettid() && n_held < N_HELD) {
+	_Atomic uint32_t *word = word_of(mutex);
+	uint32_t self = (uint32_t)torsh_thread_tid(), now = atomic_load_explicit(word, memory_order_relaxed);
+
+	if (n_forks && (now & ~SOMEBODY_WAITS) == self && n_held < N_HELD) {
 		held[n_held++] = mutex;
 		return 0;
 	}
-	return pthread_mutex_lock(mutex);
+	if (take(word, self))
+		return 0;
+	/* Who has waited can't know that it was alone. */
+	while (!take(word, self | SOMEBODY_WAITS)) {
+		now = atomic_load_explicit(word, memory_order_relaxed);
+		if (now && (now & SOMEBODY_WAITS || atomic_compare_exchange_strong(word, &now, now | SOMEBODY_WAITS)))
+			TORSH_SYS(SYS_futex, word, FUTEX_WAIT_PRIVATE, now | SOMEBODY_WAITS, NULL, 0, 0);
+	}
+	return 0;
 }
 
 int torsh_je_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
+	_Atomic uint32_t *word = word_of(mutex);
+
 	for (uint32_t i = 0; n_forks && i < n_held; i++)
 		if (held[i] == mutex)
 			return 0;
-	return pthread_mutex_unlock(mutex);
+	if (atomic_exchange_explicit(word, 0, memory_order_release) & SOMEBODY_WAITS)
+		TORSH_SYS(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	return 0;
 }
 
 /*

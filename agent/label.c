@@ -62,7 +62,10 @@ uint32_t torsh_label(const char *bytes, size_t n)
 
 	if (!n)
 		return 0;
-	n = n < LABEL_MAX ? n : LABEL_MAX;
+	if (n > LABEL_MAX) {
+		torsh_count(COUNTER_names_cut);
+		n = LABEL_MAX;
+	}
 	key = hash_bytes(bytes, n);
 	value = torsh_key_map_find(&labels, key);
 	known = value ? torsh_channel_code(channel, (uint32_t)value - 1) : NULL;

@@ -10,7 +10,8 @@
 
 #include "agent/wire/channel.h"
 
-#define LABEL_MAX 1024u /* bytes; what is longer is cut */
+#define LABEL_MAX 16384u /* bytes; what is longer is cut, which is counted: long enough for what templates are called */
+#define LABEL_ROOM (LABEL_MAX + 2u) /* for a text that is put together: one byte too many shows that it is cut */
 
 /* The piece of the channel's text area that holds these n bytes; length 0 when it is full. */
 struct channel_text torsh_label_text(const char *bytes, size_t n);

@@ -165,7 +165,7 @@ static void record_histogram_submit(struct itt_histogram *histogram, size_t n, v
 
 	if (!histogram || !histogram->name || !y)
 		return;
-	room = torsh_text_map(LABEL_MAX);
+	room = torsh_text_map(LABEL_ROOM);
 	for (size_t i = 0; i < n; i++) {
 		struct range_says says = says_of(histogram->domain, bar_name(histogram, i, x, room), NULL);
 
@@ -424,7 +424,7 @@ static void record_metadata_add_with_scope(const struct itt_domain *domain, uint
 static void record_metadata_str_add_with_scope(const struct itt_domain *domain, uint32_t scope, struct itt_string *key,
 					       const char *data, size_t n)
 {
-	struct text text = torsh_text_map(LABEL_MAX);
+	struct text text = torsh_text_map(LABEL_ROOM);
 	struct range_says says = says_of(domain, (struct range_text){.bytes = text.bytes}, "metadata");
 
 	(void)scope;
@@ -432,7 +432,7 @@ static void record_metadata_str_add_with_scope(const struct itt_domain *domain, 
 	torsh_text_put(&text, "=");
 	/* 0: up to its end. */
 	if (data)
-		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_MAX));
+		torsh_text_put_bytes(&text, data, strnlen(data, n ? n : LABEL_ROOM));
 	torsh_ranges_mark(&says);
 	torsh_text_unmap(&text);
 }
@@ -459,12 +459,12 @@ static void record_thread_set_name(const char *name)
 /* An event is the label of its name; beside a consumer, what that says. */
 static int record_event_create(int theirs, int has_consumer, const char *name, int n)
 {
-	struct text text = torsh_text_map(LABEL_MAX);
+	struct text text = torsh_text_map(LABEL_ROOM);
 	uint32_t label;
 	int event;
 
 	if (name)
-		torsh_text_put_bytes(&text, name, strnlen(name, n > 0 ? (size_t)n : LABEL_MAX));
+		torsh_text_put_bytes(&text, name, strnlen(name, n > 0 ? (size_t)n : LABEL_ROOM));
 	label = torsh_ranges_label(text.bytes);
 	torsh_text_unmap(&text);
 	event = has_consumer ? theirs : (int)label;

@@ -86,11 +86,11 @@ static uint32_t put_character(char *out, uint32_t c)
  */
 static uint32_t label_of_wide(const wchar_t *wide)
 {
-	struct text text = torsh_text_map(LABEL_MAX);
+	struct text text = torsh_text_map(LABEL_ROOM);
 	uint32_t label;
 	char bytes[4];
 
-	for (; wide && *wide && text.length + sizeof(bytes) < text.capacity; wide++) {
+	for (; wide && *wide && text.length <= LABEL_MAX; wide++) {
 		uint32_t c = (uint32_t)*wide;
 
 		if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))

@@ -46,7 +46,7 @@ static open_key key_of(uint32_t domain, uint32_t source)
 
 static uint32_t label_of(struct range_text text)
 {
-	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_MAX)) : text.label;
+	return text.bytes ? torsh_label(text.bytes, strnlen(text.bytes, LABEL_ROOM)) : text.label;
 }
 
 /* What a hook does before its labels and its event, and after it. */

@@ -20,6 +20,7 @@
 #define MOST_DIMS 16u
 #define MOST_DEPTH 2u /* of lists in lists: what each process gets, of each tensor */
 #define TEXT_ROOM 64u /* what one more piece of text takes at most */
+#define INPUTS_TEXT_BYTES 1024u /* of all inputs of an operator */
 
 /*
  * Numbers that are different with each call (an optimizer's step, an index) would fill the tables: of calls that are
@@ -372,7 +373,7 @@ static void put_values(struct text *text, const struct torch_words *words, uint3
 
 static uint64_t make_label(const struct torch_words *words)
 {
-	struct text text = torsh_text_map(LABEL_MAX);
+	struct text text = torsh_text_map(INPUTS_TEXT_BYTES);
 	uint32_t flags = words->flags, label;
 
 	put_values(&text, words, &flags);

@@ -16,7 +16,7 @@
  *		}
  *	}
  *
- * Texts are copied during the call, the first 1024 bytes of them. Any thread may call anything; a range that was pushed
+ * Texts are copied during the call, the first 16384 bytes of them. Any thread may call anything; a range that was pushed
  * is popped by its own thread, one that was started may be ended by any. errno is kept.
  */
 #ifndef TORSH_H

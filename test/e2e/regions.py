@@ -39,7 +39,7 @@ def what_is_said_is_recorded():
                  "attributes of a range")
     marks = [(event["name"], event["domain"], event["payload"]) for event in events if event["event"] == "mark"]
     expect_equal(marks, [("mark with all", "other", 0.25), ("older", None, None), ("here", None, None),
-                         (None, None, None), (None, None, None), ("? not UTF-8", None, None), ("x" * 1024, None, None)],
+                         (None, None, None), (None, None, None), ("? not UTF-8", None, None), ("x" * 2999, None, None)],
                  "marks")
     values = [(event["name"], event["kind"], event["payload"]) for event in events if event["event"] == "value"]
     expect_equal(values, [("loss", 0, 0.5), ("items", 1, 3.0), ("length", 2, 17.0)], "values")

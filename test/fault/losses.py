@@ -108,6 +108,22 @@ def three_hundred_thousand_names_are_kept_apart():
     expect_equal(names, {f"range number {i}" for i in range(N_NAMES)}, "names of ranges")
 
 
+LONGEST_NAME = 16384
+
+
+@case
+def long_names_are_kept_apart_and_cut_ones_counted():
+    for n_bytes, n_names, n_cut in ((3000, 2, 0), (LONGEST_NAME, 2, 0), (LONGEST_NAME + 1, 1, 2)):
+        result, output = record([PROGRAMS / "crowd", "long", n_bytes])
+        expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+        report = read_report("regions", output, "--limit", "0")
+        losses = {loss["cause"]: loss["count"] for loss in report["events"]["losses"]}
+        expect_equal((losses, report["recording"]["complete"]), ({"names_cut": n_cut} if n_cut else {}, not n_cut),
+                     f"losses with names of {n_bytes} bytes")
+        expect_equal(sorted(len(region["name"]) for region in report["regions"]), [min(n_bytes, LONGEST_NAME)] * n_names,
+                     "lengths of the names")
+
+
 STACK_BITS = int(os.environ.get("FAULT_STACK_BITS", 20))
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * crowd names N: ranges of N different names. crowd stacks BITS: a block of 16 bytes that is never freed from each of
- * 2^BITS different stacks.
+ * 2^BITS different stacks. crowd long BYTES: two ranges whose names have so many bytes and differ in the last one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,23 @@ static void name_ranges(unsigned long n)
 	}
 }
 
+static int name_long(size_t n_bytes)
+{
+	char *name = malloc(n_bytes + 1);
+
+	if (!name)
+		return 1;
+	memset(name, 'x', n_bytes);
+	name[n_bytes] = '\0';
+	for (char last = 'a'; last <= 'b'; last++) {
+		name[n_bytes - 1] = last;
+		torsh_range_push(name);
+		torsh_range_pop();
+	}
+	free(name);
+	return 0;
+}
+
 /* Each call is a place of its own, and comes back here: none of them is a tail call. */
 __attribute__((noinline)) static int spread(unsigned bits)
 {
@@ -40,6 +57,8 @@ int main(int argc, char **argv)
 		name_ranges(n);
 	else if (argc == 3 && !strcmp(argv[1], "stacks"))
 		printf("%d\n", spread((unsigned)n));
+	else if (argc == 3 && !strcmp(argv[1], "long") && n)
+		return name_long(n);
 	else
 		return 2;
 	return 0;

@@ -151,6 +151,10 @@ static const struct {
 } known[] = {
 	/* torch.profiler's with_flops on 1.13 */
 	{"aten::mm", "float32[16,64];float32[64,32]", 65536, 65536},
+	/* Inside of torch.func.grad, and of that of that. */
+	{"aten::mm", "_;_;float32[4,8];float32[8,6]", 384, 384},
+	{"aten::mm", "float32[4,8];_;_;_;float32[4,8];float32[8,6]", 384, 384},
+	{"aten::addmm", "_;_;_;1;1;float32[32];float32[4,64];float32[64,32];1;1", 16384, 16384},
 	{"aten::bmm", "float32[2,3,4];float32[2,4,5]", 240, 240},
 	{"aten::addmm", "float32[32];float32[4,64];float32[64,32];1;1", 16384, 16384},
 	{"aten::add", "float32[10];float32[10];1", 0, 10},
@@ -221,6 +225,8 @@ static void what_nobody_knows_is_not_0(void **state)
 			 FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::convolution", "float32[1,3,2,2];float32[8,3,3,3];-;{1};{0};{1};false;{0};1"),
 			 FLOPS_NO_FORMULA);
+	assert_int_equal(status_of("aten::mm", "_;_"), FLOPS_NO_FORMULA);
+	assert_int_equal(status_of("aten::mm", "_;float32[4,4]"), FLOPS_NO_FORMULA);
 	assert_int_equal(status_of("aten::view", "float32[4,4];{16}"), FLOPS_NONE);
 	assert_int_equal(status_of("aten::copy_", ""), FLOPS_NONE);
 	assert_int_equal(status_of("detach", ""), FLOPS_NONE);

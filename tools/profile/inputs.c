@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRANSFORMS_MAX 4 /* around one another */
 #define MOST_DIGITS 10u /* of a group's number */
 #define DEPTH_MAX 4u /* of lists in lists */
 
@@ -172,6 +173,47 @@ static const char *parse_list(struct inputs *inputs, const char *at, uint32_t de
 	return at + 1;
 }
 
+static bool is_same_text(const struct input *a, const struct input *b)
+{
+	return a->n_text == b->n_text && memcmp(a->text, b->text, a->n_text) == 0;
+}
+
+/* Whether from input i on there are the last n once more, but for tensors that are wrapped, and so can't be read. */
+static bool is_wrapped(const struct inputs *inputs, uint32_t i, uint32_t n, bool *has_wrapped)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		const struct input *outer = torsh_inputs_get(inputs, i + k);
+		const struct input *own = torsh_inputs_get(inputs, inputs->n - n + k);
+
+		*has_wrapped |= outer->kind == INPUT_OTHER && own->kind == INPUT_TENSOR;
+		if (!is_same_text(outer, own) && !(outer->kind == INPUT_OTHER && own->kind == INPUT_TENSOR))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Inside of a transform of torch.func PyTorch calls an operator with its inputs behind those that the transform was
+ * called with, which are still there: once for each transform around it.
+ */
+static void leave_out_wrapped(struct inputs *inputs)
+{
+	for (uint32_t times = 2; times <= TRANSFORMS_MAX + 1; times++) {
+		uint32_t n = inputs->n / times, i = 0;
+		bool has_wrapped = false;
+
+		if (n == 0 || inputs->n % times)
+			continue;
+		while (i < inputs->n - n && is_wrapped(inputs, i, n, &has_wrapped))
+			i += n;
+		if (i == inputs->n - n && has_wrapped) {
+			memmove(inputs->at, inputs->at + i, n * sizeof(*inputs->at));
+			inputs->n = n;
+			return;
+		}
+	}
+}
+
 void torsh_inputs_parse(struct inputs *inputs, const char *text)
 {
 	inputs->n = inputs->n_items = 0;
@@ -195,6 +237,7 @@ void torsh_inputs_parse(struct inputs *inputs, const char *text)
 			return;
 	}
 	inputs->is_whole = true;
+	leave_out_wrapped(inputs);
 }
 
 const struct input *torsh_inputs_get(const struct inputs *inputs, uint32_t i)

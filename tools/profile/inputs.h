@@ -48,7 +48,8 @@ struct inputs {
 	bool is_whole; /* false: there were more than are taken, or the text is no list of inputs */
 };
 
-/* Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false. */
+/* Take the text apart; it has to outlive *inputs. NULL or "": nothing is known, and is_whole is false.
+ * Inputs of a transform around the operator (torch.func) are items, but no inputs of it. */
 void torsh_inputs_parse(struct inputs *inputs, const char *text);
 
 /* Input i, or NULL where there are fewer. */

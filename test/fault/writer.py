@@ -262,6 +262,11 @@ def the_writer_can_be_told_to_end():
     assert not leaks(output)["recording"]["complete"], "the recording is said to be complete"
 
 
+def runs_with(pid):
+    return {"policy": os.sched_getscheduler(pid), "nice": os.getpriority(os.PRIO_PROCESS, pid), "cpus": os.sched_getaffinity(pid),
+            "oom_score_adj": int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())}
+
+
 @case
 def the_writer_keeps_nothing_of_the_targets_priority():
     need_root()
@@ -274,11 +279,9 @@ def the_writer_keeps_nothing_of_the_targets_priority():
     with started(command, clean_environment()):
         wait_until(counts.all_there, "all blocks")
         pid = wait_until(lambda: writer_of(output), "a writer")
-        found = {"policy": os.sched_getscheduler(pid), "nice": os.getpriority(os.PRIO_PROCESS, pid),
-                 "cpus": os.sched_getaffinity(pid),
-                 "oom_score_adj": int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())}
-    expect_equal(found, {"policy": os.SCHED_OTHER, "nice": 0, "cpus": os.sched_getaffinity(0), "oom_score_adj": 1000},
-                 "what the writer runs with")
+        wanted = {"policy": os.SCHED_OTHER, "nice": 0, "cpus": os.sched_getaffinity(0), "oom_score_adj": 1000}
+        # It takes them while the program runs already.
+        wait_until(lambda: runs_with(pid) == wanted, f"a writer that runs with {wanted}")
 
 
 def own_bytes(pid):

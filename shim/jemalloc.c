@@ -9,6 +9,7 @@
  */
 #include "shim/jemalloc.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 #include <sys/types.h>
 
 #include "shim/next.h"
+#include "shim/symbol.h"
 #include "shim/sys.h"
 #include "shim/thread.h"
 
@@ -126,10 +128,42 @@ static int is_serving;
 static _Thread_local uint32_t n_forks, n_held;
 static _Thread_local pthread_mutex_t *held[N_HELD];
 
+/* The C library's own: the lock of the list of streams. */
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+
+/* Its word for there being one thread, since glibc 2.32: NULL on older ones, where streams are left alone. */
+static const char *is_single;
+
+static _Thread_local int has_streams;
+
+/* A program that refers to it has it in its own data: that comes first. */
+static void find_is_single(void)
+{
+	int unused;
+
+	if (torsh_next_at_start("__libc_single_threaded", NULL, &unused))
+		is_single = torsh_symbol(RTLD_DEFAULT, "__libc_single_threaded");
+}
+
+/*
+ * Threads that have the streams' lock allocate. So fork takes it before its malloc's locks, and it is taken before jemalloc's
+ * here. Nobody else has it where there is one thread; of several the child gets it anew from fork.
+ */
+static void take_streams(void)
+{
+	if (!_IO_list_lock || !_IO_list_unlock || !is_single || *is_single)
+		return;
+	_IO_list_lock();
+	has_streams = 1;
+}
+
 static void prepare_fork(void)
 {
-	if (n_forks++ == 0)
+	if (n_forks++ == 0) {
+		take_streams();
 		handlers.prepare();
+	}
 }
 
 static void finish_fork(void (*handler)(void))
@@ -145,11 +179,19 @@ static void finish_fork(void (*handler)(void))
 
 static void finish_in_parent(void)
 {
+	int is_outermost = n_forks == 1;
+
 	finish_fork(handlers.parent);
+	if (!is_outermost || !has_streams)
+		return;
+	has_streams = 0;
+	_IO_list_unlock();
 }
 
 static void finish_in_child(void)
 {
+	if (n_forks == 1)
+		has_streams = 0;
 	finish_fork(handlers.child);
 }
 
@@ -294,6 +336,7 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 	next->pvalloc = serve_pvalloc;
 	next->malloc_usable_size = torsh_je_malloc_usable_size;
 	is_serving = 1;
+	find_is_single();
 	register_handlers();
 	return 1;
 }

@@ -61,8 +61,8 @@ JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemallo
 JEMALLOC_PREFIX := torsh_je_
 JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munmap madvise \
 	pthread_atfork pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock
-# Its own profiler is never on, and would make the target load libgcc_s.
-JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP
+# Its own profiler is never on, and would make the target load libgcc_s and libm.
+JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP exp log round
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
 # Its largest variable, in hexadecimal; none where another version has no such.
@@ -155,7 +155,7 @@ $(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) shim/glibc.def Makefil
 	@nm -u $< 2>/dev/null | awk 'NF == 2 { print $$2 }' | sort -u | \
 		grep -xF $(addprefix -e ,$(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
 	@sed -n 's/^VERSIONED(\(.*\), \(.*\))/\1 \1@GLIBC_$(if $(filter aarch64,$(ARCH)),2.17,\2)/p' shim/glibc.def | \
-		grep -vE '^($(subst $() ,|,$(JEMALLOC_IMPORTS))) ' >>$(@D)/names
+		grep -vE '^($(subst $() ,|,$(strip $(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)))) ' >>$(@D)/names
 	@cp $< $(@D)/archive.a
 	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
 	$(call say,objcopy,$@)objcopy --redefine-syms=$(@D)/names \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Threads by the thousand, and what they leave: all is recorded, and who ended gives back what it had."""
 
+import ctypes
 import os
 import pathlib
 import resource
@@ -90,6 +91,25 @@ def locked_memory_holds_what_is_used():
     for found, without, n_threads in zip(resident_kib(result), resident_kib(bare), (1, 1 + count)):
         most = FIXED_BYTES + n_threads * A_THREAD_BYTES
         assert (found - without) << 10 <= most, f"{found - without} KiB more are in memory, with {n_threads} threads"
+
+
+MEMLOCK_BYTES = 8 * MIB  # what a user has by default, since Linux 5.16
+PR_CAPBSET_DROP, CAP_IPC_LOCK = 24, 14
+
+
+def limit_locked_memory():
+    """As a user, who has the limit; root has the capability to pass by it, until the next exec."""
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (MEMLOCK_BYTES, MEMLOCK_BYTES))
+    if os.geteuid() == 0 and ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "the capability stays")
+
+
+@case
+def a_user_may_lock_all_memory():
+    limited = {"preexec_fn": limit_locked_memory}
+    expect_equal(run([PROGRAM, "locked", 200], **limited).returncode, 3, "status where threads pass the limit")
+    _, _, output = run_crowd("locked", 4, **limited)
+    expect_recorded(output, kept_by_crowd(4))
 
 
 def channel_bytes(pid):

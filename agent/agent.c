@@ -474,6 +474,27 @@ void torsh_agent_exiting(int status, uint32_t how)
 		torsh_exit_wait(header, torsh_session_is_own(socket_path, torsh_process->pid));
 }
 
+/* A handler of the program's may go on elsewhere. abort itself makes this call in a process that SIGABRT can't end. */
+static bool is_abort_handled(void)
+{
+	uintptr_t action[8] = {0}; /* the kernel's: the handler, or 0 (default) or 1 (ignored), comes first */
+
+	TORSH_SYS(SYS_rt_sigaction, 6 /* SIGABRT */, NULL, action, 8 /* bytes of a set of signals */, 0, 0);
+	return action[0] > 1;
+}
+
+void torsh_agent_aborting(void)
+{
+	int saved = errno;
+
+	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid == 1 &&
+	    !torsh_agent_is_borrowed() && !is_abort_handled()) {
+		torsh_channel_note(&torsh_process->channel, "it called abort() as process 1 of its PID namespace");
+		torsh_agent_exiting(0, EXIT_BY_ABORT);
+	}
+	errno = saved;
+}
+
 /* Registered before the program's own handlers, and before the loader's: it runs behind all that these free. */
 static void at_exit(int status, void *unused)
 {

@@ -59,6 +59,12 @@ void torsh_agent_restart_in_child(void);
 /* exit or its kin was called: tell the writer. */
 void torsh_agent_exiting(int status, uint32_t how);
 
+/*
+ * abort was called. Of process 1 of a PID namespace this is an exit, as the kernel ends the writer with it; not where the
+ * program handles SIGABRT.
+ */
+void torsh_agent_aborting(void);
+
 /* Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes system calls. */
 int torsh_agent_is_abandoned(void);
 

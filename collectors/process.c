@@ -206,6 +206,11 @@ void torsh_process_exiting(int status, enum exit_how how)
 	torsh_agent_exiting(status, how);
 }
 
+void torsh_process_aborting(void)
+{
+	torsh_agent_aborting();
+}
+
 void torsh_process_code_unmapped(void)
 {
 	int saved = errno;

@@ -60,6 +60,7 @@ void torsh_process_not_executed(int told);
 /* posix_spawn made a child that runs program. */
 void torsh_process_spawned(pid_t child, const char *program, char *const *argv);
 void torsh_process_exiting(int status, enum exit_how how);
+void torsh_process_aborting(void);
 /* The process is about to get a filter that may end it for calls of ours. */
 void torsh_process_forbidding(void);
 /*

@@ -223,6 +223,14 @@ EXPORT void quick_exit(int status)
 	__builtin_unreachable();
 }
 
+/* Also where an exception of C++ is not caught; what the C library aborts itself (assert, a damaged heap) doesn't come by. */
+EXPORT void abort(void)
+{
+	torsh_process_aborting();
+	torsh_next.abort();
+	__builtin_trap();
+}
+
 /*
  * A library opened so takes malloc from its own dependencies or its own namespace, past us. Which libraries a dlopen
  * finds depends on who calls it: the call has to be the last thing, a jump.

@@ -181,7 +181,7 @@ enum call_flag {
 	CALL_HAS_STACK = 1, /* the thread's stack is that of the call; otherwise it is an older one */
 };
 
-enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK };
+enum exit_how { EXIT_BY_EXIT, EXIT_BY_UNDERSCORE, EXIT_BY_QUICK, EXIT_BY_ABORT /* its status means nothing */ };
 
 /* Why a program can't be followed: event_program.problem. */
 enum program_problem {

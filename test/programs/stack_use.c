@@ -103,7 +103,8 @@ static void *taken(void **from)
 	CALL(dlmopen, number = dlmopen(LM_ID_BASE, NOWHERE, RTLD_NOW) != NULL)                      \
 	CALL_IN_CHILD(_exit, _exit(0))                                                              \
 	CALL_IN_CHILD(_Exit, _Exit(0))                                                              \
-	CALL_IN_CHILD(quick_exit, quick_exit(0))
+	CALL_IN_CHILD(quick_exit, quick_exit(0))                                                    \
+	CALL_IN_CHILD(abort, abort())
 
 #define CALL_IN_CHILD CALL
 #define CALL(name, call)               \
@@ -175,10 +176,12 @@ static int run_in_child(char *at, size_t n_bytes, void (*call)(void))
 static void measure_in_child(const char *name, void (*call)(void))
 {
 	size_t used;
+	int status;
 
 	run_in_child(stack, STACK_BYTES, call);
 	used = count_touched();
-	say(name, used, used, run_in_child(small, SMALL_BYTES, call) == 0);
+	status = run_in_child(small, SMALL_BYTES, call);
+	say(name, used, used, !WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV);
 }
 
 /* The child begins, allocates and ends on the stack that its parent was on. */

@@ -95,7 +95,7 @@ static void put_end(Torsh__Process *row, const struct target *target)
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
 		return;
-	} else if (tally->has_exited) {
+	} else if (tally->has_exited && tally->exit_how != EXIT_BY_ABORT) {
 		row->end = TORSH__PROCESS__END_KIND__EXITED;
 		ROWS_SET(row, end_code, tally->exit_status & 0xff);
 	} else {

@@ -134,6 +134,7 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 		break;
 	case EVENT_EXIT:
 		tally->has_exited = 1;
+		tally->exit_how = event->exit.how;
 		tally->exit_status = event->exit.status;
 		tally->exit_stamp = event->stamp;
 		break;

@@ -91,6 +91,7 @@ struct tally {
 	uint64_t losses[N_WRITER_LOSSES]; /* but for those that target.c works out from rings */
 	uint64_t rss_bytes; /* as last read, for the series */
 	int has_exited; /* an EXIT event was seen */
+	uint32_t exit_how; /* enum exit_how, as the process said it */
 	int32_t exit_status;
 	uint64_t exit_stamp;
 	int is_executing; /* an EXEC event that hasn't failed was seen */

@@ -414,6 +414,7 @@ void torsh_agent_forbid(void)
 	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
 		return;
 	torsh_environment_forbid();
+	torsh_maps_forbid();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
 		torsh_channel_note(&torsh_process->channel,
 				   "the program put a filter on its system calls (seccomp) that may end it for calls that "

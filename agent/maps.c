@@ -5,8 +5,10 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "agent/probe.h"
 #include "agent/text.h"
@@ -156,18 +158,43 @@ bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module)
 	return is_found;
 }
 
+static _Atomic bool may_not_open;
+
+void torsh_maps_forbid(void)
+{
+	atomic_store_explicit(&may_not_open, true, memory_order_relaxed);
+}
+
 static int open_maps(void)
 {
 	return (int)TORSH_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
+/*
+ * The object of the loader's list that begins last before pc, if pc is in it. Of no other one is anything read: another
+ * thread may be unloading it.
+ */
+static bool find_in_list(uintptr_t pc, struct module *module)
+{
+	uintptr_t program = torsh_probe_page(getauxval(AT_PHDR));
+	struct mapping first = {.permissions = {'r'}};
+
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		uintptr_t start = map->l_addr ? map->l_addr : program;
+
+		if (start <= pc && start > first.start)
+			first.start = start;
+	}
+	return first.start && read_object(&first, module) && pc < module->end;
+}
+
 bool torsh_maps_find(uintptr_t pc, struct module *module)
 {
-	int fd = open_maps();
+	int fd = atomic_load_explicit(&may_not_open, memory_order_relaxed) ? -1 : open_maps();
 	bool is_found;
 
 	if (fd < 0)
-		return false;
+		return find_in_list(pc, module);
 	is_found = torsh_maps_find_in(fd, pc, module);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 	return is_found;

@@ -12,8 +12,14 @@
 
 struct text;
 
-/* The object mapped at pc that has unwind information; its link_map is NULL where the loader has none. */
+/*
+ * The object mapped at pc that has unwind information; its link_map is NULL where the loader has none. After
+ * torsh_maps_forbid, and where /proc can't be read, only an object of the loader's list is found.
+ */
 bool torsh_maps_find(uintptr_t pc, struct module *module);
+
+/* From here on torsh_maps_find opens no file: a filter on system calls may end the program for it. Any thread. */
+void torsh_maps_forbid(void);
 
 /* The same with the list of mappings that fd has: for torsh_maps_find, and for tests. */
 bool torsh_maps_find_in(int fd, uintptr_t pc, struct module *module);

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "agent/maps.h"
 #include "agent/modules.h"
 #include "agent/rules.h"
 #include "test/unit/stack_fixture.h"
@@ -297,7 +298,7 @@ static void expect_loaders_map(const void *code)
 	assert_ptr_equal(module.link_map, map);
 }
 
-/* What it does where the C library has no _dl_find_object. Last: it stays so. */
+/* What it does where the C library has no _dl_find_object. Last but one: it stays so. */
 static void objects_are_found_without_the_c_librarys_help(void **state)
 {
 	(void)state;
@@ -317,6 +318,24 @@ static void objects_are_found_without_the_c_librarys_help(void **state)
 	expect_loaders_map((const void *)qsort);
 }
 
+/* What lies in the program, in the C library, on the heap, and before all of them. Last: files stay closed. */
+static void objects_are_found_without_opening_a_file(void **state)
+{
+	const uintptr_t codes[] = {(uintptr_t)hook, (uintptr_t)qsort, (uintptr_t)dlopen("libtwin_small.so", RTLD_NOW)};
+	struct module read, listed;
+
+	(void)state;
+	assert_true(torsh_maps_find(codes[0], &read));
+	torsh_maps_forbid();
+	assert_true(torsh_maps_find(codes[0], &listed));
+	assert_memory_equal(&listed, &read, sizeof(read));
+	assert_true(torsh_maps_find(codes[1], &listed));
+	assert_true(listed.start <= codes[1] && codes[1] < listed.end && listed.link_map);
+	/* A link_map lies on the heap. */
+	assert_false(torsh_maps_find(codes[2], &listed));
+	assert_false(torsh_maps_find(4096, &listed));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +348,7 @@ int main(void)
 		cmocka_unit_test(a_library_that_was_replaced_unnoticed_is_noticed),
 		cmocka_unit_test(closing_a_library_that_stays_forgets_nothing),
 		cmocka_unit_test(objects_are_found_without_the_c_librarys_help),
+		cmocka_unit_test(objects_are_found_without_opening_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, start_fixture, stop_fixture);

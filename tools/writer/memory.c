@@ -77,6 +77,13 @@ void *torsh_memory_region(size_t n_bytes)
 	return start + n_before;
 }
 
+void *torsh_memory_pages(size_t n_bytes)
+{
+	void *start = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return or_die(start == MAP_FAILED ? NULL : start);
+}
+
 void torsh_memory_region_empty(void *start, size_t n_bytes)
 {
 	if (madvise(start, n_bytes, MADV_DONTNEED))

@@ -30,6 +30,9 @@ void *torsh_memory_lines(size_t n, size_t n_bytes);
  */
 void *torsh_memory_region(size_t n_bytes);
 
+/* The same in pages of the usual size, for what is to take no more than it asks for; torsh_memory_region_free frees it. */
+void *torsh_memory_pages(size_t n_bytes);
+
 /* Pages of a region are zeroes again, and cost nothing. */
 void torsh_memory_region_empty(void *start, size_t n_bytes);
 void torsh_memory_region_free(void *region, size_t n_bytes);

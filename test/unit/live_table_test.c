@@ -164,6 +164,43 @@ static void a_block_that_is_there_is_not_added(void **state)
 	torsh_live_destroy(&table);
 }
 
+static bool is_of_others(void *context, const struct live_block *block)
+{
+	struct model *model = context;
+
+	if (block->site % 8 == 0)
+		return false;
+	model->is_live[block->site] = 0;
+	model->n_live--;
+	return true;
+}
+
+static void what_is_sifted_out_is_gone_with_its_memory(void **state)
+{
+	struct model model = {.is_live = calloc(N_PLACES, 1), .size = calloc(N_PLACES, sizeof(uint64_t))};
+	struct live_table table;
+	uint64_t random = 5, before;
+
+	(void)state;
+	torsh_live_create(&table);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < N_PLACES; i++) {
+			if (!model.is_live[i])
+				change_one(&table, &model, i, i);
+		}
+		before = torsh_live_bytes(&table);
+		torsh_live_sift(&table, is_of_others, &model);
+		assert_same_blocks(&table, &model);
+		assert_true(torsh_live_bytes(&table) < before / 4);
+		for (uint32_t i = 0; i < N_PLACES; i++)
+			change_one(&table, &model, (uint32_t)random_below(&random, N_PLACES), i);
+		assert_same_blocks(&table, &model);
+	}
+	torsh_live_destroy(&table);
+	free(model.is_live);
+	free(model.size);
+}
+
 #define N_FIRST_WEIGHED 400000u
 #define N_WEIGHED 3200000u /* eight times as many: every size of a page is among them */
 
@@ -225,6 +262,7 @@ int main(void)
 		cmocka_unit_test(a_table_is_like_an_array),
 		cmocka_unit_test(addresses_that_collide_are_told_apart),
 		cmocka_unit_test(a_block_that_is_there_is_not_added),
+		cmocka_unit_test(what_is_sifted_out_is_gone_with_its_memory),
 		cmocka_unit_test(a_block_takes_forty_bytes),
 		cmocka_unit_test(usable_sizes_are_kept),
 	};

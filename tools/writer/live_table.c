@@ -230,9 +230,14 @@ static void move_page(struct live_page *page, uint32_t n)
 	free_slots(old, n_old_room);
 }
 
+static uint32_t larger(uint32_t n)
+{
+	return n < STEP_SLOTS ? n * 2 : n + STEP_SLOTS;
+}
+
 static void enlarge_page(struct live_page *page)
 {
-	uint32_t n_old = n_slots(page), n = n_old < STEP_SLOTS ? n_old * 2 : n_old + STEP_SLOTS;
+	uint32_t n_old = n_slots(page), n = larger(n_old);
 
 	if (n > page->n_room) {
 		move_page(page, n);
@@ -356,6 +361,39 @@ struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at)
 	}
 	*at = entry << 32;
 	return NULL;
+}
+
+/* Returns how many blocks went. */
+static uint32_t sift_page(struct live_page *page, bool (*is_moved)(void *, const struct live_block *), void *context)
+{
+	uint32_t n_moved = 0, n = FIRST_SLOTS;
+
+	for (uint32_t i = 0; i < n_slots(page); i++) {
+		struct live_block *block = &page->slots[i];
+
+		if (!block->address || !is_moved(context, block))
+			continue;
+		block->address = 0;
+		n_moved++;
+	}
+	while (n / 8 * 7 <= page->n_blocks - n_moved)
+		n = larger(n);
+	/* Also where it stays as large: its lines count blocks that are gone. */
+	if (n_moved)
+		move_page(page, n);
+	return n_moved;
+}
+
+void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *, const struct live_block *), void *context)
+{
+	uint64_t n = UINT64_C(1) << table->depth;
+
+	for (uint64_t i = 0; i < n;) {
+		struct live_page *page = table->directory[i];
+
+		i += UINT64_C(1) << (table->depth - page->depth);
+		table->n_blocks -= sift_page(page, is_moved, context);
+	}
 }
 
 uint64_t torsh_live_bytes(const struct live_table *table)

@@ -8,6 +8,7 @@
 #ifndef TORSH_WRITER_LIVE_TABLE_H
 #define TORSH_WRITER_LIVE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,12 @@ void torsh_live_remove(struct live_table *table, struct live_block *block);
 
 /* All blocks, in no order. Start with *at = 0; NULL after the last. */
 struct live_block *torsh_live_next(const struct live_table *table, uint64_t *at);
+
+/*
+ * Removes each block that is_moved says yes to, and gives back the memory that they took. is_moved keeps what it wants of
+ * a block, and doesn't change the table.
+ */
+void torsh_live_sift(struct live_table *table, bool (*is_moved)(void *context, const struct live_block *block), void *context);
 
 /* Memory that the table takes, empty slots included. */
 uint64_t torsh_live_bytes(const struct live_table *table);

@@ -308,6 +308,7 @@ enum channel_address_flag {
 	ADDRESS_CUT_BAD_FRAME = 17, /* the frame found makes no sense (stack not readable as the rule says) */
 	ADDRESS_CUT_TOO_DEEP = 18, /* deeper than the agent follows: the innermost frames are there */
 	ADDRESS_CUT_TABLE_FULL = 19, /* the table of addresses is full */
+	ADDRESS_CUT_NO_MEMORY = 20, /* the writer's: the whole stack was left out, for want of memory */
 };
 
 /* An entry below n_addresses is there once ip_and_flags has CHANNEL_ADDRESS_THERE: module is stored before. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The heap as folded says the same as a naive replay that keeps every block in an array and, after every event, the
- * shares of all stacks: sums, exact peak with its holders, temporaries, realloc, and what the program did wrong.
+ * shares of all stacks: sums, exact peak with its holders, temporaries, realloc, and what the program did wrong. The same
+ * where blocks lose their stacks in between.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,8 @@
 
 #define N_PLACES 24u
 #define N_SITES 6u
+#define SMALL N_SITES /* the site of blocks without stacks */
+#define N_SHARES (N_SITES + 1)
 #define N_FLOWS 3u
 #define N_EVENTS 120u
 #define N_TRACES 4000u
@@ -24,7 +27,8 @@
 struct block {
 	int is_live;
 	uint64_t size;
-	uint32_t site, flow;
+	uint32_t site; /* that it counts for */
+	uint32_t flow;
 };
 
 struct replay {
@@ -33,7 +37,10 @@ struct replay {
 	uint32_t hand_place[N_FLOWS];
 	int hand_is_unknown[N_FLOWS];
 	uint32_t last[N_FLOWS]; /* place of the flow's latest allocation + 1 */
-	uint64_t peak, peak_blocks, peak_time, peak_bytes_of[N_SITES], peak_blocks_of[N_SITES];
+	uint32_t last_site[N_FLOWS];
+	int leaves_out;
+	uint64_t left_out;
+	uint64_t peak, peak_blocks, peak_time, peak_bytes_of[N_SHARES], peak_blocks_of[N_SHARES];
 	uint64_t allocs, alloc_bytes, frees, reallocs, temporary, unknown, implicit;
 	uint64_t allocs_of[N_SITES], temporary_of[N_SITES];
 };
@@ -42,8 +49,8 @@ static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *block
 		   uint64_t *blocks_of)
 {
 	*bytes = *blocks = 0;
-	memset(bytes_of, 0, N_SITES * sizeof(*bytes_of));
-	memset(blocks_of, 0, N_SITES * sizeof(*blocks_of));
+	memset(bytes_of, 0, N_SHARES * sizeof(*bytes_of));
+	memset(blocks_of, 0, N_SHARES * sizeof(*blocks_of));
 	for (uint32_t i = 0; i < N_PLACES + N_FLOWS; i++) {
 		const struct block *block = i < N_PLACES ? &replay->places[i] : &replay->hand[i - N_PLACES];
 
@@ -59,7 +66,7 @@ static void add_up(const struct replay *replay, uint64_t *bytes, uint64_t *block
 /* After each event: is this the first moment with so many bytes? */
 static void look_at_peak(struct replay *replay, uint64_t time)
 {
-	uint64_t bytes, blocks, bytes_of[N_SITES], blocks_of[N_SITES];
+	uint64_t bytes, blocks, bytes_of[N_SHARES], blocks_of[N_SHARES];
 
 	add_up(replay, &bytes, &blocks, bytes_of, blocks_of);
 	if (bytes <= replay->peak)
@@ -85,10 +92,28 @@ static void replay_alloc(struct replay *replay, uint32_t flow, uint32_t place, u
 	if (is_realloc)
 		replay->hand_is_unknown[flow] = 0;
 	replay->places[place] = (struct block){.is_live = 1, .size = size, .site = site, .flow = flow};
+	if (replay->leaves_out && size <= SMALL_SIZE_MAX) {
+		replay->places[place].site = SMALL;
+		replay->left_out++;
+	}
 	replay->allocs++;
 	replay->alloc_bytes += size;
 	replay->allocs_of[site]++;
 	replay->last[flow] = place + 1;
+	replay->last_site[flow] = site;
+}
+
+/* All blocks that are there, but for those in a realloc's hand. */
+static void replay_move(struct replay *replay)
+{
+	for (uint32_t i = 0; i < N_PLACES; i++) {
+		struct block *block = &replay->places[i];
+
+		if (!block->is_live || block->size > SMALL_SIZE_MAX || block->site == SMALL)
+			continue;
+		block->site = SMALL;
+		replay->left_out++;
+	}
 }
 
 static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
@@ -100,9 +125,9 @@ static void replay_free(struct replay *replay, uint32_t flow, uint32_t place)
 		return;
 	}
 	replay->frees++;
-	if (replay->last[flow] == place + 1 && block->flow == flow) {
+	if (replay->last[flow] == place + 1 && (block->flow == flow || block->site == SMALL)) {
 		replay->temporary++;
-		replay->temporary_of[block->site]++;
+		replay->temporary_of[block->site == SMALL ? replay->last_site[flow] : block->site]++;
 		replay->last[flow] = 0;
 	}
 	block->is_live = 0;
@@ -166,10 +191,10 @@ static uint64_t address_of(uint32_t place)
 
 static void both_alloc(struct replay *replay, struct folded *folded, uint64_t time, uint64_t *random, int is_realloc)
 {
-	static const uint64_t sizes[] = {0, 0, 1, 8, 8, 16, 24, 100};
+	static const uint64_t sizes[] = {0, 0, 1, 8, 8, 16, 24, 100, SMALL_SIZE_MAX, SMALL_SIZE_MAX + 1};
 	uint32_t flow = (uint32_t)random_below(random, N_FLOWS), place = (uint32_t)random_below(random, N_PLACES);
 	uint32_t site = (uint32_t)random_below(random, N_SITES);
-	uint64_t size = sizes[random_below(random, 8)];
+	uint64_t size = sizes[random_below(random, sizeof(sizes) / sizeof(sizes[0]))];
 
 	/* Mostly a place that is free, as allocators do. */
 	for (int i = 0; i < 8 && replay->places[place].is_live; i++)
@@ -219,9 +244,40 @@ static void both_change(struct replay *replay, struct folded *folded, uint64_t t
 	look_at_peak(replay, time);
 }
 
+/* Memory gets short, or isn't any more. */
+static void both_leave_out(struct replay *replay, struct folded *folded, uint64_t *random)
+{
+	uint32_t stack = torsh_stacks_below(&folded->stacks, 0, N_SITES);
+
+	replay->leaves_out = random_below(random, 3) != 0;
+	torsh_heap_leave_out_stacks(&folded->heap, &folded->stacks, replay->leaves_out, stack);
+	if (!replay->leaves_out || random_below(random, 2))
+		return;
+	replay_move(replay);
+	folded->heap.next_move = 0;
+	torsh_heap_move_small(&folded->heap);
+}
+
+static void assert_same_small(const struct replay *replay, const struct folded *folded)
+{
+	const struct heap *heap = &folded->heap;
+	uint64_t bytes = 0, blocks = 0;
+
+	for (uint32_t i = 0; i < N_PLACES; i++) {
+		if (!replay->places[i].is_live || replay->places[i].site != SMALL)
+			continue;
+		bytes += replay->places[i].size;
+		blocks++;
+	}
+	assert_int_equal(heap->small.n_blocks, blocks);
+	assert_int_equal(heap->small.bytes, bytes);
+	assert_int_equal(heap->small.usable_bytes, bytes + 8 * blocks);
+	assert_int_equal(heap->n_left_out, replay->left_out);
+}
+
 static void assert_same_now(const struct replay *replay, const struct folded *folded)
 {
-	uint64_t bytes, blocks, bytes_of[N_SITES], blocks_of[N_SITES], usable = 0;
+	uint64_t bytes, blocks, bytes_of[N_SHARES], blocks_of[N_SHARES], usable = 0;
 	const struct heap *heap = &folded->heap;
 
 	add_up(replay, &bytes, &blocks, bytes_of, blocks_of);
@@ -229,6 +285,12 @@ static void assert_same_now(const struct replay *replay, const struct folded *fo
 	assert_int_equal(heap->axis.bytes, bytes);
 	assert_int_equal(heap->axis.n, blocks);
 	assert_int_equal(heap->usable_bytes, usable);
+	assert_same_small(replay, folded);
+	if (heap->small_site) {
+		assert_int_equal(heap->sites[heap->small_site].live.bytes, bytes_of[SMALL]);
+		assert_int_equal(heap->sites[heap->small_site].live.n, blocks_of[SMALL]);
+		assert_int_equal(heap->sites[heap->small_site].allocs, 0);
+	}
 	for (uint32_t i = 0; i < N_SITES; i++) {
 		const struct heap_site *site = &heap->sites[folded->sites[i]];
 
@@ -261,11 +323,16 @@ static void assert_same_peak(const struct replay *replay, struct folded *folded)
 		assert_int_equal(torsh_share_peak_bytes(share, &heap->axis), replay->peak_bytes_of[i]);
 		assert_int_equal(torsh_share_peak_n(share, &heap->axis), replay->peak_blocks_of[i]);
 	}
+	if (heap->small_site) {
+		const struct share *share = &heap->sites[heap->small_site].live;
+
+		assert_int_equal(torsh_share_peak_bytes(share, &heap->axis), replay->peak_bytes_of[SMALL]);
+		assert_int_equal(torsh_share_peak_n(share, &heap->axis), replay->peak_blocks_of[SMALL]);
+	}
 }
 
-static void any_trace_folds_as_it_replays(void **state)
+static void fold_traces(int gets_short)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= N_TRACES; seed++) {
 		struct replay replay = {0};
 		struct folded folded;
@@ -274,6 +341,8 @@ static void any_trace_folds_as_it_replays(void **state)
 		start(&folded);
 		for (uint64_t time = 1; time <= N_EVENTS; time++) {
 			both_change(&replay, &folded, time, &random);
+			if (gets_short && random_below(&random, 24) == 0)
+				both_leave_out(&replay, &folded, &random);
 			assert_same_now(&replay, &folded);
 			/* A look in between, as a checkpoint takes, changes nothing. */
 			if (random_below(&random, 16) == 0)
@@ -282,6 +351,18 @@ static void any_trace_folds_as_it_replays(void **state)
 		assert_same_peak(&replay, &folded);
 		finish(&folded);
 	}
+}
+
+static void any_trace_folds_as_it_replays(void **state)
+{
+	(void)state;
+	fold_traces(0);
+}
+
+static void without_stacks_of_small_blocks_sums_and_peaks_are_the_same(void **state)
+{
+	(void)state;
+	fold_traces(1);
 }
 
 static void alloc(struct folded *folded, uint64_t time, uint64_t address, uint64_t size, uint32_t site, int is_realloc)
@@ -385,10 +466,39 @@ static void blocks_of_a_run_of_a_year_have_their_times(void **state)
 	torsh_heap_destroy(&heap);
 }
 
+/* What the program marked as no leak stays so, before its stack would be left out and after. */
+static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
+{
+	struct folded folded;
+	struct heap *heap = &folded.heap;
+	uint32_t marked;
+
+	(void)state;
+	start(&folded);
+	marked = torsh_stacks_below(&folded.stacks, 0, N_SITES + 1);
+	alloc(&folded, 10, 0x100, 100, 0, 0);
+	alloc(&folded, 11, 0x200, 50, 0, 0);
+	torsh_heap_ignore(heap, &folded.stacks, 12, 0x100, marked);
+	torsh_heap_leave_out_stacks(heap, &folded.stacks, true, torsh_stacks_below(&folded.stacks, 0, N_SITES));
+	heap->next_move = 0;
+	torsh_heap_move_small(heap);
+	alloc(&folded, 20, 0x300, 7, 0, 0);
+	assert_int_equal(heap->sites[heap->small_site].live.bytes, 57);
+	torsh_heap_ignore(heap, &folded.stacks, 21, 0x300, marked);
+	assert_int_equal(heap->sites[heap->small_site].live.bytes, 50);
+	assert_int_equal(torsh_live_find(&heap->live, 0x300)->size, 7);
+	assert_true(heap->sites[torsh_live_find(&heap->live, 0x300)->site].is_ignored);
+	assert_true(heap->sites[torsh_live_find(&heap->live, 0x100)->site].is_ignored);
+	assert_int_equal(heap->axis.bytes, 157);
+	finish(&folded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_trace_folds_as_it_replays),
+		cmocka_unit_test(without_stacks_of_small_blocks_sums_and_peaks_are_the_same),
+		cmocka_unit_test(blocks_that_are_ignored_have_a_site_of_their_own),
 		cmocka_unit_test(of_equal_peaks_the_first_counts),
 		cmocka_unit_test(a_realloc_is_one_change),
 		cmocka_unit_test(an_address_in_a_reallocs_hand_may_be_another_threads),

@@ -94,6 +94,14 @@ static uint32_t push(struct profile_process *process, uint32_t parent, uint32_t 
 	return number;
 }
 
+/* Is it a mark that says something of Python's part of the stack, too? */
+static bool is_cut_for_all(const struct profile_process *process, uint32_t address)
+{
+	uint32_t flags = address < process->n_addresses ? process->addresses[address].flags : 0;
+
+	return flags == ADDRESS_CUT_TOO_DEEP || flags == ADDRESS_CUT_NO_MEMORY;
+}
+
 static bool is_shown(const struct profile_process *process, uint32_t address, bool is_inside, enum stack_view view)
 {
 	const struct stack_views *views = process->views;
@@ -101,8 +109,7 @@ static bool is_shown(const struct profile_process *process, uint32_t address, bo
 
 	switch (view) {
 	case STACK_VIEW_PYTHON:
-		return is_python(process, address) ||
-		       (address < process->n_addresses && process->addresses[address].flags == ADDRESS_CUT_TOO_DEEP);
+		return is_python(process, address) || is_cut_for_all(process, address);
 	case STACK_VIEW_NATIVE:
 		return !is_python(process, address);
 	case STACK_VIEW_MERGED:

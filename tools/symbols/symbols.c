@@ -280,6 +280,8 @@ static const char *cut_reason(uint32_t flags)
 		return "deeper than is recorded";
 	case ADDRESS_CUT_TABLE_FULL:
 		return "the table of addresses is full";
+	case ADDRESS_CUT_NO_MEMORY:
+		return "stacks of small blocks were left out, as memory was short";
 	default:
 		return "unknown reason";
 	}

@@ -133,6 +133,11 @@ static uint32_t address_number(struct code_table *table, const struct view_addre
 	return number;
 }
 
+uint32_t torsh_code_mark(struct code_table *table, uint32_t flag)
+{
+	return address_number(table, &(struct view_address){.flags = flag, .module = CHANNEL_NO_MODULE});
+}
+
 int64_t torsh_code_add(struct code_table *table, uint32_t id)
 {
 	struct view_address address;

@@ -42,6 +42,9 @@ void torsh_code_destroy(struct code_table *table);
 /* The number, and 1, of the function whose name the channel's label is; 0: none, or one that the channel doesn't have. */
 uint32_t torsh_code_label(struct code_table *table, uint32_t label);
 
+/* The number of the pseudo-address with that flag: of a stack that is not known for a reason of the writer's. */
+uint32_t torsh_code_mark(struct code_table *table, uint32_t flag);
+
 /* Slow half of torsh_code_number. */
 int64_t torsh_code_add(struct code_table *table, uint32_t id);
 

@@ -28,8 +28,8 @@ void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tally *tally = &targets[i]->tally;
 
-		now.live_blocks += tally->heap.live.n_blocks;
-		now.live_bytes += torsh_live_bytes(&tally->heap.live);
+		now.live_blocks += tally->heap.live.n_blocks + tally->heap.small.n_blocks;
+		now.live_bytes += torsh_heap_table_bytes(&tally->heap);
 		now.stacks += tally->stacks.n_rows;
 	}
 	if (now.resident_bytes >= cost->resident_bytes)

@@ -20,6 +20,7 @@
 #include "tools/writer/process_info.h"
 #include "tools/writer/room.h"
 #include "tools/writer/rows.h"
+#include "tools/writer/shortage.h"
 #include "tools/writer/sleep.h"
 #include "tools/writer/summary.h"
 #include "tools/writer/together.h"
@@ -67,6 +68,7 @@ struct drain {
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
 	struct room room;
+	struct shortage shortage;
 	uint64_t last_active_ns, last_measure_ns, next_watch_ns, next_room_ns;
 	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
 	int has_said_farewell;
@@ -718,15 +720,21 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 		sleep_deeply(drain, seen, now);
 }
 
-/* Where the kernel is about to kill somebody of the control group, the writer ends: its memory is the program's then. */
+/*
+ * Where the control group gets short of memory the writer takes less. Where the kernel is about to kill somebody of it
+ * the writer ends: its memory is the program's then.
+ */
 static void look_for_room(struct drain *drain, uint64_t now)
 {
 	char why[LEDGER_REASON_BYTES];
+	struct room_left left;
 
 	if (now < drain->next_room_ns || atomic_load_explicit(&drain->has_no_room, memory_order_relaxed))
 		return;
 	drain->next_room_ns = now + ROOM_EVERY_NS;
-	if (!torsh_room_is_short(&drain->room, session_ns(drain, now), why, sizeof(why)))
+	left = torsh_room_left(&drain->room);
+	torsh_shortage_look(&drain->shortage, &left, drain->targets, drain->n_targets, session_ns(drain, now));
+	if (!torsh_room_is_short(&left, session_ns(drain, now), why, sizeof(why)))
 		return;
 	torsh_ledger_give_reason(&drain->ledger, "%s", why);
 	for (uint32_t i = 0; i < drain->n_targets; i++)

@@ -6,16 +6,21 @@
 #include "tools/writer/joint.h"
 #include "tools/writer/memory.h"
 
+#define MOVES_LEAST 65536u /* blocks */
+#define STAMP_UNKNOWN LIVE_STAMP_MAX /* only of small blocks, which are in no live table */
+
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp)
 {
 	*heap = (struct heap){.first_stamp = first_stamp, .n_sites = 1};
 	heap->sites = torsh_memory_grow(NULL, &heap->site_capacity, 0, sizeof(*heap->sites));
 	torsh_live_create(&heap->live);
+	heap->next_move = MOVES_LEAST;
 }
 
 void torsh_heap_destroy(struct heap *heap)
 {
 	torsh_live_destroy(&heap->live);
+	torsh_small_destroy(&heap->small);
 	free(heap->sites);
 	free(heap->ended);
 	*heap = (struct heap){0};
@@ -104,6 +109,78 @@ static void end_unseen(struct heap *heap, const struct live_block *block, uint64
 	heap->implicit_frees++;
 }
 
+static bool take_small(struct heap *heap, uint64_t address, struct live_block *block)
+{
+	struct small_block small;
+
+	if (__builtin_expect(!heap->small.n_blocks, 1) || !torsh_small_take(&heap->small, address, &small))
+		return false;
+	*block = (struct live_block){
+		.address = address, .size = small.size, .stamp = STAMP_UNKNOWN, .site = heap->small_site};
+	torsh_live_set_usable(block, small.usable);
+	return true;
+}
+
+static void note_left_out(struct heap *heap, uint64_t stamp)
+{
+	if (!heap->n_left_out++ || stamp < heap->small_first)
+		heap->small_first = stamp;
+	if (stamp > heap->small_last)
+		heap->small_last = stamp;
+}
+
+/* In the small table, where it is to be there: false, and nothing happened, elsewhere. */
+static bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
+{
+	struct small_block small = {.address = alloc->address, .size = alloc->size, .usable = alloc->usable};
+	struct live_block *before;
+
+	if (small.usable < small.size)
+		small.usable = 0;
+	if (!heap->leaves_out_stacks || !torsh_small_fits(&small))
+		return false;
+	before = torsh_live_find(&heap->live, alloc->address);
+	if (before) {
+		end_unseen(heap, before, alloc->stamp);
+		torsh_live_remove(&heap->live, before);
+	}
+	torsh_small_add(&heap->small, &small);
+	note_left_out(heap, relative_stamp(heap, alloc->stamp));
+	heap->usable_bytes += small.usable;
+	heap->n_usable_unknown += !small.usable;
+	return true;
+}
+
+static void keep_live(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+{
+	int is_there;
+	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
+
+	if (__builtin_expect(is_there, 0))
+		end_unseen(heap, block, alloc->stamp);
+	block->size = alloc->size;
+	block->flow = (uint16_t)flow->number;
+	block->stamp = relative_stamp(heap, alloc->stamp);
+	block->site = alloc->site;
+	torsh_live_set_usable(block, alloc->usable);
+	count_usable(heap, block, 1);
+}
+
+/* Returns the site that it counts for as long as it lives. */
+static uint32_t keep_block(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+{
+	struct live_block before;
+
+	if (__builtin_expect(heap->small_site != 0, 0)) {
+		if (take_small(heap, alloc->address, &before))
+			end_unseen(heap, &before, alloc->stamp);
+		if (keep_small(heap, alloc))
+			return heap->small_site;
+	}
+	keep_live(heap, flow, alloc);
+	return alloc->site;
+}
+
 static void note_label(uint32_t *of_site, uint32_t label, int is_first)
 {
 	if (is_first)
@@ -132,6 +209,7 @@ static void count_alloc(struct heap *heap, struct heap_flow *flow, const struct 
 	flow->allocs++;
 	flow->alloc_bytes += alloc->size;
 	flow->last_alloc = alloc->address;
+	flow->last_site = alloc->site;
 	note_scope(site, flow->scope);
 	site->allocs++;
 	site->alloc_bytes += alloc->size;
@@ -155,17 +233,9 @@ void torsh_heap_end_unknown(struct heap *heap, struct heap_flow *flow)
 
 void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct heap_alloc *alloc)
 {
-	int is_there, is_move = alloc->is_realloc && flow->is_reallocating;
-	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
+	int is_move = alloc->is_realloc && flow->is_reallocating;
+	uint32_t site = keep_block(heap, flow, alloc);
 
-	if (__builtin_expect(is_there, 0))
-		end_unseen(heap, block, alloc->stamp);
-	block->size = alloc->size;
-	block->flow = (uint16_t)flow->number;
-	block->stamp = relative_stamp(heap, alloc->stamp);
-	block->site = alloc->site;
-	torsh_live_set_usable(block, alloc->usable);
-	count_usable(heap, block, 1);
 	if (is_move) {
 		torsh_axis_change(&heap->axis, alloc->stamp, 0, (int64_t)(alloc->size - flow->old.size));
 		leave_site(heap, &flow->old);
@@ -178,18 +248,34 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 		if (alloc->is_realloc)
 			torsh_heap_end_unknown(heap, flow);
 	}
-	change_site(heap, alloc->site, 1, (int64_t)alloc->size);
+	change_site(heap, site, 1, (int64_t)alloc->size);
 	count_alloc(heap, flow, alloc);
 }
 
 void torsh_heap_forget(struct heap *heap, uint64_t stamp, uint64_t address)
 {
-	struct live_block *block = torsh_live_find(&heap->live, address);
+	struct live_block small, *block = torsh_live_find(&heap->live, address);
 
-	if (!block)
-		return;
-	end_unseen(heap, block, stamp);
-	torsh_live_remove(&heap->live, block);
+	if (block) {
+		end_unseen(heap, block, stamp);
+		torsh_live_remove(&heap->live, block);
+	} else if (take_small(heap, address, &small)) {
+		end_unseen(heap, &small, stamp);
+	}
+}
+
+/* It is to have a site of its own again, as if it were allocated now. */
+static struct live_block *put_small_back(struct heap *heap, uint64_t stamp, uint64_t address)
+{
+	struct live_block small, *block;
+	int is_there;
+
+	if (!take_small(heap, address, &small))
+		return NULL;
+	small.stamp = relative_stamp(heap, stamp);
+	block = torsh_live_add(&heap->live, address, &is_there);
+	torsh_live_copy(block, &small);
+	return block;
 }
 
 void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t stamp, uint64_t address, uint32_t stack)
@@ -197,6 +283,8 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	struct live_block *block = torsh_live_find(&heap->live, address);
 	uint32_t from, to;
 
+	if (!block)
+		block = put_small_back(heap, stamp, address);
 	if (!block || !stack)
 		return;
 	from = block->site;
@@ -205,7 +293,32 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	torsh_axis_change(&heap->axis, stamp, 0, 0);
 	change_site(heap, from, -1, -(int64_t)block->size);
 	block->site = to;
+	heap->sites[to].is_ignored = true;
 	change_site(heap, to, 1, (int64_t)block->size);
+}
+
+static void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number, uint64_t size)
+{
+	struct heap_site *site = &heap->sites[number];
+
+	heap->temporary++;
+	site->temporary++;
+	site->temporary_bytes += size;
+	flow->last_alloc = 0;
+}
+
+static void free_small(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
+{
+	struct live_block small;
+
+	if (!take_small(heap, address, &small)) {
+		count_unknown(heap);
+		return;
+	}
+	heap->frees++;
+	if (flow->last_alloc == address)
+		count_temporary(heap, flow, flow->last_site, small.size);
+	end_block(heap, &small, stamp);
 }
 
 void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
@@ -214,18 +327,12 @@ void torsh_heap_free(struct heap *heap, struct heap_flow *flow, uint64_t stamp, 
 
 	flow->frees++;
 	if (__builtin_expect(!block, 0)) {
-		count_unknown(heap);
+		free_small(heap, flow, stamp, address);
 		return;
 	}
 	heap->frees++;
-	if (flow->last_alloc == address && block->flow == flow->number) {
-		struct heap_site *site = &heap->sites[block->site];
-
-		heap->temporary++;
-		site->temporary++;
-		site->temporary_bytes += block->size;
-		flow->last_alloc = 0;
-	}
+	if (flow->last_alloc == address && block->flow == flow->number)
+		count_temporary(heap, flow, block->site, block->size);
 	end_block(heap, block, stamp);
 	torsh_live_remove(&heap->live, block);
 }
@@ -237,16 +344,17 @@ void torsh_heap_realloc_begin(struct heap *heap, struct heap_flow *flow, uint64_
 	if (flow->is_reallocating)
 		torsh_heap_realloc_failed(heap, flow, stamp);
 	block = torsh_live_find(&heap->live, address);
-	flow->is_reallocating_unknown = !block;
+	flow->is_reallocating = block || take_small(heap, address, &flow->old);
+	flow->is_reallocating_unknown = !flow->is_reallocating;
 	if (!block)
 		return;
 	flow->old = *block;
-	flow->is_reallocating = 1;
 	torsh_live_remove(&heap->live, block);
 }
 
 void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64_t stamp)
 {
+	const struct live_block *old = &flow->old;
 	struct live_block *block;
 	int is_there;
 
@@ -254,9 +362,77 @@ void torsh_heap_realloc_failed(struct heap *heap, struct heap_flow *flow, uint64
 	if (!flow->is_reallocating)
 		return;
 	flow->is_reallocating = 0;
-	block = torsh_live_add(&heap->live, flow->old.address, &is_there);
-	if (is_there)
-		end_unseen(heap, &flow->old, stamp);
-	else
-		torsh_live_copy(block, &flow->old);
+	if (torsh_small_has(&heap->small, old->address) || torsh_live_find(&heap->live, old->address)) {
+		end_unseen(heap, old, stamp);
+	} else if (old->stamp == STAMP_UNKNOWN) {
+		torsh_small_add(&heap->small, &(struct small_block){.address = old->address,
+								    .size = old->size,
+								    .usable = torsh_live_usable(old)});
+	} else {
+		block = torsh_live_add(&heap->live, old->address, &is_there);
+		torsh_live_copy(block, old);
+	}
+}
+
+void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so, uint32_t stack)
+{
+	heap->leaves_out_stacks = is_so;
+	if (is_so)
+		heap->small_site = torsh_heap_site(heap, stacks, stack);
+}
+
+/* Small blocks on their way to the other table. */
+struct move {
+	struct heap *heap;
+	struct moved {
+		int64_t n, bytes;
+	} *of_sites;
+};
+
+static bool move_block(void *context, const struct live_block *block)
+{
+	const struct move *move = context;
+	struct heap *heap = move->heap;
+	struct moved *moved = &move->of_sites[block->site];
+	struct small_block small = {
+		.address = block->address, .size = block->size, .usable = torsh_live_usable(block)};
+
+	/* A site says that its blocks are no leaks: without it they would be. */
+	if (heap->sites[block->site].is_ignored || !torsh_small_fits(&small))
+		return false;
+	torsh_small_add(&heap->small, &small);
+	note_left_out(heap, block->stamp);
+	moved->n++;
+	moved->bytes += (int64_t)block->size;
+	return true;
+}
+
+void torsh_heap_move_small(struct heap *heap)
+{
+	struct move move = {.heap = heap};
+	struct moved sum = {0};
+
+	if (heap->live.n_blocks < heap->next_move)
+		return;
+	move.of_sites = torsh_memory_new(heap->n_sites, sizeof(*move.of_sites));
+	torsh_live_sift(&heap->live, move_block, &move);
+	torsh_axis_change(&heap->axis, heap->axis.last_stamp, 0, 0);
+	for (uint32_t i = 0; i < heap->n_sites; i++) {
+		const struct moved *moved = &move.of_sites[i];
+
+		if (!moved->n)
+			continue;
+		change_site(heap, i, -moved->n, -moved->bytes);
+		sum.n += moved->n;
+		sum.bytes += moved->bytes;
+	}
+	if (sum.n)
+		change_site(heap, heap->small_site, sum.n, sum.bytes);
+	heap->next_move = heap->live.n_blocks + heap->live.n_blocks / 4 + MOVES_LEAST;
+	free(move.of_sites);
+}
+
+uint64_t torsh_heap_table_bytes(const struct heap *heap)
+{
+	return torsh_live_bytes(&heap->live) + torsh_small_bytes(&heap->small);
 }

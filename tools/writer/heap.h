@@ -9,6 +9,10 @@
  *	a realloc of an address where nothing lives	unknown_frees, and an ordinary allocation
  * A realloc is one change from the old block to the new. Between its two events the old block still counts, though
  * its address may already be another's.
+ *
+ * Where memory is short, small blocks are kept without their stacks (small_table.h): all of them are one site's, so that
+ * sums and peaks stay exact. What is not known of them is when they were allocated and by whom: a block counts as
+ * temporary where its address is that of the thread's latest allocation.
  */
 #ifndef TORSH_WRITER_HEAP_H
 #define TORSH_WRITER_HEAP_H
@@ -16,6 +20,7 @@
 #include "tools/writer/axis.h"
 #include "tools/writer/live_table.h"
 #include "tools/writer/scopes.h"
+#include "tools/writer/small_table.h"
 #include "tools/writer/stack_table.h"
 
 #define HEAP_SIZE_CLASSES 65u
@@ -29,12 +34,14 @@ struct heap_site {
 	uint64_t temporary, temporary_bytes;
 	uint32_t is_changed; /* since the last checkpoint */
 	struct scope scope; /* in which its blocks were allocated; HEAP_SCOPES_DIFFER: in several */
+	bool is_ignored; /* its blocks are marked as no leak */
 	uint32_t is_of_tensors; /* a framework's allocator said that it gave out one of its blocks */
 };
 
 /* What the heap keeps of one flow of events: a thread, or the handlers that interrupt its hooks. */
 struct heap_flow {
 	uint64_t last_alloc; /* address of its latest allocation, 0: none, or freed */
+	uint32_t last_site; /* of that */
 	uint32_t number; /* of its slot: what live_block.flow says */
 	uint32_t is_reallocating;
 	uint32_t is_reallocating_unknown; /* a block that was never seen */
@@ -55,6 +62,12 @@ struct joint_member;
 
 struct heap {
 	struct live_table live;
+	struct small_table small; /* blocks that aren't in live */
+	uint32_t small_site; /* theirs; 0: there never were any */
+	bool leaves_out_stacks; /* of small blocks that come */
+	uint64_t small_first, small_last; /* since first_stamp: allocations of blocks that ever were in it */
+	uint64_t n_left_out; /* blocks that came without a stack, or lost it */
+	uint64_t next_move; /* blocks in live from which on torsh_heap_move_small is worth while again */
 	struct axis axis;
 	struct joint_member *joint; /* told of each change of a site; NULL: nobody is */
 	uint32_t step_name; /* of the step that goes on, see step_marks.h */
@@ -81,6 +94,18 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 
 void torsh_heap_create(struct heap *heap, uint64_t first_stamp);
 void torsh_heap_destroy(struct heap *heap);
+
+/*
+ * From now on, or not any more, blocks that fit into the small table are kept there: stack is that which says so in
+ * reports.
+ */
+void torsh_heap_leave_out_stacks(struct heap *heap, struct stack_table *stacks, bool is_so, uint32_t stack);
+
+/* Small blocks that are there lose their stacks, too, where there may be many that haven't; leaves_out_stacks is set. */
+void torsh_heap_move_small(struct heap *heap);
+
+/* Memory that the tables of blocks take. */
+uint64_t torsh_heap_table_bytes(const struct heap *heap);
 
 /* A step begins: what is alive now is what the steps before it left behind, whatever the program's end frees. */
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp);

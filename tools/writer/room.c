@@ -194,33 +194,36 @@ static uint64_t left_in(const struct room_group *group, uint64_t *limit)
 	return left < *limit / 2 ? left + file_bytes(group) : left;
 }
 
-uint64_t torsh_room_left(const struct room *room, uint64_t *limit)
+static uint64_t needed_of(uint64_t limit)
 {
-	uint64_t least = ROOM_NO_LIMIT;
+	uint64_t needed = limit / NEEDED_PART;
 
-	*limit = ROOM_NO_LIMIT;
+	return needed < NEEDED_LEAST ? NEEDED_LEAST : needed > NEEDED_MOST ? NEEDED_MOST : needed;
+}
+
+struct room_left torsh_room_left(const struct room *room)
+{
+	struct room_left least = {.bytes = ROOM_NO_LIMIT, .limit = ROOM_NO_LIMIT};
+
 	for (uint32_t i = 0; i < room->n_groups; i++) {
-		uint64_t own, left = left_in(&room->groups[i], &own);
+		uint64_t limit, left = left_in(&room->groups[i], &limit);
 
-		if (left >= least)
-			continue;
-		least = left;
-		*limit = own;
+		if (left < least.bytes)
+			least = (struct room_left){.bytes = left, .limit = limit, .needed = needed_of(limit)};
 	}
 	return least;
 }
 
-int torsh_room_is_short(const struct room *room, uint64_t session_ns, char *why, size_t n_why)
+int torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
 {
 	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
-	uint64_t limit, left = torsh_room_left(room, &limit), needed = limit / NEEDED_PART;
 
-	needed = needed < NEEDED_LEAST ? NEEDED_LEAST : needed > NEEDED_MOST ? NEEDED_MOST : needed;
-	if (left == ROOM_NO_LIMIT || left >= needed)
+	if (left->bytes == ROOM_NO_LIMIT || left->bytes >= left->needed)
 		return 0;
 	snprintf(why, n_why,
 		 "the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "
 		 "what came later",
-		 torsh_size_duration(session_ns, at), torsh_size_human(left, has), torsh_size_human(limit, most));
+		 torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
+		 torsh_size_human(left->limit, most));
 	return 1;
 }

@@ -27,10 +27,16 @@ struct room {
 void torsh_room_open(struct room *room);
 void torsh_room_close(struct room *room);
 
-/* In bytes: of the group that has the least left, whose limit is *limit. ROOM_NO_LIMIT: no group has one. */
-uint64_t torsh_room_left(const struct room *room, uint64_t *limit);
+/* Of the group that has the least left. */
+struct room_left {
+	uint64_t bytes; /* ROOM_NO_LIMIT: no group has a limit */
+	uint64_t limit;
+	uint64_t needed; /* with less than that somebody may be killed before it is looked again */
+};
 
-/* Is there so little left that somebody may be killed before it is looked again? *why: what a report says then. */
-int torsh_room_is_short(const struct room *room, uint64_t session_ns, char *why, size_t n_why);
+struct room_left torsh_room_left(const struct room *room);
+
+/* Is less left than is needed? *why: what a report says then. */
+int torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
 
 #endif

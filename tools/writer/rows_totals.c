@@ -179,13 +179,24 @@ static void add_block(struct live_sum *sums, const struct live_block *block)
 	sum->usable_bytes += torsh_live_usable(block);
 }
 
+/* When they were allocated is not known of each, but of all that there ever were. */
+static void add_small(struct live_sum *sum, const struct heap *heap)
+{
+	sum->blocks += heap->small.n_blocks;
+	sum->bytes += heap->small.bytes;
+	sum->usable_bytes += heap->small.usable_bytes;
+	sum->first = heap->small_first;
+	sum->last = heap->small_last;
+}
+
 /* Blocks that a realloc holds in its hand count too. */
 static void sum_live(struct live_sum *sums, const struct target *target)
 {
+	const struct heap *heap = &target->tally.heap;
 	const struct live_block *block;
 	uint64_t at = 0;
 
-	while ((block = torsh_live_next(&target->tally.heap.live, &at)))
+	while ((block = torsh_live_next(&heap->live, &at)))
 		add_block(sums, block);
 	for (uint32_t i = 0; i < target->n_intakes; i++) {
 		const struct heap_flow *flow = &target->intakes[i]->heap;
@@ -193,6 +204,8 @@ static void sum_live(struct live_sum *sums, const struct target *target)
 		if (flow->is_reallocating)
 			add_block(sums, &flow->old);
 	}
+	if (heap->small_site)
+		add_small(&sums[heap->small_site], heap);
 }
 
 struct live_sum *torsh_rows_sum_live(const struct target *target)

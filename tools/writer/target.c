@@ -515,6 +515,7 @@ void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_L
 	memcpy(losses, target->tally.losses, sizeof(target->tally.losses));
 	losses[WRITER_LOSS_ring_full] = counts.dropped - counts.damaged;
 	losses[WRITER_LOSS_ring_damaged] = counts.damaged;
+	losses[WRITER_LOSS_stacks_unkept] = target->tally.heap.n_left_out;
 	losses[WRITER_LOSS_scopes_unkept] = target->tally.scopes.n_unkept;
 }
 

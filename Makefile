@@ -65,9 +65,10 @@ JEMALLOC_IMPORTS := secure_getenv getenv readlink abort pthread_create mmap munm
 JEMALLOC_UNUSED := _Unwind_Backtrace _Unwind_GetIP exp log round
 ifneq ($(JEMALLOC_ARCHIVE),)
 JEMALLOC := $(BUILD)/jemalloc/libtorshjemalloc.a
-# Its largest variable, in hexadecimal; none where another version has no such.
-JEMALLOC_MAP_BYTES := $(shell nm -S $(JEMALLOC_ARCHIVE) 2>/dev/null | awk '$$4 == "je_arena_emap_global" { print $$2 }')
-TARGET_FLAGS += $(JEMALLOC_MAP_BYTES:%=-DTORSH_JEMALLOC_MAP_BYTES=0x%)
+# Its largest variable, the root of its map of all memory, and its size: of jemalloc 5.3 or 5.2.
+JEMALLOC_MAP := $(shell nm -S $(JEMALLOC_ARCHIVE) 2>/dev/null | \
+	awk '$$4 ~ /^je_(arena_emap_global|extents_rtree)$$/ { print $$4, "0x" $$2 }')
+TARGET_FLAGS += $(if $(JEMALLOC_MAP),$(addprefix -DTORSH_JEMALLOC_MAP,=$(word 1,$(JEMALLOC_MAP)) _BYTES=$(word 2,$(JEMALLOC_MAP))))
 JEMALLOC_LINK := $(JEMALLOC_UNUSED:%=-Wl,--defsym=$(JEMALLOC_PREFIX)%=$(JEMALLOC_PREFIX)abort) -lm
 else
 TARGET_FLAGS += -DTORSH_WITHOUT_JEMALLOC

@@ -341,17 +341,17 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 	return 1;
 }
 
-#ifdef TORSH_JEMALLOC_MAP_BYTES
+#ifdef TORSH_JEMALLOC_MAP
 
 #define PAGE_BYTES UINT64_C(4096)
 
 /* Of jemalloc's own names: the root of its map of all memory. */
-extern HIDDEN char je_arena_emap_global[];
+extern HIDDEN char TORSH_JEMALLOC_MAP[];
 
 void torsh_jemalloc_leave(void)
 {
-	uintptr_t start = ((uintptr_t)je_arena_emap_global + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)je_arena_emap_global + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1);
+	uintptr_t start = ((uintptr_t)TORSH_JEMALLOC_MAP + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)TORSH_JEMALLOC_MAP + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1);
 
 	/* The addresses stay ours: what else were mapped there would be taken for a part of this library. */
 	if (!is_serving && start < end)

@@ -109,7 +109,8 @@ static void end_unseen(struct heap *heap, const struct live_block *block, uint64
 	heap->implicit_frees++;
 }
 
-static bool take_small(struct heap *heap, uint64_t address, struct live_block *block)
+/* Not inlined, as all that only blocks of the small table need: the way of the others stays short. */
+static __attribute__((noinline)) bool take_small(struct heap *heap, uint64_t address, struct live_block *block)
 {
 	struct small_block small;
 
@@ -130,7 +131,7 @@ static void note_left_out(struct heap *heap, uint64_t stamp)
 }
 
 /* In the small table, where it is to be there: false, and nothing happened, elsewhere. */
-static bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
+static __attribute__((noinline)) bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
 {
 	struct small_block small = {.address = alloc->address, .size = alloc->size, .usable = alloc->usable};
 	struct live_block *before;
@@ -151,7 +152,7 @@ static bool keep_small(struct heap *heap, const struct heap_alloc *alloc)
 	return true;
 }
 
-static void keep_live(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+static inline void keep_live(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
 {
 	int is_there;
 	struct live_block *block = torsh_live_add(&heap->live, alloc->address, &is_there);
@@ -167,7 +168,7 @@ static void keep_live(struct heap *heap, const struct heap_flow *flow, const str
 }
 
 /* Returns the site that it counts for as long as it lives. */
-static uint32_t keep_block(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
+static inline uint32_t keep_block(struct heap *heap, const struct heap_flow *flow, const struct heap_alloc *alloc)
 {
 	struct live_block before;
 
@@ -297,7 +298,7 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	change_site(heap, to, 1, (int64_t)block->size);
 }
 
-static void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number, uint64_t size)
+static inline void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t number, uint64_t size)
 {
 	struct heap_site *site = &heap->sites[number];
 
@@ -307,7 +308,7 @@ static void count_temporary(struct heap *heap, struct heap_flow *flow, uint32_t 
 	flow->last_alloc = 0;
 }
 
-static void free_small(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
+static __attribute__((noinline)) void free_small(struct heap *heap, struct heap_flow *flow, uint64_t stamp, uint64_t address)
 {
 	struct live_block small;
 

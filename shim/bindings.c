@@ -20,55 +20,58 @@ struct extent {
 	bool is_relocated; /* for sure */
 };
 
+/* As the dynamic section has them: each may be damaged, where the loader didn't need it yet. */
 struct relocations {
-	const ElfW(Rela) * tables[2]; /* data; functions, which may be bound when they are first called */
-	size_t n[2];
-	const ElfW(Sym) * symbols;
-	const char *names;
+	uintptr_t tables[2]; /* data; functions, which may be bound when they are first called */
+	size_t n_bytes[2];
+	uintptr_t symbols, names;
 };
 
-static ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+static const void *dynamic_of(const struct torsh_elf_image *image)
 {
-	for (int i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	for (size_t i = 0; i < image->n; i++)
+		if (image->segments[i].p_type == PT_DYNAMIC)
+			return (const void *)(image->bias + image->segments[i].p_vaddr);
 	return NULL;
 }
 
-static bool find_relocations(const struct link_map *map, struct relocations *found)
+static bool find_relocations(const struct torsh_elf_image *image, const void *dynamic, struct relocations *found)
 {
+	const ElfW(Dyn) * entry;
+
 	*found = (struct relocations){0};
-	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+	for (uintptr_t at = (uintptr_t)dynamic;
+	     (entry = torsh_elf_at(image, at, sizeof(*entry))) && entry->d_tag != DT_NULL; at += sizeof(*entry)) {
 		switch (entry->d_tag) {
 		case DT_RELA:
-			found->tables[0] = torsh_elf_locate(map, entry);
+			found->tables[0] = torsh_elf_locate(image, entry);
 			break;
 		case DT_RELASZ:
-			found->n[0] = entry->d_un.d_val / sizeof(ElfW(Rela));
+			found->n_bytes[0] = entry->d_un.d_val;
 			break;
 		case DT_JMPREL:
-			found->tables[1] = torsh_elf_locate(map, entry);
+			found->tables[1] = torsh_elf_locate(image, entry);
 			break;
 		case DT_PLTRELSZ:
-			found->n[1] = entry->d_un.d_val / sizeof(ElfW(Rela));
+			found->n_bytes[1] = entry->d_un.d_val;
 			break;
 		case DT_SYMTAB:
-			found->symbols = torsh_elf_locate(map, entry);
+			found->symbols = torsh_elf_locate(image, entry);
 			break;
 		case DT_STRTAB:
-			found->names = torsh_elf_locate(map, entry);
+			found->names = torsh_elf_locate(image, entry);
 			break;
 		}
 	}
 	return found->symbols && found->names;
 }
 
-static void find_extent(const struct dl_phdr_info *object, struct extent *extent)
+static void find_extent(const struct torsh_elf_image *image, struct extent *extent)
 {
 	*extent = (struct extent){.start = UINTPTR_MAX};
-	for (size_t i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		uintptr_t start = object->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
+	for (size_t i = 0; i < image->n; i++) {
+		const ElfW(Phdr) *segment = &image->segments[i];
+		uintptr_t start = image->bias + segment->p_vaddr, end = start + segment->p_memsz;
 
 		if (segment->p_type == PT_LOAD && start < extent->start)
 			extent->start = start;
@@ -124,46 +127,61 @@ static bool is_of_kind(uint32_t type)
 }
 
 /* The number of the function that the relocation is about, or -1. */
-static int function_of(const ElfW(Rela) * relocation, const struct relocations *all)
+static int function_of(const struct torsh_elf_image *image, const ElfW(Rela) * relocation,
+		       const struct relocations *all)
 {
-	const ElfW(Sym) *symbol = &all->symbols[ELF64_R_SYM(relocation->r_info)];
+	uintptr_t at = all->symbols + ELF64_R_SYM(relocation->r_info) * sizeof(ElfW(Sym));
+	const ElfW(Sym) * symbol;
+	const char *name;
 
-	if (!is_of_kind((uint32_t)ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF ||
-	    relocation->r_addend)
+	if (!is_of_kind((uint32_t)ELF64_R_TYPE(relocation->r_info)) || relocation->r_addend)
 		return -1;
-	return torsh_allocator_calls_find(all->names + symbol->st_name);
+	symbol = torsh_elf_at(image, at, sizeof(*symbol));
+	if (!symbol || symbol->st_shndx != SHN_UNDEF)
+		return -1;
+	name = torsh_elf_text(image, all->names + symbol->st_name);
+	return name ? torsh_allocator_calls_find(name) : -1;
 }
 
-static bool is_allocator(const struct link_map *map)
+static bool is_allocator(const struct torsh_elf_image *image, const void *dynamic)
 {
 	for (int i = 0; i < N_ALLOCATORS; i++)
-		if (torsh_elf_symbol(map, torsh_allocator_calls_leaders[i], NULL))
+		if (torsh_elf_symbol_in(image, dynamic, torsh_allocator_calls_leaders[i], NULL))
 			return true;
 	return false;
 }
 
+static bool change_relocated(const struct torsh_elf_image *image, const ElfW(Rela) * relocation,
+			     const struct relocations *all, const struct extent *extent)
+{
+	bool is_function = ELF64_R_TYPE(relocation->r_info) == TORSH_CPU_RELOCATION_SLOT;
+	int i = function_of(image, relocation, all);
+	void **place = i < 0 ? NULL : torsh_elf_place(image, image->bias + relocation->r_offset);
+
+	return !place || change_place(place, i, is_function, extent);
+}
+
 bool torsh_bindings_change(const struct dl_phdr_info *object, bool is_relocated)
 {
-	/* As much of a link_map as is read. */
-	const struct link_map map = {.l_addr = object->dlpi_addr, .l_ld = dynamic_of(object)};
+	const struct torsh_elf_image image = {
+		.bias = object->dlpi_addr, .segments = object->dlpi_phdr, .n = object->dlpi_phnum};
+	const void *dynamic = dynamic_of(&image);
+	const ElfW(Rela) * relocation;
 	struct relocations all;
 	struct extent extent;
 	bool is_done = true;
 
-	if (!find_relocations(&map, &all) || is_allocator(&map))
+	if (!find_relocations(&image, dynamic, &all) || is_allocator(&image, dynamic))
 		return true;
-	find_extent(object, &extent);
+	find_extent(&image, &extent);
 	extent.is_relocated = is_relocated;
 	for (int k = 0; k < 2; k++) {
-		for (size_t j = 0; all.tables[k] && j < all.n[k]; j++) {
-			const ElfW(Rela) *relocation = &all.tables[k][j];
-			int i = function_of(relocation, &all);
+		uintptr_t at = all.tables[k];
 
-			if (i >= 0 &&
-			    !change_place((void **)(map.l_addr + relocation->r_offset), i,
-					  ELF64_R_TYPE(relocation->r_info) == TORSH_CPU_RELOCATION_SLOT, &extent))
+		for (size_t n = all.n_bytes[k] / sizeof(*relocation);
+		     n && (relocation = torsh_elf_at(&image, at, sizeof(*relocation))); n--, at += sizeof(*relocation))
+			if (!change_relocated(&image, relocation, &all, &extent))
 				is_done = false;
-		}
 	}
 	return is_done;
 }

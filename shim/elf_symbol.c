@@ -2,6 +2,7 @@
 #include "shim/elf_symbol.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -25,10 +26,23 @@ static size_t find_room(const struct torsh_elf_image *image, uintptr_t address, 
 	return 0;
 }
 
-/* NULL unless n_bytes can be read there. */
-static const void *at(const struct torsh_elf_image *image, uintptr_t address, size_t n_bytes)
+const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address, size_t n_bytes)
 {
 	return find_room(image, address, PF_R) >= n_bytes ? (const void *)address : NULL;
+}
+
+void **torsh_elf_place(const struct torsh_elf_image *image, uintptr_t address)
+{
+	bool is_there = address % sizeof(void *) == 0 && find_room(image, address, PF_W) >= sizeof(void *);
+
+	return is_there ? (void **)address : NULL;
+}
+
+const char *torsh_elf_text(const struct torsh_elf_image *image, uintptr_t address)
+{
+	size_t n_room = find_room(image, address, PF_R);
+
+	return n_room && memchr((const void *)address, 0, n_room) ? (const char *)address : NULL;
 }
 
 /* Whether these are the program headers of the object with this dynamic section. */
@@ -79,14 +93,9 @@ struct tables {
 };
 
 /* glibc has added the load address, but not in every object: the vdso is read-only. */
-static uintptr_t locate(uintptr_t bias, const ElfW(Dyn) * entry)
+uintptr_t torsh_elf_locate(const struct torsh_elf_image *image, const ElfW(Dyn) * entry)
 {
-	return entry->d_un.d_ptr < bias ? entry->d_un.d_ptr + bias : entry->d_un.d_ptr;
-}
-
-const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry)
-{
-	return (const void *)locate(map->l_addr, entry);
+	return entry->d_un.d_ptr < image->bias ? entry->d_un.d_ptr + image->bias : entry->d_un.d_ptr;
 }
 
 static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic, struct tables *tables)
@@ -94,16 +103,17 @@ static int find_tables(const struct torsh_elf_image *image, uintptr_t dynamic, s
 	const ElfW(Dyn) * entry;
 
 	*tables = (struct tables){0};
-	for (; (entry = at(image, dynamic, sizeof(*entry))) && entry->d_tag != DT_NULL; dynamic += sizeof(*entry)) {
+	for (; (entry = torsh_elf_at(image, dynamic, sizeof(*entry))) && entry->d_tag != DT_NULL;
+	     dynamic += sizeof(*entry)) {
 		switch (entry->d_tag) {
 		case DT_GNU_HASH:
-			tables->hash = locate(image->bias, entry);
+			tables->hash = torsh_elf_locate(image, entry);
 			break;
 		case DT_SYMTAB:
-			tables->symbols = locate(image->bias, entry);
+			tables->symbols = torsh_elf_locate(image, entry);
 			break;
 		case DT_STRTAB:
-			tables->names = locate(image->bias, entry);
+			tables->names = torsh_elf_locate(image, entry);
 			break;
 		}
 	}
@@ -125,14 +135,14 @@ static uint32_t hash_name(const char *name)
 static uint32_t find_bucket(const struct torsh_elf_image *image, const struct tables *tables, uint32_t hash,
 			    uintptr_t *chain)
 {
-	const struct gnu_hash *header = at(image, tables->hash, sizeof(*header));
+	const struct gnu_hash *header = torsh_elf_at(image, tables->hash, sizeof(*header));
 	const uint32_t *bucket;
 	uintptr_t buckets;
 
 	if (!header || !header->n_buckets)
 		return 0;
 	buckets = tables->hash + sizeof(*header) + header->n_filter_words * sizeof(ElfW(Addr));
-	bucket = at(image, buckets + hash % header->n_buckets * sizeof(*bucket), sizeof(*bucket));
+	bucket = torsh_elf_at(image, buckets + hash % header->n_buckets * sizeof(*bucket), sizeof(*bucket));
 	if (!bucket || *bucket < header->first_symbol)
 		return 0;
 	*chain = buckets + (header->n_buckets + (uintptr_t)(*bucket - header->first_symbol)) * sizeof(*bucket);
@@ -142,7 +152,7 @@ static uint32_t find_bucket(const struct torsh_elf_image *image, const struct ta
 static int is_called(const struct torsh_elf_image *image, uintptr_t text, const char *name)
 {
 	size_t n_bytes = strlen(name) + 1;
-	const char *found = at(image, text, n_bytes);
+	const char *found = torsh_elf_at(image, text, n_bytes);
 
 	return found && !memcmp(found, name, n_bytes);
 }
@@ -159,8 +169,8 @@ void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynam
 	if (!symbol_at)
 		return NULL;
 	for (symbol_at += tables.symbols;; symbol_at += sizeof(ElfW(Sym)), chain += sizeof(uint32_t)) {
-		const ElfW(Sym) *symbol = at(image, symbol_at, sizeof(*symbol));
-		const uint32_t *found = at(image, chain, sizeof(*found));
+		const ElfW(Sym) *symbol = torsh_elf_at(image, symbol_at, sizeof(*symbol));
+		const uint32_t *found = torsh_elf_at(image, chain, sizeof(*found));
 
 		if (!symbol || !found)
 			return NULL;

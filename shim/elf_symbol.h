@@ -16,9 +16,6 @@
  */
 void *torsh_elf_symbol(const struct link_map *map, const char *name, size_t *n_bytes);
 
-/* What an entry of the object's dynamic section points to. */
-const void *torsh_elf_locate(const struct link_map *map, const ElfW(Dyn) * entry);
-
 /* An object's memory as its program headers describe it. */
 struct torsh_elf_image {
 	uintptr_t bias; /* what was added to the addresses in the file */
@@ -26,7 +23,19 @@ struct torsh_elf_image {
 	size_t n;
 };
 
-/* The same in an object that is known, whose dynamic section lies at dynamic. */
+/* What an entry of the object's dynamic section points to. */
+uintptr_t torsh_elf_locate(const struct torsh_elf_image *image, const ElfW(Dyn) * entry);
+
+/* address, where that many bytes of the object can be read; NULL: they are not all in one segment. */
+const void *torsh_elf_at(const struct torsh_elf_image *image, uintptr_t address, size_t n_bytes);
+
+/* address, where the object has data that an address may stand in; NULL: it doesn't, or that is askew. */
+void **torsh_elf_place(const struct torsh_elf_image *image, uintptr_t address);
+
+/* The text that begins there; NULL where it doesn't end in its segment. */
+const char *torsh_elf_text(const struct torsh_elf_image *image, uintptr_t address);
+
+/* torsh_elf_symbol in an object that is known, whose dynamic section lies at dynamic. */
 void *torsh_elf_symbol_in(const struct torsh_elf_image *image, const void *dynamic, const char *name, size_t *n_bytes);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "agent/probe.h"
 #include "agent/text.h"
+#include "shim/objects.h"
 #include "shim/sys.h"
 
 /* One line of maps. Objects are distinguished by their inodes. */
@@ -89,11 +90,11 @@ static bool is_same_file(const struct mapping *a, const struct mapping *b)
 
 /*
  * The loader's entry of the object with this dynamic section. Its list is read without its lock: objects are added
- * at the end, and those on the calling thread's stack stay.
+ * at the end, those on the calling thread's stack stay, and of others no more is believed than can be read.
  */
 static const struct link_map *map_of(uintptr_t dynamic)
 {
-	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
+	for (const struct link_map *map = _r_debug.r_map; map; map = torsh_objects_next(map))
 		if ((uintptr_t)map->l_ld == dynamic)
 			return map;
 	return NULL;
@@ -179,7 +180,7 @@ static bool find_in_list(uintptr_t pc, struct module *module)
 	uintptr_t program = torsh_probe_page(getauxval(AT_PHDR));
 	struct mapping first = {.permissions = {'r'}};
 
-	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+	for (const struct link_map *map = _r_debug.r_map; map; map = torsh_objects_next(map)) {
 		uintptr_t start = map->l_addr ? map->l_addr : program;
 
 		if (start <= pc && start > first.start)

@@ -295,13 +295,20 @@ static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *modul
 	return NULL;
 }
 
-static bool find_remembered(uintptr_t pc, struct module *module)
+/* Found without looking it up: its words tell whether another one has its place. */
+static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct module *module)
 {
-	uint32_t state, i = 0;
+	struct samples samples;
+	struct slot *slot;
+	uint32_t state;
 
-	while (next_used(&i, &state, module, NULL))
-		if (pc - module->start < module->end - module->start)
+	for (uint32_t i = 0; (slot = next_used(&i, &state, module, &samples));) {
+		if (pc - module->start >= module->end - module->start)
+			continue;
+		if (hold(&samples))
 			return true;
+		forget(slot, state, module);
+	}
 	return false;
 }
 
@@ -328,7 +335,7 @@ static __attribute__((noinline)) bool is_remembered(const struct module *module)
 
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 {
-	/* Reading maps is slow, and there is nothing to compare what they say with. */
+	/* Reading maps is slow. */
 	if (!ask_glibc && find_remembered(pc, module))
 		return MODULE_KNOWN;
 	if (!look_up(pc, module))
@@ -342,14 +349,24 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	return MODULE_NEW;
 }
 
+/* To look up what isn't on the calling thread's stack, glibc has to be asked: reading maps reads the object, too. */
+static bool is_loaded(const struct module *known)
+{
+	struct module now;
+
+	if (!ask_glibc)
+		return torsh_objects_is_linked(known->link_map);
+	return look_up_by_glibc(known->start, &now) && is_in_place(known, &now);
+}
+
 void torsh_modules_recheck(void)
 {
-	struct module known, now;
 	struct samples samples;
+	struct module known;
 	struct slot *slot;
 	uint32_t state;
 
 	for (uint32_t i = 0; (slot = next_used(&i, &state, &known, &samples));)
-		if (!ask_glibc || !look_up(known.start, &now) || !is_in_place(&known, &now) || !hold(&samples))
+		if (!is_loaded(&known) || !hold(&samples))
 			forget(slot, state, &known);
 }

@@ -143,6 +143,7 @@ void torsh_rules_forget(uintptr_t start, uintptr_t end)
 	struct rule_table *current = atomic_load_explicit(&torsh_rules_table, memory_order_acquire), *table = current;
 	size_t n_forgotten = 0;
 
+	torsh_registry_forget_modules();
 	do
 		n_forgotten += forget_span(table, start, end);
 	while ((table = table->older));

@@ -53,6 +53,7 @@ static void forget_span(uintptr_t start, uintptr_t end)
 {
 	(void)start;
 	(void)end;
+	torsh_registry_forget_modules();
 	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	torsh_count(COUNTER_code_forgotten);
 }

@@ -59,13 +59,20 @@ static int follows(const struct link_map *map, const struct link_map *next)
 	return is_readable(next) && is_readable(&next->l_prev) && next->l_prev == map && is_readable(next->l_name);
 }
 
+const struct link_map *torsh_objects_next(const struct link_map *map)
+{
+	const struct link_map *next = map->l_next;
+
+	return follows(map, next) ? next : NULL;
+}
+
 static int walk_list(look *look, void *context)
 {
 	const struct link_map *map = own_map;
 
 	while (map && map->l_prev && is_readable(map->l_prev))
 		map = map->l_prev;
-	for (; map; map = follows(map, map->l_next) ? map->l_next : NULL)
+	for (; map; map = torsh_objects_next(map))
 		if (look(map, context))
 			return 1;
 	return 0;
@@ -79,6 +86,19 @@ static int walk(look *look, void *context)
 	if (!torsh_unloading_forbid())
 		return 0;
 	result = walk_list(look, context);
+	torsh_unloading_allow();
+	return result;
+}
+
+int torsh_objects_is_linked(const struct link_map *map)
+{
+	const struct link_map *before;
+	int result;
+
+	if (!torsh_unloading_forbid())
+		return 0;
+	before = is_readable(map) && is_readable(&map->l_prev) ? map->l_prev : NULL;
+	result = before ? is_readable(&before->l_next) && before->l_next == map : map && map == _r_debug.r_map;
 	torsh_unloading_allow();
 	return result;
 }

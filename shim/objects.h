@@ -26,6 +26,17 @@ int torsh_objects_lies_in(const char *text, const void *address);
  */
 int torsh_objects_has(const char *text);
 
+struct link_map;
+
+/* The entry after this one in the loader's list, read without its lock; NULL at the end, and where it isn't whole. */
+const struct link_map *torsh_objects_next(const struct link_map *map);
+
+/*
+ * Is this entry, which once was in the loader's list, still in it? Another object may have got its memory. Takes no lock,
+ * and may be asked in one's own dlclose; 0 where another thread is in dlclose.
+ */
+int torsh_objects_is_linked(const struct link_map *map);
+
 /* Was the process made by a fork of one that had this library? Not so in a program that was executed since. */
 int torsh_objects_is_forked_child(void);
 

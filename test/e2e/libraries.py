@@ -129,6 +129,55 @@ def names_are_found_as_without_us():
     expect_equal(run([folder / "asked"], inert).stdout.decode(), alone, "what dlsym finds beside an inert agent")
 
 
+FOLLOWED = r"""
+#include <stdlib.h>
+void *keep(void) { void *kept = malloc(777); return kept; }
+"""
+
+# Its call lies elsewhere: an address that was never met.
+FOLLOWING = r"""
+#include <stdlib.h>
+void *keep(void) { volatile char room[600] = {1}; void *kept = malloc(777 + room[0]); return kept; }
+"""
+
+# Closed as the C library closes its own modules, past every preloaded dlclose.
+REPLACING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+static struct link_map *keep_in(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW), *(*keep)(void) = (void *(*)(void))dlsym(library, "keep");
+	return keep() ? library : 0;
+}
+int main(void)
+{
+	int (*close_unseen)(void *) = (int (*)(void *))dlsym(dlopen("libdl.so.2", RTLD_NOW), "dlclose");
+	struct link_map *library = keep_in("./libfollowed.so");
+	unsigned long place = library->l_addr;
+
+	close_unseen(library);
+	return keep_in("./libfollowing.so")->l_addr == place ? 7 : 2;
+}
+"""
+
+
+def a_library_in_anothers_place_is_named_as_itself():
+    gcc, folder = need_command("gcc"), scratch("program")
+    for name, text, *options in (("libfollowed.so", FOLLOWED, "-shared", "-fPIC"), ("libfollowing.so", FOLLOWING, "-shared", "-fPIC"),
+                                 ("replacing", REPLACING)):
+        (folder / f"{name}.c").write_text(text)
+        result = run([gcc, "-g", "-fno-builtin", *options, "-o", name, f"{name}.c", "-ldl"], cwd=folder)
+        expect_equal(result.returncode, 0, f"status of gcc ({result.stderr.decode()})")
+    result, output = record([folder / "replacing"], cwd=folder)
+    expect_equal(result.returncode, 7, "status: is the one in the other's place?")
+    kept = {entry["bytes"]: entry["stack"][0] for entry in entries_through(leaks(output)["leaks"], "keep")}
+    for size, name in ((777, "libfollowed.so"), (778, "libfollowing.so")):
+        expect_equal(pathlib.Path(kept[size]["module"]).name, name, f"module of {size} bytes")
+        expect_equal(pathlib.Path(kept[size]["file"]).name, f"{name}.c", f"file of {size} bytes")
+
+
+add_case("a_library_in_anothers_place_is_named_as_itself", a_library_in_anothers_place_is_named_as_itself)
 add_case("names_are_found_as_without_us", names_are_found_as_without_us)
 for how in SEEN:
     add_case(f"opened_{how}", open_library, how)

@@ -253,20 +253,12 @@ static void a_library_in_anothers_place_has_its_own_rules(void **state)
 	expect_no_mismatch(35);
 }
 
-/* Without that there is nothing to compare a remembered object with. */
-static void need_find_object(void)
-{
-	if (!dlsym(RTLD_DEFAULT, "_dl_find_object"))
-		skip();
-}
-
 /* As when the C library closes its own modules: the first unknown address in the new library tells. */
 static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 {
 	uint32_t generation;
 
 	(void)state;
-	need_find_object();
 	torsh_stack_forget_code();
 	begin_comparing();
 	run_in_library("libtwin_small.so", "call_small");
@@ -281,7 +273,6 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 	uint32_t generation, before;
 
 	(void)state;
-	need_find_object();
 	torsh_stack_forget_code();
 	hook();
 	generation = torsh_rules_generation;
@@ -307,7 +298,7 @@ static void expect_loaders_map(const void *code)
 	assert_ptr_equal(module.link_map, map);
 }
 
-/* What it does where the C library has no _dl_find_object. Last but one: it stays so. */
+/* What it does where the C library has no _dl_find_object. Those behind it: it stays so. */
 static void objects_are_found_without_the_c_librarys_help(void **state)
 {
 	(void)state;
@@ -325,6 +316,17 @@ static void objects_are_found_without_the_c_librarys_help(void **state)
 	/* Names and lines of frames, and those of Python, are found by these. */
 	expect_loaders_map((const void *)hook);
 	expect_loaders_map((const void *)qsort);
+}
+
+static void without_its_help_too_a_replaced_library_is_noticed(void **state)
+{
+	a_library_in_anothers_place_has_its_own_rules(state);
+	a_library_that_was_replaced_unnoticed_is_noticed(state);
+}
+
+static void without_its_help_too_a_library_that_stays_is_not_forgotten(void **state)
+{
+	closing_a_library_that_stays_forgets_nothing(state);
 }
 
 /* What lies in the program, in the C library, on the heap, and before all of them. Last: files stay closed. */
@@ -357,6 +359,8 @@ int main(void)
 		cmocka_unit_test(a_library_that_was_replaced_unnoticed_is_noticed),
 		cmocka_unit_test(closing_a_library_that_stays_forgets_nothing),
 		cmocka_unit_test(objects_are_found_without_the_c_librarys_help),
+		cmocka_unit_test(without_its_help_too_a_replaced_library_is_noticed),
+		cmocka_unit_test(without_its_help_too_a_library_that_stays_is_not_forgotten),
 		cmocka_unit_test(objects_are_found_without_opening_a_file),
 	};
 

@@ -48,6 +48,10 @@ uint32_t torsh_registry_add_address(uintptr_t ip, uint32_t flags)
 	return id;
 }
 
+void torsh_registry_forget_modules(void)
+{
+}
+
 /* One sequence of captures, and the stack that its differences make up. */
 struct flow {
 	struct stack *stack;

@@ -367,6 +367,8 @@ void torsh_agent_start(void)
 	errno = saved;
 }
 
+static _Atomic int is_forbidden;
+
 void torsh_agent_restart_in_child(void)
 {
 	struct channel parent = last_channel;
@@ -390,7 +392,9 @@ void torsh_agent_restart_in_child(void)
 	if (result && result != -ECANCELED && !is_sandboxed)
 		torsh_say("a forked child is not recorded: ", torsh_text_reason(result), NULL);
 	/* A filter may forbid to close the parent's descriptor: that one stays. */
-	if (!is_sandboxed)
+	if (is_sandboxed)
+		atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
+	else
 		torsh_channel_unmap(&parent);
 	torsh_flow_self = &torsh_flow_unborn;
 }
@@ -407,13 +411,10 @@ int torsh_agent_is_abandoned(void)
 	return is_gone && !torsh_agent_is_sandboxed() && torsh_session_is_abandoned(socket_path);
 }
 
-static _Atomic int is_forbidden;
-
 void torsh_agent_forbid(void)
 {
 	if (atomic_exchange_explicit(&is_forbidden, 1, memory_order_relaxed))
 		return;
-	torsh_environment_forbid();
 	torsh_maps_forbid();
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
 		torsh_channel_note(&torsh_process->channel,

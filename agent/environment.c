@@ -16,7 +16,6 @@
 static char *kept[N_KEPT_MAX];
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
-static char disabled[] = PREFIX "ENABLED=0";
 static const char *agent; /* its path */
 
 #define N_INJECTIONS 3
@@ -39,7 +38,7 @@ static int is_ours(const char *definition)
 
 static int is_changeable(const char *definition)
 {
-	return definition != preload && definition != session_variable && definition != disabled;
+	return definition != preload && definition != session_variable;
 }
 
 /* One block: the pointers, then the strings. */
@@ -222,19 +221,6 @@ void torsh_environment_inject(const char *name, const char *path)
 			return;
 	n_injections++;
 	kept[n_kept++] = text.bytes;
-}
-
-/* Filters are inherited: what the start of an image takes may end it. */
-void torsh_environment_forbid(void)
-{
-	size_t i = 0;
-
-	while (i < n_kept && !same_name(disabled, kept[i]))
-		i++;
-	if (i < N_KEPT_MAX)
-		kept[i] = disabled;
-	if (i == n_kept && i < N_KEPT_MAX)
-		n_kept++;
 }
 
 void torsh_environment_start(const char *path, const char *session)

@@ -26,9 +26,6 @@ void torsh_environment_inject(const char *name, const char *path);
  */
 void torsh_environment_start(const char *agent_path, const char *session);
 
-/* Children from here on have an agent that does nothing. */
-void torsh_environment_forbid(void);
-
 /* How many slots, of a pointer each, torsh_environment_for_child needs for envp; 0: envp can be passed on as it is. */
 size_t torsh_environment_slots(char *const *envp);
 

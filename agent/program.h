@@ -20,7 +20,8 @@ enum program_problem torsh_program_inspect(const char *path, struct text *progra
 /* Whether a program with this problem must not be made to load the agent: its loader would refuse it, or complain. */
 static inline int torsh_program_is_apart(enum program_problem problem)
 {
-	return problem == PROGRAM_FOREIGN || problem == PROGRAM_OTHER_LIBC || problem == PROGRAM_WITHOUT_AGENT;
+	return problem == PROGRAM_FOREIGN || problem == PROGRAM_OTHER_LIBC || problem == PROGRAM_WITHOUT_AGENT ||
+	       problem == PROGRAM_UNDER_FILTER;
 }
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "agent/counter.h"
@@ -57,7 +58,7 @@ static void record_exec(uint32_t has_failed)
 }
 
 /* What a program event's text is put together in: too much for the stack of a signal handler. */
-struct start {
+struct program_start {
 	char program[PATH_MAX], culprit[PATH_MAX];
 	char text[2 * PATH_MAX + ARGUMENTS_MAX];
 };
@@ -68,7 +69,7 @@ static void put_string(struct text *text, const char *string)
 }
 
 /* The strings of a program event in the channel's text area; none when many programs have filled their part of it. */
-static struct channel_text describe_start(struct start *start, char *const *argv)
+static struct channel_text describe_start(struct program_start *start, char *const *argv)
 {
 	_Atomic uint32_t *used = &torsh_process->n_programs_text;
 	struct text text = TEXT_IN(start->text);
@@ -106,22 +107,25 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 	torsh_flow_leave(flow);
 }
 
-/* Tell of a program that can't be followed; the process that starts it does, for the program itself can't. */
-static int tell_program(pid_t child, const char *path, char *const *argv)
+/*
+ * Of a program that can't be followed the process that starts it says so, for the program itself can't. Whether anything
+ * was said. child 0: not known.
+ */
+static bool record_plan(pid_t child, const struct child_plan *plan, char *const *argv)
 {
-	struct start *start = path && !torsh_agent_is_sandboxed() ? torsh_sys_pages(sizeof(*start)) : NULL;
-	struct text program, culprit;
-	enum program_problem problem;
+	bool is_said = plan->start && child;
 
-	if (!start)
-		return 0;
-	program = (struct text)TEXT_IN(start->program);
-	culprit = (struct text)TEXT_IN(start->culprit);
-	problem = torsh_program_inspect(path, &program, &culprit);
-	if (problem != PROGRAM_FINE)
-		record_program(child, problem, describe_start(start, argv));
-	torsh_sys_munmap(start, sizeof(*start));
-	return problem != PROGRAM_FINE;
+	if (is_said)
+		record_program(child, plan->problem, describe_start(plan->start, argv));
+	return is_said;
+}
+
+/* After vfork the kernel alone knows it, which a filter may forbid to query: 0 then. */
+static pid_t number_of_self(bool is_borrowed)
+{
+	if (!is_borrowed)
+		return torsh_process->pid;
+	return torsh_agent_is_sandboxed() ? 0 : torsh_sys_getpid();
 }
 
 static int is_on(void)
@@ -133,18 +137,18 @@ static _Thread_local struct flow *muted; /* the flow of a thread that has none n
 
 enum told { TOLD_EXEC = 1, TOLD_PROGRAM = 2 };
 
-int torsh_process_executing(const char *program, char *const *argv)
+int torsh_process_executing(struct child_plan *plan, char *const *argv)
 {
-	int told = 0;
+	int told = 0, is_borrowed;
 
 	/* In a child of a fork that we did not see. */
 	torsh_process_born();
-	if (!is_on())
-		return 0;
 	/* After vfork this is the parent's flow, which stands still meanwhile. */
-	if (tell_program(torsh_sys_getpid(), program, argv))
+	is_borrowed = is_on() && torsh_agent_is_borrowed();
+	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
 		told |= TOLD_PROGRAM;
-	if (torsh_agent_is_borrowed())
+	torsh_process_drop_plan(plan);
+	if (!is_on() || is_borrowed)
 		return told;
 	torsh_cuda_executing();
 	record_exec(0);
@@ -157,7 +161,7 @@ void torsh_process_not_executed(int told)
 	int saved = errno;
 
 	if (told & TOLD_PROGRAM)
-		record_program(torsh_sys_getpid(), PROGRAM_FINE, (struct channel_text){0});
+		record_program(number_of_self(torsh_agent_is_borrowed()), PROGRAM_FINE, (struct channel_text){0});
 	if (told & TOLD_EXEC) {
 		record_exec(1);
 		set_state(CHANNEL_RUNNING);
@@ -165,12 +169,12 @@ void torsh_process_not_executed(int told)
 	errno = saved;
 }
 
-void torsh_process_spawned(pid_t child, const char *program, char *const *argv)
+void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *const *argv)
 {
 	int saved = errno;
 
 	if (is_on() && !torsh_agent_is_borrowed())
-		tell_program(child, program, argv);
+		record_plan(child, plan, argv);
 	errno = saved;
 }
 
@@ -249,22 +253,39 @@ void torsh_process_loading_allocator(const char *path)
 		     path);
 }
 
+/* The program's file is looked at here, once; where that might end the process, which put a filter on itself, not at all. */
+static enum program_problem inspect(const char *program, struct program_start *start)
+{
+	struct text found = TEXT_IN(start->program), culprit = TEXT_IN(start->culprit);
+
+	if (!torsh_agent_is_sandboxed())
+		return torsh_program_inspect(program, &found, &culprit);
+	torsh_text_put(&found, program ? program : "?");
+	return PROGRAM_UNDER_FILTER;
+}
+
 struct child_plan torsh_process_plan(const char *program, char *const *envp)
 {
 	struct child_plan plan = {.envp = envp};
-	struct start *start;
-	struct text text;
 
 	/* Nothing is kept for children where the agent is inert. */
-	if (!program || !torsh_environment_slots_apart(envp))
+	if ((!program && !torsh_agent_is_sandboxed()) || !torsh_environment_slots_apart(envp))
 		return plan;
-	start = torsh_sys_pages(sizeof(*start));
-	if (!start)
+	plan.start = torsh_sys_pages(sizeof(*plan.start));
+	if (!plan.start)
 		return plan;
-	text = (struct text)TEXT_IN(start->text);
-	plan.is_apart = torsh_program_is_apart(torsh_program_inspect(program, &text, &text));
-	torsh_sys_munmap(start, sizeof(*start));
+	plan.problem = inspect(program, plan.start);
+	plan.is_apart = torsh_program_is_apart(plan.problem);
+	if (plan.problem == PROGRAM_FINE)
+		torsh_process_drop_plan(&plan);
 	return plan;
+}
+
+void torsh_process_drop_plan(struct child_plan *plan)
+{
+	if (plan->start)
+		torsh_sys_munmap(plan->start, sizeof(*plan->start));
+	plan->start = NULL;
 }
 
 size_t torsh_process_environment_slots(const struct child_plan *plan)

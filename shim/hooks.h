@@ -7,6 +7,7 @@
 #ifndef TORSH_SHIM_HOOKS_H
 #define TORSH_SHIM_HOOKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,17 +49,26 @@ int torsh_vm_break(void *to, const void *frame);
 void *torsh_vm_move_break(intptr_t by, const void *frame);
 void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
+/*
+ * What a child that runs a program is to find in its environment, and what is to be said of the program: made before the
+ * program is started. See agent/environment.h.
+ */
+struct program_start;
+struct child_plan {
+	char *const *envp; /* as the caller wants it */
+	bool is_apart; /* it must not load the agent */
+	enum program_problem problem;
+	struct program_start *start; /* pages of the plan's own where there is a problem, else NULL */
+};
+
 /* Process: collectors/process.c. */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_born(void); /* in the child */
-/*
- * An exec is about to be called; program is NULL where only a descriptor is known. Not 0: torsh_process_not_executed gets
- * it when the exec failed.
- */
-int torsh_process_executing(const char *program, char *const *argv);
+/* An exec is about to be called; the plan is dropped. Not 0: torsh_process_not_executed gets it when the exec failed. */
+int torsh_process_executing(struct child_plan *plan, char *const *argv);
 void torsh_process_not_executed(int told);
-/* posix_spawn made a child that runs program. */
-void torsh_process_spawned(pid_t child, const char *program, char *const *argv);
+/* posix_spawn made a child by the plan. */
+void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *const *argv);
 void torsh_process_exiting(int status, enum exit_how how);
 void torsh_process_aborting(void);
 /* The process is about to get a filter that may end it for calls of ours. */
@@ -90,13 +100,9 @@ void torsh_cuda_injected(void);
 void torsh_cuda_exiting(void);
 void torsh_cuda_executing(void);
 
-/* See agent/environment.h. */
-/* What a child that runs program (NULL: not known) is to find in its environment; envp is as the caller wants it. */
-struct child_plan {
-	char *const *envp;
-	int is_apart; /* it must not load the agent */
-};
+/* program is NULL where it is not known. */
 struct child_plan torsh_process_plan(const char *program, char *const *envp);
+void torsh_process_drop_plan(struct child_plan *plan);
 size_t torsh_process_environment_slots(const struct child_plan *plan);
 char *const *torsh_process_environment(const struct child_plan *plan, char **slots);
 

@@ -32,18 +32,17 @@ EXPORT pid_t fork(void)
 	return child;
 }
 
-/* envp as a child that runs program is to have it; the array is on the caller's stack. */
-#define CHILD_ENVIRONMENT(program, envp)                                                                  \
-	({                                                                                                \
-		struct child_plan plan_ = torsh_process_plan(program, envp);                              \
-		size_t n_slots_ = torsh_process_environment_slots(&plan_);                                \
-		n_slots_ ? torsh_process_environment(&plan_, alloca(n_slots_ * sizeof(char *))) : (envp); \
+/* The environment that a child is to have by the plan; the array is on the caller's stack. */
+#define CHILD_ENVIRONMENT(plan)                                                                                 \
+	({                                                                                                      \
+		size_t n_slots_ = torsh_process_environment_slots(plan);                                        \
+		n_slots_ ? torsh_process_environment(plan, alloca(n_slots_ * sizeof(char *))) : (plan)->envp; \
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
-#define EXECUTE(program, argv, call)                                \
+#define EXECUTE(plan, argv, call)                                   \
 	({                                                          \
-		int told_ = torsh_process_executing(program, argv); \
+		int told_ = torsh_process_executing(plan, argv);    \
 		int result_ = (call);                               \
                                                                     \
 		if (told_)                                          \
@@ -53,40 +52,46 @@ EXPORT pid_t fork(void)
 
 EXPORT int execve(const char *path, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(path, envp);
+	struct child_plan plan = torsh_process_plan(path, envp);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 
-	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execv(const char *path, char *const *argv)
 {
-	char *const *environment = CHILD_ENVIRONMENT(path, environ);
+	struct child_plan plan = torsh_process_plan(path, environ);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 
-	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(file, envp);
+	struct child_plan plan = torsh_process_plan(file, envp);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 
-	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execvp(const char *file, char *const *argv)
 {
-	char *const *environment = CHILD_ENVIRONMENT(file, environ);
+	struct child_plan plan = torsh_process_plan(file, environ);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 
-	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 {
 	char path[DESCRIPTOR_PATH_MAX];
 	char *const *environment;
+	struct child_plan plan;
 
 	torsh_process_name_descriptor(fd, path);
-	environment = CHILD_ENVIRONMENT(path, envp);
-	return EXECUTE(path, argv, torsh_next.fexecve(fd, argv, environment));
+	plan = torsh_process_plan(path, envp);
+	environment = CHILD_ENVIRONMENT(&plan);
+	return EXECUTE(&plan, argv, torsh_next.fexecve(fd, argv, environment));
 }
 
 EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
@@ -94,13 +99,15 @@ EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *e
 	char descriptor[DESCRIPTOR_PATH_MAX];
 	const char *program = dir == AT_FDCWD || *path == '/' ? path : NULL;
 	char *const *environment;
+	struct child_plan plan;
 
 	if (flags & AT_EMPTY_PATH && !*path) {
 		torsh_process_name_descriptor(dir, descriptor);
 		program = descriptor;
 	}
-	environment = CHILD_ENVIRONMENT(program, envp);
-	return EXECUTE(program, argv, torsh_next.execveat(dir, path, argv, environment, flags));
+	plan = torsh_process_plan(program, envp);
+	environment = CHILD_ENVIRONMENT(&plan);
+	return EXECUTE(&plan, argv, torsh_next.execveat(dir, path, argv, environment, flags));
 }
 
 static size_t count_arguments(va_list from)
@@ -132,31 +139,34 @@ static void collect_arguments(char **argv, const char *first, va_list *rest)
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
-	char *const *environment = CHILD_ENVIRONMENT(path, environ);
+	struct child_plan plan = torsh_process_plan(path, environ);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	char **argv;
 	va_list rest;
 
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-	char *const *environment = CHILD_ENVIRONMENT(file, environ);
+	struct child_plan plan = torsh_process_plan(file, environ);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	char **argv;
 	va_list rest;
 
 	va_start(rest, first);
 	argv = ARGUMENTS_BEFORE(first, rest);
 	va_end(rest);
-	return EXECUTE(file, argv, torsh_next.execvpe(file, argv, environment));
+	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
 	char *const *given, *const *environment;
+	struct child_plan plan;
 	char **argv;
 	va_list rest;
 
@@ -164,14 +174,16 @@ EXPORT int execle(const char *path, const char *first, ...)
 	argv = ARGUMENTS_BEFORE(first, rest);
 	given = va_arg(rest, char *const *);
 	va_end(rest);
-	environment = CHILD_ENVIRONMENT(path, given);
-	return EXECUTE(path, argv, torsh_next.execve(path, argv, environment));
+	plan = torsh_process_plan(path, given);
+	environment = CHILD_ENVIRONMENT(&plan);
+	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(path, envp);
+	struct child_plan plan = torsh_process_plan(path, envp);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	pid_t child;
 	int error;
 
@@ -180,15 +192,17 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 		if (pid)
 			*pid = child;
 		torsh_process_forked(child);
-		torsh_process_spawned(child, path, argv);
+		torsh_process_spawned(child, &plan, argv);
 	}
+	torsh_process_drop_plan(&plan);
 	return error;
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	char *const *environment = CHILD_ENVIRONMENT(file, envp);
+	struct child_plan plan = torsh_process_plan(file, envp);
+	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	pid_t child;
 	int error;
 
@@ -197,8 +211,9 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 		if (pid)
 			*pid = child;
 		torsh_process_forked(child);
-		torsh_process_spawned(child, file, argv);
+		torsh_process_spawned(child, &plan, argv);
 	}
+	torsh_process_drop_plan(&plan);
 	return error;
 }
 

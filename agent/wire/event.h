@@ -191,6 +191,7 @@ enum program_problem {
 	PROGRAM_FOREIGN, /* of another architecture than the agent */
 	PROGRAM_OTHER_LIBC, /* its loader isn't that of the agent's C library: it can't load the agent, or dies of it */
 	PROGRAM_WITHOUT_AGENT, /* the agent's file isn't there, as in another root directory */
+	PROGRAM_UNDER_FILTER, /* its process forbade itself system calls: it was not looked at, and gets no agent */
 	N_PROGRAM_PROBLEMS
 };
 

@@ -12,7 +12,7 @@ from harness import *  # noqa: E402,F403
 
 N_KEPT = 5
 # way: its status, and blocks of the child that are recorded
-WAYS = {"exit": (11, 0), "leave": (12, 0), "allocate": (13, 0), "fork": (14, 0), "harmless": (14, 1), "thread": (15, 0), "beside": (17, 0)}
+WAYS = {"exit": (11, 0), "leave": (12, 0), "allocate": (13, 0), "fork": (14, 0), "harmless": (14, 1), "exec": (18, 0), "thread": (15, 0), "beside": (17, 0)}
 
 
 def live(how, way, status, n_of_child):
@@ -39,6 +39,15 @@ def become_strict(how):
     events = report["events"]
     expect_equal(events["dropped"], 2000, "events that could not be stamped any more")
     expect_equal(events["produced"], events["delivered"] + events["dropped"], "events produced")
+
+
+@case
+def a_program_that_it_becomes_is_listed():
+    result, output = record([PROGRAMS / "sandbox", "prctl", "become"])
+    expect_equal((result.returncode, result.stdout, result.stderr), (0, b"still here\n", b""), "status and output")
+    listed = [(process["program"].split("/")[-1], "(seccomp)" in process["reason"]) for process in leaks(output)["processes"]
+              if not process["followed"]]
+    expect_equal(listed, [("echo", True)], "programs that were not followed")
 
 
 for how in ("prctl", "syscall", "errno", "trap"):

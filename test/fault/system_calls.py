@@ -17,9 +17,11 @@ PERMITTED = tuple((re.compile(activities), re.compile(calls)) for activities, ca
     (".*", "(futex|mmap|munmap|madvise).*", "everything with threads and a heap allows them"),
     (".*", "(openat|read|close) /proc/(self|N)/status", "at an end: the highest resident set, which nobody can tell afterwards"),
     (".*", "socket|(connect|close) socket:.*", "before the writer said that it is there: whether there is one"),
-    ("exec.*|spawn", "get(e?[ug]|p)id|prctl|(openat|readlinkat|faccessat|pread64|fstat|fstatfs|fgetxattr|close) .*",
+    ("exec.*|spawn", "get(e?[ug])id|prctl|(openat|readlinkat|faccessat|pread64|fstat|fstatfs|fgetxattr|close) .*",
      "before an exec: whether the program can load the agent"),
 ))
+# Of these one, for one program.
+AT_MOST_ONCE = re.compile("get.*|prctl|(openat|readlinkat|faccessat|fstat|fstatfs|fgetxattr) .*")
 CALL = re.compile(r"^(\d+) +(?:<\.\.\. )?(\w+)(?:\((.*)| resumed>(.*))$")
 PATHS_FOR = ("openat", "readlinkat", "faccessat", "access", "newfstatat", "execve")
 
@@ -88,8 +90,12 @@ def agents_own(activity):
 
 def compare(activity):
     permitted = [calls for activities, calls in PERMITTED if activities.fullmatch(activity)]
-    others = {call: n for call, n in agents_own(activity).items() if not any(calls.fullmatch(call) for calls in permitted)}
+    own = agents_own(activity)
+    others = {call: n for call, n in own.items() if not any(calls.fullmatch(call) for calls in permitted)}
     expect_equal(others, {}, "system calls that the program alone doesn't make")
+    if activity.startswith("exec"):
+        again = {call: n for call, n in own.items() if AT_MOST_ONCE.fullmatch(call) and "/proc/" not in call and n > 1}
+        expect_equal(again, {}, "system calls that were made again for the same program")
 
 
 for name in ACTIVITIES:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Programs that take system calls from themselves: sandbox HOW WAY. For every call but those that the way itself takes, and
- * futex, mmap, munmap and madvise, the filter ends the process; HOW errno: it is refused; trap: a handler ends it with 98.
+ * futex, mmap, munmap and madvise, the filter ends the process; HOW errno: it is refused; trap: a handler ends it with 98;
+ * past: the filter is installed past the C library.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/sys.h"
+
 #define N_KEPT 5
 #define N_PAIRS 400000
 #define N_CALLS_MAX 32
@@ -34,6 +37,7 @@
 static const int of_memory[] = {SYS_futex, SYS_mmap, SYS_munmap, SYS_madvise, SYS_brk, SYS_getrandom, END};
 static const int of_exit[] = {SYS_exit_group, END};
 static const int of_fork[] = {SYS_clone, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_wait4, SYS_exit_group, END};
+static const int of_exec[] = {SYS_execve, SYS_exit_group, END};
 static const int of_thread[] = {SYS_clone3, SYS_clone, SYS_mprotect, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask,
 				SYS_rt_sigaction, SYS_exit, SYS_exit_group, END};
 
@@ -54,7 +58,9 @@ static void install(const char *how, struct sock_fprog *program)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		exit(90);
-	if (strcmp(how, "syscall") != 0)
+	if (!strcmp(how, "past"))
+		result = TORSH_SYS(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program, 0, 0, 0);
+	else if (strcmp(how, "syscall") != 0)
 		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
 	else
 		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
@@ -76,16 +82,14 @@ static void allow(const char *how, const int *calls)
 	install(how, &program);
 }
 
-/* Takes nothing that anybody here needs, by an error. */
-static void deny_little(const char *how)
+static void deny(const char *how, const int *calls, uint32_t answer)
 {
-	static const int calls[] = {SYS_ptrace, SYS_reboot, END};
 	struct sock_filter ops[8];
 	struct sock_fprog program = {.filter = ops};
 	size_t n = 0;
 
 	ops[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	n = add_calls(ops, n, calls, SECCOMP_RET_ERRNO | EPERM);
+	n = add_calls(ops, n, calls, answer);
 	ops[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = (unsigned short)n;
 	install(how, &program);
@@ -155,10 +159,33 @@ static int fork_in_it(const char *how)
 	return run_child();
 }
 
+/* Takes nothing that anybody here needs, by an error. */
 static int fork_in_a_harmless_one(const char *how)
 {
-	deny_little(how);
+	static const int calls[] = {SYS_ptrace, SYS_reboot, END};
+
+	deny(how, calls, SECCOMP_RET_ERRNO | EPERM);
 	return run_child();
+}
+
+/* Of all calls it takes one that only the start of a recording makes. */
+static int become_another_in_it(const char *how)
+{
+	static const int calls[] = {SYS_memfd_create, END};
+
+	keep();
+	deny(how, calls, SECCOMP_RET_KILL_PROCESS);
+	execl("/bin/echo", "echo", "still here", NULL);
+	return 96;
+}
+
+/* Of a program that isn't there: it goes on. */
+static int exec_in_it(const char *how)
+{
+	allow(how, of_exec);
+	execl("/nonexistent/program", "program", NULL);
+	keep();
+	return errno == ENOENT ? 18 : 96;
 }
 
 static void *run_thread(void *unused)
@@ -233,6 +260,8 @@ static const struct way {
 	{"allocate", allocate_in_it},
 	{"fork", fork_in_it},
 	{"harmless", fork_in_a_harmless_one},
+	{"exec", exec_in_it},
+	{"become", become_another_in_it},
 	{"thread", thread_in_it},
 	{"beside", beside_it},
 	{"strict", strict},

@@ -26,6 +26,7 @@
 #include "agent/text.h"
 #include "shim/allocator_calls.h"
 #include "shim/boot.h"
+#include "shim/find_text.h"
 #include "shim/next.h"
 #include "shim/thread.h"
 #include "shim/unloading.h"
@@ -122,7 +123,7 @@ static long read_file(const char *path, char *buffer, size_t n_bytes)
 /* "VmHWM: 1234 kB" in the text, in bytes; 0 where there is none. */
 static uint64_t find_peak(const char *status)
 {
-	const char *at = strstr(status, "VmHWM:");
+	const char *at = torsh_find_text(status, "VmHWM:");
 	uint64_t kib = 0;
 
 	if (!at)

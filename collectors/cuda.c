@@ -21,6 +21,7 @@
 #include "collectors/operator_marks.h"
 #include "shim/cupti.h"
 #include "shim/driver.h"
+#include "shim/find_text.h"
 #include "shim/hooks.h"
 #include "shim/objects.h"
 
@@ -147,7 +148,7 @@ void torsh_cuda_say_losses(void)
 /* Tools of NVIDIA's, which measure times themselves: none of ours comes between. */
 static int is_measuring_tool(const char *name)
 {
-	return strstr(name, "nsys") || strstr(name, "Nsight") || strstr(name, "nsight");
+	return torsh_find_text(name, "nsys") || torsh_find_text(name, "Nsight") || torsh_find_text(name, "nsight");
 }
 
 static void do_without_taken(const char *old_name)
@@ -286,7 +287,7 @@ static int is_measured_by_nvtx(void)
 {
 	const char *path = getenv("NVTX_INJECTION64_PATH");
 
-	return is_of_another_tool(path) && !strstr(path, "libcupti");
+	return is_of_another_tool(path) && !torsh_find_text(path, "libcupti");
 }
 
 /* Why we stay passive, in words; NULL: no other tool was started to measure this process. */

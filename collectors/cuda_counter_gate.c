@@ -15,6 +15,7 @@
 #include "agent/label.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_counters.h"
+#include "shim/find_text.h"
 
 #define N_CONTEXTS 64u /* CUPTI numbers them from 1; those that share a place are taken for one */
 #define N_LABELS (1u << 16) /* the names of these are looked at once */
@@ -37,7 +38,7 @@ static int has_part(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (strstr(name, parts[i]))
+		if (torsh_find_text(name, parts[i]))
 			return 1;
 	return 0;
 }

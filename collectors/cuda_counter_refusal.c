@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collectors/cuda_counters.h"
+#include "shim/find_text.h"
 #include "shim/sys.h"
 
 #define PARAMETERS_MAX 8192u
@@ -40,7 +41,7 @@ static char read_admin_only(const char *path)
 
 	/* The pages are zeroed: the text has its end. */
 	if (bytes && TORSH_SYS(SYS_read, fd, bytes, PARAMETERS_MAX - 1, 0, 0, 0) > 0) {
-		const char *found = strstr(bytes, ADMIN_ONLY);
+		const char *found = torsh_find_text(bytes, ADMIN_ONLY);
 
 		answer = found ? found[sizeof(ADMIN_ONLY) - 1] : 0;
 	}

@@ -9,6 +9,7 @@
 #include "agent/text.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_batches.h"
+#include "shim/find_text.h"
 
 void torsh_cuda_say(const struct event *event)
 {
@@ -65,7 +66,7 @@ void torsh_cuda_describe(struct device_pair *pair)
 		torsh_cuda_describe_batch(work);
 	else
 		work->direction = direction_of(work);
-	work->is_async = work->is_async || strstr(work->api, "Async");
+	work->is_async = work->is_async || torsh_find_text(work->api, "Async");
 	pair->name = torsh_cuda_label(name_of(work));
 	pair->registers = attribute_of(work, DRIVER_FUNCTION_REGISTERS);
 	pair->static_shared_bytes = attribute_of(work, DRIVER_FUNCTION_SHARED_BYTES);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/find_text.h"
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/objects.h"
@@ -260,9 +261,9 @@ void *torsh_allocator_calls_instead(int i, void *found)
 
 bool torsh_allocator_calls_names(const char *path)
 {
-	return strstr(path, "/libjemalloc.so") || strstr(path, "/libtcmalloc") || strstr(path, "/libmimalloc") ||
-	       !strncmp(path, "libjemalloc.so", 14) || !strncmp(path, "libtcmalloc", 11) ||
-	       !strncmp(path, "libmimalloc", 11);
+	return torsh_find_text(path, "/libjemalloc.so") || torsh_find_text(path, "/libtcmalloc") ||
+	       torsh_find_text(path, "/libmimalloc") || !strncmp(path, "libjemalloc.so", 14) ||
+	       !strncmp(path, "libtcmalloc", 11) || !strncmp(path, "libmimalloc", 11);
 }
 
 void *torsh_allocator_calls_bound(int i)

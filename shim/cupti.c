@@ -7,6 +7,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "shim/find_text.h"
 #include "shim/hooks.h"
 #include "shim/next.h"
 #include "shim/symbol.h"
@@ -44,7 +45,7 @@ static int find_runtime(struct dl_phdr_info *object, size_t n_bytes, void *conte
 {
 	static const char name[] = "/libcudart.so";
 	struct runtime *runtime = context;
-	const char *found = object->dlpi_name ? strstr(object->dlpi_name, name) : NULL;
+	const char *found = object->dlpi_name ? torsh_find_text(object->dlpi_name, name) : NULL;
 
 	(void)n_bytes;
 	if (!found || found - object->dlpi_name >= PATH_MAX)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "shim/elf_symbol.h"
+#include "shim/find_text.h"
 #include "shim/sys.h"
 #include "shim/unloading.h"
 
@@ -147,7 +148,7 @@ struct search {
 
 static int is_called(const struct link_map *map, void *text)
 {
-	return map->l_name && strstr(map->l_name, text);
+	return map->l_name && torsh_find_text(map->l_name, text);
 }
 
 static int look_into(const struct link_map *map, void *context)
@@ -218,7 +219,8 @@ static int is_there(struct dl_phdr_info *object, size_t n_bytes, void *context)
 	const struct place *place = context;
 
 	(void)n_bytes;
-	return object->dlpi_name && strstr(object->dlpi_name, place->text) && has_address(object, place->address);
+	return object->dlpi_name && torsh_find_text(object->dlpi_name, place->text) &&
+	       has_address(object, place->address);
 }
 
 int torsh_objects_lies_in(const char *text, const void *address)

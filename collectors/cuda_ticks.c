@@ -3,12 +3,17 @@
  * CLOCK_MONOTONIC by the processor's counter, for what is told at every launch: asking the kernel takes some 20 to 40 ns, and
  * several times that on a virtual machine. Whoever reads the clocks sets an anchor; from there it is counted on, for a
  * tenth of a second at most, at the rate that was measured over the last second or two.
+ *
+ * The counter may be set back, or jump ahead, while the machine is suspended or moves. An anchor that finds it elsewhere than
+ * the rate says begins anew: what lies before it is of no use for the rate. Until there is one the kernel is asked.
  */
 #include "collectors/cuda.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 #include "agent/flow.h"
+#include "agent/wire/clock.h"
 
 #define RATE_BITS 32 /* of the fraction of nanoseconds a tick */
 #define BASE_NS_MIN UINT64_C(5000000) /* closer readings give no rate */
@@ -27,7 +32,8 @@ static struct anchor {
 } anchor;
 
 static struct cuda_lock lock; /* guards what follows, and who writes */
-static struct moment base, next_base;
+static struct moment base, next_base, last;
+static uint64_t rate; /* of the last anchor; 0: there is none */
 
 uint64_t torsh_cuda_now_ns(void)
 {
@@ -45,7 +51,8 @@ uint64_t torsh_cuda_now_ns(void)
 	return ns;
 }
 
-static void publish(const struct moment *now, uint64_t rate)
+/* rate 0: nothing can be counted on from here. */
+static void publish(const struct moment *now)
 {
 	uint32_t n_writes = atomic_load_explicit(&anchor.n_writes, memory_order_relaxed);
 
@@ -54,7 +61,8 @@ static void publish(const struct moment *now, uint64_t rate)
 	atomic_store_explicit(&anchor.ticks, now->ticks, memory_order_relaxed);
 	atomic_store_explicit(&anchor.ns, now->ns, memory_order_relaxed);
 	atomic_store_explicit(&anchor.rate, rate, memory_order_relaxed);
-	atomic_store_explicit(&anchor.reach_ticks, (REACH_NS << RATE_BITS) / rate, memory_order_relaxed);
+	atomic_store_explicit(&anchor.reach_ticks, rate ? (REACH_NS << RATE_BITS) / rate : 0,
+			      memory_order_relaxed);
 	/* Pairs with the acquire in torsh_cuda_now_ns. */
 	atomic_store_explicit(&anchor.n_writes, n_writes + 2, memory_order_release);
 }
@@ -77,30 +85,55 @@ static struct moment read_moment(void)
 	return best;
 }
 
+/* Is the counter where it isn't by the rate, by more than the rate may be wrong? */
+static bool is_elsewhere(const struct moment *now)
+{
+	uint64_t ticks = now->ticks - last.ticks, ns = now->ns - last.ns;
+	uint64_t doubt_ns = ns / CLOCK_SHARE + CLOCK_NS_A_SECOND / CLOCK_PART;
+	unsigned __int128 counted_ns = (unsigned __int128)ticks * rate >> RATE_BITS;
+
+	if ((int64_t)ticks < 0)
+		return true;
+	return rate && (counted_ns > ns + doubt_ns || counted_ns + doubt_ns < ns);
+}
+
+/* Since the base; 0: it is too near, or the counter has jumped. */
+static uint64_t measure_rate(const struct moment *now)
+{
+	uint64_t ticks = now->ticks - base.ticks, ns = now->ns - base.ns;
+
+	/* A long pause makes the base old: its first second is not worth an overflow. */
+	while (ns >> RATE_BITS) {
+		ns >>= 1;
+		ticks >>= 1;
+	}
+	return ns > BASE_NS_MIN && ticks ? (ns << RATE_BITS) / ticks : 0;
+}
+
 void torsh_cuda_ticks_anchor(void)
 {
 	struct moment now;
-	uint64_t ticks, ns;
+	uint64_t measured;
 
 	/* The agent found that the counter can't be trusted. */
 	if (torsh_flow_clock_is_monotonic)
 		return;
 	torsh_cuda_lock(&lock);
 	now = read_moment();
-	if (!base.ns)
+	if (!base.ns || is_elsewhere(&now)) {
 		base = next_base = now;
+		rate = 0;
+		publish(&now);
+	}
 	if (now.ns - next_base.ns > BASE_NS_MAX) {
 		base = next_base;
 		next_base = now;
 	}
-	ticks = now.ticks - base.ticks;
-	ns = now.ns - base.ns;
-	/* A long pause makes the base old: its first second is not worth an overflow. */
-	while (ns >> RATE_BITS) {
-		ns >>= 1;
-		ticks >>= 1;
+	measured = measure_rate(&now);
+	if (measured) {
+		rate = measured;
+		publish(&now);
 	}
-	if (ns > BASE_NS_MIN && ticks >> 1)
-		publish(&now, (ns << RATE_BITS) / ticks);
+	last = now;
 	torsh_cuda_unlock(&lock);
 }

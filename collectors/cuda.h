@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "agent/counter.h"
 #include "agent/wire/event.h"
 #include "shim/cupti.h"
 #include "shim/sys.h"
@@ -49,6 +50,13 @@ struct cuda_losses {
 };
 
 extern struct cuda_losses torsh_cuda_losses;
+
+/* So many more of one of these, without which the recording isn't complete: dropped, without_room. */
+static inline void torsh_cuda_lose(_Atomic uint64_t *sum, uint64_t n)
+{
+	atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
+	torsh_count_many(COUNTER_device_records_lost, n);
+}
 
 /* CUPTI_API_VERSION of the library; written before any buffer is asked for. */
 extern uint32_t torsh_cuda_version;

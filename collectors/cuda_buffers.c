@@ -75,7 +75,7 @@ void torsh_cuda_count_dropped(void *context, uint32_t stream)
 	if (torsh_cupti.ActivityGetNumDroppedRecords(context, stream, &n_dropped))
 		atomic_store_explicit(&torsh_cuda_losses.is_dropping_unknown, 1, memory_order_relaxed);
 	else if (n_dropped)
-		atomic_fetch_add_explicit(&torsh_cuda_losses.dropped, n_dropped, memory_order_relaxed);
+		torsh_cuda_lose(&torsh_cuda_losses.dropped, n_dropped);
 }
 
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records)
@@ -91,7 +91,7 @@ void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer,
 	if (!torsh_cuda_is_live() || !buffer)
 		return;
 	if (buffer == discarded) {
-		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
 		return;
 	}
 	torsh_cuda_take_records(buffer, n_valid);

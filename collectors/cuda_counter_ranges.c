@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "agent/config.h"
+#include "agent/counter.h"
 #include "agent/label.h"
 #include "collectors/cuda.h"
 #include "collectors/cuda_counters.h"
 
 #define SAMPLES_PER_LAUNCH 3u
 #define TRIES_PER_LAUNCH 6u /* also of what can't be measured */
-#define LAUNCHES_MAX 8192u /* kinds of launches; a power of two. What comes beyond is not measured */
+#define LAUNCHES_MAX 8192u /* kinds of launches; a power of two. What comes beyond is not measured, and counted */
 #define CONTEXTS_MAX 16u
 #define RANGES_MAX 8u /* in one image: there is one, unless something else ran too */
 #define FAILURES_MAX 4u /* of CUPTI's in a row, then it is given up */
@@ -76,8 +77,10 @@ static struct launch *find_launch(const struct kind *kind)
 			continue;
 		if (!launch->kind.name) {
 			/* A quarter stays free: what is looked for is found soon. */
-			if (n_launches >= LAUNCHES_MAX / 4 * 3)
+			if (n_launches >= LAUNCHES_MAX / 4 * 3) {
+				torsh_count(COUNTER_launches_unmeasured);
 				return NULL;
+			}
 			*launch = (struct launch){.kind = *kind, .number = n_launches++};
 		}
 		return launch;
@@ -261,6 +264,8 @@ static struct context *find_context(void *handle)
 		if (!contexts[i].handle && !spare)
 			spare = &contexts[i];
 	}
+	if (!spare)
+		torsh_count(COUNTER_launches_unmeasured);
 	return spare && !torsh_counters_initialise() && !open_context(spare, handle) ? spare : NULL;
 }
 

@@ -268,7 +268,7 @@ static __attribute__((noinline)) void tell_without_times(struct driver_work *wor
 	leave_driver(&quiet);
 	if (work->problem == -ENOSPC) {
 		reason = torsh_cuda_label("too many launches were under way");
-		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
 	} else if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
 		reason = torsh_cuda_label("the driver took no event for its stream");
 	}
@@ -305,7 +305,7 @@ void torsh_cuda_submitted(struct driver_work *work, int result)
 
 /* ---- asking after marks ------------------------------------------------------------------------------------------ */
 
-/* Streams whose next pair was not reached: what comes behind it wasn't either. */
+/* Streams whose next pair was not reached: what comes behind it wasn't either. Of further ones each pair is asked after. */
 struct blocked {
 	const void *streams[BLOCKED_MAX];
 	uint32_t contexts[BLOCKED_MAX], n;
@@ -316,11 +316,13 @@ static int is_blocked(const struct blocked *blocked, const struct device_pair *p
 	for (uint32_t i = 0; i < blocked->n; i++)
 		if (blocked->streams[i] == pair->work.stream && blocked->contexts[i] == pair->place.context)
 			return 1;
-	return blocked->n == BLOCKED_MAX;
+	return 0;
 }
 
 static void block(struct blocked *blocked, const struct device_pair *pair)
 {
+	if (blocked->n == BLOCKED_MAX)
+		return;
 	blocked->streams[blocked->n] = pair->work.stream;
 	blocked->contexts[blocked->n++] = pair->place.context;
 }

@@ -3,43 +3,71 @@
 
 #include "collectors/cuda.h"
 
-#define N_POOLS 256u
+#define POOLS_A_TIME 64u
 
-static struct {
-	struct cuda_lock lock; /* guards the rest */
-	uint32_t n;
-	struct {
-		uint64_t pool;
-		struct cuda_properties properties;
-	} items[N_POOLS];
-} pools;
+struct pool {
+	struct pool *next;
+	uint64_t handle;
+	struct cuda_properties properties;
+};
 
-void torsh_cuda_pools_learn(uint64_t pool, const struct cuda_properties *properties)
+static struct cuda_lock lock; /* guards the rest */
+static struct pool *pools;
+static struct pool *unused; /* n_unused of them, one behind the other */
+static uint32_t n_unused;
+
+/* With the lock. */
+static struct pool *find_pool(uint64_t handle)
 {
-	uint32_t i = 0;
+	struct pool *pool = pools;
 
-	torsh_cuda_lock(&pools.lock);
-	while (i < pools.n && pools.items[i].pool != pool)
-		i++;
-	if (i < N_POOLS) {
-		pools.items[i].pool = pool;
-		pools.items[i].properties = *properties;
-		if (i == pools.n)
-			pools.n++;
+	while (pool && pool->handle != handle)
+		pool = pool->next;
+	return pool;
+}
+
+/* With the lock. NULL: there is no memory. */
+static struct pool *add_pool(uint64_t handle)
+{
+	struct pool *pool;
+
+	if (!n_unused) {
+		unused = torsh_sys_pages(POOLS_A_TIME * sizeof(*unused));
+		n_unused = unused ? POOLS_A_TIME : 0;
 	}
-	torsh_cuda_unlock(&pools.lock);
+	if (!n_unused)
+		return NULL;
+	n_unused--;
+	pool = unused++;
+	pool->handle = handle;
+	pool->next = pools;
+	pools = pool;
+	return pool;
+}
+
+void torsh_cuda_pools_learn(uint64_t handle, const struct cuda_properties *properties)
+{
+	struct pool *pool;
+
+	torsh_cuda_lock(&lock);
+	pool = find_pool(handle);
+	if (!pool)
+		pool = add_pool(handle);
+	if (pool)
+		pool->properties = *properties;
+	torsh_cuda_unlock(&lock);
 }
 
 void torsh_cuda_pools_place(struct event_device_alloc *alloc)
 {
 	struct cuda_properties properties = {.location = {.type = CUDA_LOCATION_NONE}};
+	const struct pool *pool;
 
-	torsh_cuda_lock(&pools.lock);
-	for (uint32_t i = 0; i < pools.n; i++) {
-		if (pools.items[i].pool == alloc->pool)
-			properties = pools.items[i].properties;
-	}
-	torsh_cuda_unlock(&pools.lock);
+	torsh_cuda_lock(&lock);
+	pool = find_pool(alloc->pool);
+	if (pool)
+		properties = pool->properties;
+	torsh_cuda_unlock(&lock);
 	if (properties.type == CUDA_TYPE_MANAGED) {
 		alloc->kind = BLOCK_MANAGED;
 	} else if (properties.location.type == CUDA_LOCATION_DEVICE) {

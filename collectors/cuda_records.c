@@ -263,7 +263,7 @@ void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid)
 	struct flow *flow = n_valid ? torsh_flow_enter() : NULL;
 
 	if (n_valid && !flow)
-		atomic_fetch_add_explicit(&torsh_cuda_losses.without_room, 1, memory_order_relaxed);
+		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
 	while (flow && !(status = torsh_cupti.ActivityGetNextRecord(buffer, n_valid, &record))) {
 		struct event event;
 		int result = take_record(record, &names, &event);

@@ -9,11 +9,12 @@
 #include "collectors/device_cuda.h"
 #include "shim/driver.h"
 
-#define CONTEXTS_MAX 64u
+#define PLACES_A_TIME 64u
 
-static struct cuda_lock lock; /* guards places */
-static struct cuda_place places[CONTEXTS_MAX];
-static uint32_t n_places;
+static struct cuda_lock lock; /* guards the list, which only grows at its end, and places' making */
+static struct cuda_place *places, **last_place = &places;
+static struct cuda_place *unused; /* n_unused of them, one behind the other */
+static uint32_t n_unused, n_places;
 
 static _Thread_local int last_problem;
 
@@ -73,10 +74,32 @@ static int context_of(void *stream, void **context)
 
 static struct cuda_place *find_place(const void *context)
 {
-	for (uint32_t i = 0; i < n_places; i++)
-		if (atomic_load_explicit(&places[i].handle, memory_order_relaxed) == context)
-			return &places[i];
-	return NULL;
+	struct cuda_place *place = places;
+
+	while (place && atomic_load_explicit(&place->handle, memory_order_relaxed) != context)
+		place = place->following;
+	return place;
+}
+
+/* With the lock. A place that was forgotten, or a new one. */
+static struct cuda_place *take_place(void)
+{
+	struct cuda_place *place = find_place(NULL);
+
+	if (place)
+		return place;
+	if (!n_unused) {
+		unused = torsh_sys_pages(PLACES_A_TIME * sizeof(*unused));
+		n_unused = unused ? PLACES_A_TIME : 0;
+	}
+	if (!n_unused)
+		return NULL;
+	n_unused--;
+	place = unused++;
+	place->number = ++n_places;
+	*last_place = place;
+	last_place = &place->following;
+	return place;
 }
 
 static struct cuda_place *add_place(void *context)
@@ -93,12 +116,10 @@ static struct cuda_place *add_place(void *context)
 		torsh_cuda_lock(&lock);
 		place = find_place(context);
 		if (!place)
-			place = find_place(NULL);
-		if (!place && n_places < CONTEXTS_MAX)
-			place = &places[n_places++];
+			place = take_place();
 		if (place) {
 			place->device = device;
-			place->id = id ? (uint32_t)id : (uint32_t)(place - places) + 1;
+			place->id = id ? (uint32_t)id : place->number;
 			atomic_store_explicit(&place->handle, context, memory_order_relaxed);
 		}
 		torsh_cuda_unlock(&lock);
@@ -128,23 +149,25 @@ struct cuda_place *torsh_cuda_place_of(void *stream)
 	return place ? place : add_place(context);
 }
 
-/* What was made there went with it, and its address is free for another one. */
+/* With the lock. What was made there went with it, and its address is free for another one. */
 static void forget_place(struct cuda_place *place)
 {
-	torsh_cuda_lock(&lock);
 	atomic_fetch_add_explicit(&place->generation, 1, memory_order_relaxed);
 	place->stream = NULL;
 	place->comparison = place->next = (struct cuda_comparison){0};
 	place->due_ns = 0;
 	atomic_store_explicit(&place->handle, NULL, memory_order_relaxed);
-	torsh_cuda_unlock(&lock);
 }
 
 void torsh_device_cuda_forget(void *context, int device)
 {
-	for (uint32_t i = 0; i < n_places; i++)
-		if (context ? places[i].handle == context : places[i].device == device)
-			forget_place(&places[i]);
+	struct cuda_place *place;
+
+	torsh_cuda_lock(&lock);
+	for (place = places; place; place = place->following)
+		if (context ? place->handle == context : place->device == device)
+			forget_place(place);
+	torsh_cuda_unlock(&lock);
 }
 
 int torsh_device_cuda_here(struct device_place *here)

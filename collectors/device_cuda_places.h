@@ -21,6 +21,8 @@ struct cuda_comparison {
 struct cuda_place {
 	void *_Atomic handle; /* NULL: it is gone */
 	_Atomic uint32_t generation; /* counts how often what was made in it became invalid */
+	struct cuda_place *following; /* in the list of all */
+	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
 	struct driver_event *spares; /* of any generation; under the lock of collectors/device_cuda.c */
@@ -54,7 +56,7 @@ struct cuda_visit {
 int torsh_cuda_visit(struct cuda_visit *visit, void *context);
 void torsh_cuda_visit_end(struct cuda_visit *visit);
 
-/* That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there are too many. */
+/* That of the stream's context, new where it wasn't seen. NULL: it isn't known, or there is no memory. */
 struct cuda_place *torsh_cuda_place_of(void *stream);
 
 #endif

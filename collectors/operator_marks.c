@@ -2,9 +2,11 @@
 #include "collectors/operator_marks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/counter.h"
 #include "agent/label.h"
 #include "agent/process.h"
 #include "collectors/cuda.h"
@@ -24,7 +26,7 @@ struct operator_mark {
 	int device;
 	uint32_t number;
 	double inner_us; /* of what it called */
-	int is_lost; /* of one of these there are no times */
+	_Atomic int is_lost; /* of one of these there are no times: whoever settles them says it, too */
 };
 
 struct list {
@@ -102,27 +104,53 @@ static void give_mark(struct operator_mark *mark)
 	torsh_cuda_unlock(&lock);
 }
 
+static void lose(struct operator_mark *mark)
+{
+	if (mark)
+		atomic_store_explicit(&mark->is_lost, 1, memory_order_relaxed);
+}
+
+static bool is_lost(struct operator_mark *mark)
+{
+	return atomic_load_explicit(&mark->is_lost, memory_order_relaxed);
+}
+
+/* A mark at the beginning of a call. NULL: there is no room for one, or the device took none. */
+static struct operator_mark *make_mark(const struct device_ops *row)
+{
+	struct operator_mark *mark = take_mark();
+
+	if (!mark)
+		return NULL;
+	/* Of another row its marks are of no use. */
+	if (mark->row != row)
+		mark->begin = mark->end = NULL;
+	mark->row = row;
+	if (!row->record(NULL, &mark->device, &mark->begin, &mark->begin_ns))
+		return mark;
+	give_mark(mark);
+	return NULL;
+}
+
 void torsh_operator_marks_begin(struct operator_marks *marks, uintptr_t key)
 {
 	const struct device_ops *row = enabled_row();
 	struct operator_mark *mark;
 
-	if (!row || marks->n == OPERATOR_MARKS_DEPTH || !prepare() ||
-	    atomic_load_explicit(&state->is_finished, memory_order_relaxed) || !(mark = take_mark()))
+	if (!row || !prepare() || atomic_load_explicit(&state->is_finished, memory_order_relaxed))
 		return;
-	/* Of another row its marks are of no use. */
-	if (mark->row != row)
-		mark->begin = mark->end = NULL;
-	mark->row = row;
-	mark->key = key;
-	mark->inner_us = 0;
-	mark->is_lost = 0;
-	mark->parent = marks->n ? marks->open[marks->n - 1] : NULL;
-	if (row->record(NULL, &mark->device, &mark->begin, &mark->begin_ns)) {
-		give_mark(mark);
+	mark = make_mark(row);
+	if (!mark) {
+		torsh_count(COUNTER_operator_times_lost);
+		/* What it takes would seem to be theirs. */
+		lose(marks->innermost);
 		return;
 	}
-	marks->open[marks->n++] = mark;
+	mark->key = key;
+	mark->inner_us = 0;
+	atomic_store_explicit(&mark->is_lost, 0, memory_order_relaxed);
+	mark->parent = marks->innermost;
+	marks->innermost = mark;
 }
 
 /* ---- the end of a call ------------------------------------------------------------------------------------------- */
@@ -166,15 +194,17 @@ static void settle(struct flow *flow, struct operator_mark *mark, int may_wait)
 {
 	double us = 0;
 
-	if (!mark->is_lost && ask_time(mark, &us, may_wait))
-		mark->is_lost = 1;
-	/* Without the times of what it called an operator's own are not known. */
-	if (mark->parent && mark->is_lost)
-		mark->parent->is_lost = 1;
-	else if (mark->parent && us > 0)
-		mark->parent->inner_us += us;
-	if (!mark->is_lost)
+	if (!is_lost(mark) && ask_time(mark, &us, may_wait))
+		lose(mark);
+	if (is_lost(mark)) {
+		torsh_count(COUNTER_operator_times_lost);
+		/* Without the times of what it called an operator's own are not known. */
+		lose(mark->parent);
+	} else {
+		if (mark->parent && us > 0)
+			mark->parent->inner_us += us;
 		say_time(flow, mark, us);
+	}
 	give_mark(mark);
 	atomic_fetch_sub_explicit(&state->n_pending, 1, memory_order_relaxed);
 }
@@ -228,18 +258,22 @@ static void tell_how(void)
 /* Take the call out, with those in it whose ends were not told. NULL: it was not marked. */
 static struct operator_mark *close_call(struct operator_marks *marks, uintptr_t key)
 {
-	uint32_t n = marks->n;
+	struct operator_mark *call = marks->innermost;
 
-	while (n && marks->open[n - 1]->key != key)
-		n--;
-	if (!n)
+	while (call && call->key != key)
+		call = call->parent;
+	if (!call)
 		return NULL;
-	for (; marks->n > n; marks->n--) {
+	while (marks->innermost != call) {
+		struct operator_mark *inner = marks->innermost;
+
 		/* Who called is settled after it: it has to be there until then. */
-		marks->open[marks->n - 1]->is_lost = 1;
-		add_pending(marks->open[marks->n - 1]);
+		marks->innermost = inner->parent;
+		lose(inner);
+		add_pending(inner);
 	}
-	return marks->open[--marks->n];
+	marks->innermost = call->parent;
+	return call;
 }
 
 void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, uintptr_t key)
@@ -248,7 +282,8 @@ void torsh_operator_marks_end(struct operator_marks *marks, struct flow *flow, u
 
 	if (!mark)
 		return;
-	mark->is_lost = mark->row->record(NULL, NULL, &mark->end, NULL) != 0;
+	if (mark->row->record(NULL, NULL, &mark->end, NULL))
+		lose(mark);
 	mark->number = atomic_fetch_add_explicit(&state->number, 1, memory_order_relaxed) + 1;
 	tell_how();
 	say_marked(flow, mark);
@@ -269,5 +304,7 @@ void torsh_operator_marks_finish(void)
 	if (!flow)
 		return;
 	settle_to(flow, 0);
+	/* Where another thread is at it, which may be stopped for ever. */
+	torsh_count_many(COUNTER_operator_times_lost, atomic_load_explicit(&state->n_pending, memory_order_relaxed));
 	torsh_flow_leave(flow);
 }

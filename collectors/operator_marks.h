@@ -13,12 +13,9 @@
 
 struct operator_mark;
 
-#define OPERATOR_MARKS_DEPTH 64u
-
-/* Of one thread: the operators that are open and were marked. */
+/* Of one thread: the innermost of the operators that are open and were marked, which leads to those around it. */
 struct operator_marks {
-	struct operator_mark *open[OPERATOR_MARKS_DEPTH];
-	uint32_t n;
+	struct operator_mark *innermost;
 };
 
 /* With the flow entered; key tells the calls of a thread apart that are open at once. */

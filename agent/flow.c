@@ -274,7 +274,8 @@ void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
 		torsh_python_amend(flow->python, flow->stack, flow->tid == torsh_process->pid, delta);
 }
 
-int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
+/* Inlined into whoever sends an event: that may be done on a signal handler's small stack. */
+static inline __attribute__((always_inline)) int hold(struct flow *flow, const void *frame, uint64_t *stamp)
 {
 	if (!torsh_flow_has_room(flow))
 		goto lose;
@@ -291,6 +292,11 @@ int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
 lose:
 	torsh_flow_lose(flow, LOSS_OTHER);
 	return 0;
+}
+
+int torsh_flow_hold(struct flow *flow, const void *frame, uint64_t *stamp)
+{
+	return hold(flow, frame, stamp);
 }
 
 void torsh_flow_event_at(struct flow *flow, const struct event *event, uint64_t stamp)
@@ -311,6 +317,18 @@ void torsh_flow_event(struct flow *flow, const struct event *event, const void *
 {
 	uint64_t stamp;
 
-	if (torsh_flow_hold(flow, frame, &stamp))
+	if (hold(flow, frame, &stamp))
 		torsh_flow_event_at(flow, event, stamp);
+}
+
+void torsh_flow_send(const struct event *event, const void *frame)
+{
+	struct flow *flow = torsh_flow_enter();
+	uint64_t stamp;
+
+	if (!flow)
+		return;
+	if (hold(flow, frame, &stamp))
+		torsh_flow_event_at(flow, event, stamp);
+	torsh_flow_leave(flow);
 }

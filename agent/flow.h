@@ -221,6 +221,9 @@ static inline void torsh_flow_alloc(struct flow *flow, const struct event_alloc 
  */
 void torsh_flow_event(struct flow *flow, const struct event *event, const void *frame);
 
+/* The same for a caller that has not entered: with the calling thread's flow, and not at all where it has none. */
+void torsh_flow_send(const struct event *event, const void *frame);
+
 /*
  * Make the ring busy and take a stamp. Returns 0 when there is no room: then the event is lost already.
  * Afterwards exactly one of torsh_flow_event_at and torsh_flow_release.

@@ -52,21 +52,6 @@ int torsh_cuda_is_ending(void)
 
 /* ---- what is said ------------------------------------------------------------------------------------------------ */
 
-void torsh_cuda_send_from(const struct event *event, const void *frame)
-{
-	struct flow *flow = torsh_flow_enter();
-
-	if (!flow)
-		return;
-	torsh_flow_event(flow, event, frame);
-	torsh_flow_leave(flow);
-}
-
-void torsh_cuda_send(const struct event *event)
-{
-	torsh_cuda_send_from(event, NULL);
-}
-
 static void say_mode(enum device_mode mode, const char *reason)
 {
 	struct event event = {.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode}};

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "agent/counter.h"
+#include "agent/flow.h"
 #include "agent/wire/event.h"
 #include "shim/cupti.h"
 #include "shim/sys.h"
@@ -74,10 +75,10 @@ int torsh_cuda_is_ending(void);
 int torsh_cuda_may_call(void);
 
 /* As an event of the calling thread, without a stack. */
-void torsh_cuda_send(const struct event *event);
-
-/* The same with the stack of the hook whose frame that is; NULL: without. */
-void torsh_cuda_send_from(const struct event *event, const void *frame);
+static inline void torsh_cuda_send(const struct event *event)
+{
+	torsh_flow_send(event, NULL);
+}
 
 /* Tell what is missing so far; takes no lock. */
 void torsh_cuda_say_losses(void);
@@ -186,11 +187,17 @@ void torsh_cuda_before_client(void);
 int torsh_cuda_watch_driver(const char *reason, int has_marks);
 
 /*
- * A call of the program's begins: not 0 where it is to be told, and torsh_cuda_leave_call to be called when it returned.
- * That returns 0 where nothing is to be told any more: in a child that the call made.
+ * A call of the program's begins, of the function with this frame: not 0 where it is to be told, with torsh_cuda_leave_call
+ * when all of it is. A call that a handler jumped out of never gets there: it is over when the next one comes.
  */
-int torsh_cuda_enter_call(void);
-int torsh_cuda_leave_call(void);
+int torsh_cuda_enter_call(const void *frame);
+void torsh_cuda_leave_call(void);
+
+/*
+ * The driver's function has returned to that one, and the agent may call the driver. Returns 0 where nothing is to be told
+ * any more: in a child that the call made, or where it was taken for one that was jumped out of.
+ */
+int torsh_cuda_call_returned(const void *frame);
 
 /*
  * May the agent ask the driver something? It is watched, no other tool measures, and this thread is in none of its calls.

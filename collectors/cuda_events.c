@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "agent/config.h"
+#include "agent/counter.h"
 #include "agent/process.h"
 #include "agent/text.h"
 #include "collectors/cuda.h"
@@ -43,17 +44,39 @@ static struct cuda_lock lock; /* guards the spare and the pending pairs */
 static struct device_pair *spares;
 static struct list pending;
 
-/* A call of ours, or the driver's within one of the program's. */
-static _Thread_local int is_inside;
+/*
+ * The function that the thread is in, by its frame (torsh_flow_holder): one of ours that calls the driver, or that of a call
+ * of the program's, within which the driver's are its own. A handler that interrupts it finds it so, and leaves the rest
+ * alone; one that jumps out of it leaves it to the next call. 0: it is in none.
+ */
+static _Thread_local uint64_t holder;
+static _Thread_local bool has_returned; /* the driver's function of that call has */
+
+/* The thread's call that gives a device work: in a pair without marks, which is how it is told where there are none. */
+static _Thread_local struct device_pair untimed;
 
 static int is_on(void)
 {
 	return watch && atomic_load_explicit(&watch->is_on, memory_order_acquire);
 }
 
+/*
+ * A function further out than the holder came back from it; or is called by a handler on another stack, and then it is the
+ * holder that is told no further.
+ */
+static bool is_inside(const void *frame)
+{
+	return holder && (uintptr_t)frame <= holder >> 16 && !torsh_flow_is_abandoned(holder, frame);
+}
+
+static bool is_told(const void *frame)
+{
+	return is_on() && holder == torsh_flow_holder(frame);
+}
+
 static void say_mode(enum device_mode mode, uint32_t reason)
 {
-	torsh_cuda_say(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
+	torsh_cuda_send(&(struct event){.id = EVENT_DEVICE_MODE, .device_mode = {.mode = mode, .reason = reason}});
 }
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
@@ -197,7 +220,6 @@ static int prepare(struct driver_work *work)
 	int result = 0;
 
 	work->correlation = atomic_fetch_add_explicit(&watch->correlation, 1, memory_order_relaxed) + 1;
-	work->pair = NULL;
 	work->is_captured = is_captured(work->stream);
 	if (!work->is_captured && atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
 		result = begin_pair(work);
@@ -205,101 +227,141 @@ static int prepare(struct driver_work *work)
 	return result;
 }
 
-int torsh_cuda_enter_call(void)
+/* A handler jumped out of the thread's last call: how that ended is not known, and it is told no further. */
+static __attribute__((noinline)) void mend(void)
 {
-	if (is_inside || torsh_cuda_room_is_asking)
+	struct device_pair *pair = untimed.work.pair;
+
+	untimed.work.pair = NULL;
+	if (pair)
+		give_pair(pair);
+	torsh_count(COUNTER_events_abandoned);
+}
+
+static void hold_thread(const void *frame)
+{
+	uint64_t old = holder;
+
+	holder = torsh_flow_holder(frame);
+	has_returned = false;
+	/* A signal handler that comes from here on finds the thread inside. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (old)
+		mend();
+}
+
+int torsh_cuda_enter_call(const void *frame)
+{
+	if (torsh_cuda_room_is_asking || is_inside(frame))
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_cuda_first_work();
 	if (!is_on() || torsh_agent_is_borrowed())
 		return 0;
-	is_inside = 1;
+	hold_thread(frame);
 	return 1;
 }
 
-int torsh_cuda_leave_call(void)
+void torsh_cuda_leave_call(void)
 {
-	is_inside = 0;
-	return is_on();
+	holder = 0;
 }
 
-int torsh_cuda_submitting(struct driver_work *work)
+int torsh_cuda_call_returned(const void *frame)
+{
+	has_returned = true;
+	return is_told(frame);
+}
+
+struct driver_work *torsh_cuda_work(const void *frame)
+{
+	int saved = errno, is_told = torsh_cuda_enter_call(frame);
+
+	errno = saved;
+	if (!is_told)
+		return NULL;
+	untimed.work = (struct driver_work){0};
+	return &untimed.work;
+}
+
+void torsh_cuda_submitting(struct driver_work *work)
 {
 	int saved = errno;
 
-	if (!torsh_cuda_enter_call()) {
-		errno = saved;
-		return 0;
-	}
+	work->label = torsh_cuda_label(work->api);
 	work->problem = prepare(work);
 	if (work->problem == -EIO)
 		give_up_marks();
 	errno = saved;
 	work->begin_ns = torsh_cuda_monotonic_ns();
-	return 1;
 }
 
 /* ---- after a call ------------------------------------------------------------------------------------------------ */
 
-/* Returns 1 where it is under way now. */
-static int end_pair(struct driver_work *work, int result)
+/*
+ * None of these is inlined: what one of them needs of the stack isn't there while another runs, nor while the call itself is
+ * told.
+ */
+
+/* Returns 1 where the work is under way now between two marks. */
+static __attribute__((noinline)) int end_pair(struct driver_work *work, int result)
 {
 	struct device_pair *pair = work->pair;
+	struct quiet quiet = enter_driver();
+	int is_pending = 0;
 
-	if (result || row->record(work->stream, NULL, &pair->end, NULL)) {
+	work->pair = NULL;
+	if (!result && !row->record(work->stream, NULL, &pair->end, NULL)) {
+		pair->work = *work;
+		pair->place = torsh_device_cuda_place(pair->begin, work->stream);
+		torsh_cuda_describe(pair);
+		add_pending(pair);
+		is_pending = 1;
+	} else {
 		give_pair(pair);
-		return 0;
 	}
-	pair->work = *work;
-	pair->place = torsh_device_cuda_place(pair->begin, work->stream);
-	torsh_cuda_describe(pair);
-	add_pending(pair);
-	return 1;
+	leave_driver(&quiet);
+	return is_pending;
 }
 
-/* Not inlined: what it needs of the stack isn't there while the call itself is told. */
-static __attribute__((noinline)) void tell_without_times(struct driver_work *work)
+static __attribute__((noinline)) void describe_untimed(void)
 {
-	struct device_pair untimed = {.work = *work};
 	struct quiet quiet = enter_driver();
-	uint32_t reason = atomic_load_explicit(&watch->no_marks_reason, memory_order_relaxed);
 
 	torsh_cuda_describe(&untimed);
 	leave_driver(&quiet);
-	if (work->problem == -ENOSPC) {
-		reason = torsh_cuda_label("too many launches were under way");
+}
+
+static __attribute__((noinline)) uint32_t reason_without_times(int problem)
+{
+	if (problem == -ENOSPC) {
 		torsh_cuda_lose(&torsh_cuda_losses.without_room, 1);
-	} else if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed)) {
-		reason = torsh_cuda_label("the driver took no event for its stream");
+		return torsh_cuda_label("too many launches were under way");
 	}
-	torsh_cuda_say_untimed(&untimed, reason);
+	if (atomic_load_explicit(&watch->has_marks, memory_order_relaxed))
+		return torsh_cuda_label("the driver took no event for its stream");
+	return atomic_load_explicit(&watch->no_marks_reason, memory_order_relaxed);
 }
 
 static void finish_call(struct driver_work *work, int result)
 {
-	struct quiet quiet;
-	int is_pending = 0;
-
-	if (work->pair) {
-		quiet = enter_driver();
-		is_pending = end_pair(work, result);
-		leave_driver(&quiet);
-	}
-	if (!is_pending && !result && !work->is_captured)
-		tell_without_times(work);
+	if ((work->pair && end_pair(work, result)) || result || work->is_captured)
+		return;
+	describe_untimed();
+	torsh_cuda_say_untimed(&untimed, reason_without_times(work->problem));
 }
 
-void torsh_cuda_submitted(struct driver_work *work, int result)
+void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame)
 {
-	uint64_t end_ns = torsh_cuda_monotonic_ns();
 	int saved = errno;
 
-	if (is_on()) {
-		torsh_cuda_say_launch(work, result, end_ns);
+	if (is_told(frame)) {
+		work->end_ns = torsh_cuda_monotonic_ns();
+		torsh_cuda_say_launch(work, result, frame);
 		finish_call(work, result);
-		torsh_cuda_poll_marks(end_ns);
+		torsh_cuda_poll_marks(work->end_ns);
 	}
-	torsh_cuda_leave_call();
+	holder = 0;
 	errno = saved;
 }
 
@@ -426,18 +488,23 @@ static void give_poll(void)
 	atomic_store_explicit(&watch->is_polling, 0, memory_order_release);
 }
 
-void torsh_cuda_poll_marks(uint64_t now_ns)
+/* With the poll, which is given back. */
+static __attribute__((noinline)) void poll_now(uint64_t now_ns)
 {
 	uint64_t taken_ns;
 
-	if (!atomic_load_explicit(&watch->n_pending, memory_order_relaxed) ||
-	    atomic_load_explicit(&watch->is_ending, memory_order_relaxed) ||
-	    now_ns < atomic_load_explicit(&watch->due_ns, memory_order_relaxed) || !take_poll())
-		return;
 	poll_all();
 	taken_ns = torsh_cuda_monotonic_ns() - now_ns;
 	atomic_store_explicit(&watch->due_ns, now_ns + POLL_EVERY_NS + POLL_SHARE * taken_ns, memory_order_relaxed);
 	give_poll();
+}
+
+void torsh_cuda_poll_marks(uint64_t now_ns)
+{
+	if (atomic_load_explicit(&watch->n_pending, memory_order_relaxed) &&
+	    !atomic_load_explicit(&watch->is_ending, memory_order_relaxed) &&
+	    now_ns >= atomic_load_explicit(&watch->due_ns, memory_order_relaxed) && take_poll())
+		poll_now(now_ns);
 }
 
 static int is_ending(void)
@@ -447,12 +514,13 @@ static int is_ending(void)
 
 void torsh_cuda_context_ending(struct driver_ending *ending)
 {
+	const void *frame = __builtin_frame_address(0);
 	int saved = errno;
 
-	if (is_on() && !is_inside && !torsh_agent_is_borrowed() && !is_ending()) {
+	if (is_on() && !is_inside(frame) && !torsh_agent_is_borrowed() && !is_ending()) {
 		struct quiet quiet;
 
-		is_inside = 1;
+		hold_thread(frame);
 		quiet = enter_driver();
 		ending->number = torsh_device_cuda_number(ending->context, ending->device);
 		leave_driver(&quiet);
@@ -461,7 +529,7 @@ void torsh_cuda_context_ending(struct driver_ending *ending)
 		poll_all();
 		torsh_device_cuda_forget(ending->context, ending->device);
 		give_poll();
-		is_inside = 0;
+		holder = 0;
 	}
 	errno = saved;
 }
@@ -483,7 +551,7 @@ static void say_figures(void)
 {
 	struct device_clock clock = torsh_device_cuda_clock();
 
-	torsh_cuda_say(&(struct event){
+	torsh_cuda_send(&(struct event){
 		.id = EVENT_DEVICE_LOSS,
 		.device_loss =
 			{
@@ -496,7 +564,7 @@ static void say_figures(void)
 				.clock_step_ns = clock.step_ns,
 			},
 	});
-	torsh_cuda_say(&(struct event){
+	torsh_cuda_send(&(struct event){
 		.id = EVENT_PAIR_TIMING,
 		.pair_timing =
 			{
@@ -509,19 +577,22 @@ static void say_figures(void)
 
 int torsh_cuda_may_ask(void)
 {
-	return is_on() && !is_inside && !is_ending() && atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
+	return is_on() && (has_returned || !is_inside(__builtin_frame_address(0))) && !is_ending() &&
+	       atomic_load_explicit(&watch->has_marks, memory_order_relaxed);
 }
 
 void torsh_cuda_end_marks(void)
 {
-	if (!is_on() || is_inside || torsh_agent_is_borrowed() ||
+	const void *frame = __builtin_frame_address(0);
+
+	if (!is_on() || is_inside(frame) || torsh_agent_is_borrowed() ||
 	    atomic_exchange_explicit(&watch->is_ending, 1, memory_order_relaxed))
 		return;
-	is_inside = 1;
+	hold_thread(frame);
 	/* Another thread that has it may be stopped for ever. */
 	if (take_poll())
 		poll_all();
 	say_figures();
 	torsh_cuda_say_not_seen();
-	is_inside = 0;
+	holder = 0;
 }

@@ -66,7 +66,7 @@ static void tell_alloc(const struct cuda_memory_call *call, const struct memory_
 	torsh_cuda_room_see(alloc->device, is_of_pool(what->action));
 	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
-	torsh_cuda_send_from(&event, torsh_config.with_stack ? frame : NULL);
+	torsh_flow_send(&event, torsh_config.with_stack ? frame : NULL);
 	/* Behind the allocation, which is in the driver's count. */
 	if (torsh_cuda_live_got(alloc))
 		torsh_cuda_room_is_high(alloc->device);
@@ -143,7 +143,7 @@ static void tell_refusal(const struct cuda_memory_call *call, const struct memor
 
 	torsh_cuda_request_asks(&wanted, call->parameters, what->action);
 	asked = torsh_cuda_room_ask(wanted.device, is_of_pool(what->action), &room);
-	torsh_cuda_send_from(
+	torsh_flow_send(
 		&(struct event){
 			.id = EVENT_DEVICE_REFUSED,
 			.device_refused =

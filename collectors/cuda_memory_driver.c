@@ -27,49 +27,57 @@ void torsh_cuda_memory_watch_driver(void)
 		numbers[i] = (uint8_t)torsh_cuda_memory_find(names[i], strlen(names[i]));
 }
 
-static struct cuda_memory_call seen(const struct driver_memory_use *use)
-{
-	return (struct cuda_memory_call){.parameters = use->parameters, .context = use->context, .device = use->device};
-}
+/* The call that the thread is in. */
+static _Thread_local struct {
+	struct driver_memory_use use;
+	struct cuda_memory_call call;
+	uint32_t number;
+} under_way;
 
-static void place(struct driver_memory_use *use)
+static void place(void)
 {
 	void *outer = torsh_heap_enter_allocator();
 	struct device_place here;
 
-	use->context = 0;
-	use->device = DEVICE_NOT_KNOWN;
 	if (!torsh_device_cuda_here(&here)) {
-		use->context = here.context;
-		use->device = here.device;
+		under_way.call.context = here.context;
+		under_way.call.device = here.device;
 	}
 	torsh_heap_leave_allocator(outer);
 }
 
-int torsh_cuda_memory_calling(struct driver_memory_use *use)
+struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame)
 {
-	struct cuda_memory_call begun;
-	int saved = errno, is_seen = torsh_cuda_enter_call();
+	int saved = errno, is_seen = torsh_cuda_enter_call(frame);
 
 	/* Numbers are there as soon as calls are watched. */
-	if (is_seen && numbers[use->call]) {
-		place(use);
-		begun = seen(use);
-		torsh_cuda_memory_begins(numbers[use->call], &begun);
-	} else if (is_seen) {
+	if (is_seen && !numbers[call]) {
 		torsh_cuda_leave_call();
 		is_seen = 0;
 	}
 	errno = saved;
-	return is_seen;
+	if (!is_seen)
+		return NULL;
+	under_way.number = numbers[call];
+	under_way.call = (struct cuda_memory_call){.parameters = &under_way.use, .device = DEVICE_NOT_KNOWN};
+	return &under_way.use;
 }
 
-void torsh_cuda_memory_called(struct driver_memory_use *use, int result, const void *frame)
+void torsh_cuda_memory_calling(void)
 {
-	struct cuda_memory_call ended = seen(use);
 	int saved = errno;
 
-	if (torsh_cuda_leave_call())
-		torsh_cuda_memory_ends(numbers[use->call], &ended, result, frame);
+	place();
+	torsh_cuda_memory_begins(under_way.number, &under_way.call);
+	errno = saved;
+}
+
+void torsh_cuda_memory_called(int result, const void *frame)
+{
+	int saved = errno;
+
+	if (torsh_cuda_call_returned(frame))
+		torsh_cuda_memory_ends(under_way.number, &under_way.call, result, frame);
+	torsh_cuda_leave_call();
 	errno = saved;
 }

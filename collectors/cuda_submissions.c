@@ -11,16 +11,6 @@
 #include "collectors/cuda_batches.h"
 #include "shim/find_text.h"
 
-void torsh_cuda_say(const struct event *event)
-{
-	struct flow *flow = torsh_flow_enter();
-
-	if (!flow)
-		return;
-	torsh_flow_event(flow, event, NULL);
-	torsh_flow_leave(flow);
-}
-
 uint32_t torsh_cuda_label(const char *text)
 {
 	return text ? torsh_label(text, strlen(text)) : 0;
@@ -75,22 +65,22 @@ void torsh_cuda_describe(struct device_pair *pair)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-void torsh_cuda_say_launch(const struct driver_work *work, int result, uint64_t end_ns)
+void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame)
 {
 	const struct event event = {
 		.id = EVENT_LAUNCH,
 		.launch =
 			{
-				.api = torsh_cuda_label(work->api),
+				.api = work->label,
 				.correlation = work->correlation,
 				.result = result,
 				.begin = work->begin_ns,
-				.duration_ns = end_ns - work->begin_ns,
+				.duration_ns = work->end_ns - work->begin_ns,
 				.flags = torsh_config.operator_stacks ? CALL_HAS_STACK : 0,
 			},
 	};
 
-	torsh_cuda_send_from(&event, torsh_config.operator_stacks ? __builtin_frame_address(0) : NULL);
+	torsh_flow_send(&event, torsh_config.operator_stacks ? frame : NULL);
 }
 
 static uint32_t submission_what(enum driver_what what)
@@ -134,7 +124,7 @@ void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason)
 	struct event event = submission_event(pair);
 
 	event.submission.reason = reason;
-	torsh_cuda_say(&event);
+	torsh_cuda_send(&event);
 }
 
 static struct event kernel_event(const struct device_pair *pair)
@@ -216,7 +206,7 @@ void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uin
 		PLACE(&event.submission);
 		break;
 	}
-	torsh_cuda_say(&event);
+	torsh_cuda_send(&event);
 	atomic_fetch_add_explicit(&torsh_cuda_losses.records, 1, memory_order_relaxed);
 }
 

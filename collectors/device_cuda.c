@@ -59,7 +59,8 @@ static void give_event(struct driver_event *event)
 	torsh_cuda_unlock(&lock);
 }
 
-static int make_event(struct cuda_place *place, void **handle)
+/* Not inlined: what it needs of the stack is needed once for each mark. */
+static __attribute__((noinline)) int make_event(struct cuda_place *place, void **handle)
 {
 	struct cuda_visit visit;
 	int result = torsh_cuda_visit(&visit, atomic_load_explicit(&place->handle, memory_order_relaxed));

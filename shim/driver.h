@@ -125,12 +125,9 @@ enum driver_memory_call {
 	N_DRIVER_MEMORY_CALLS
 };
 
-/* A call about memory. The last fields are the collector's. */
+/* The parameters of a call about memory: one of the structs of shim/cuda_memory.h. */
 struct driver_memory_use {
-	enum driver_memory_call call;
-	const void *parameters; /* as shim/cuda_memory.h has them */
-
-	uint32_t context, device;
+	uint64_t parameters[4];
 };
 
 /* A context ends, if the call for that is done. The last field is the collector's. */
@@ -144,8 +141,8 @@ struct driver_ending {
 
 /* What a call gives a device to do. The last fields are the collector's. */
 struct driver_work {
-	enum driver_what what;
 	const char *api;
+	enum driver_what what;
 	void *stream; /* never NULL: the default streams by their names */
 	const void *function; /* a kernel's, or an executable graph */
 	uint32_t grid[3], block[3], shared_bytes;
@@ -156,7 +153,8 @@ struct driver_work {
 		*batch; /* of it direction and bytes are the collector's to find out; NULL: it is none */
 	int is_async;
 
-	uint64_t begin_ns; /* CLOCK_MONOTONIC at the call */
+	uint32_t label; /* of api */
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC at the call, and when it returned */
 	uint32_t correlation;
 	int is_captured; /* it becomes a node of a graph, and nothing is done */
 	int problem; /* why there are no marks around it: -errno */
@@ -193,22 +191,29 @@ enum driver_watch {
 extern _Atomic uint32_t torsh_driver_watch;
 
 /*
- * Defined by collectors/cuda_events.c. Are the entry points to be stood before at all in this process? The program is
- * about to give a device work: not 0 asks for torsh_cuda_submitted afterwards, with what the driver returned. And it is
+ * Defined by collectors/cuda_events.c. Are the entry points to be stood before at all in this process? And the program is
  * about to end a context, and did.
  */
 int torsh_cuda_stands_before_driver(void);
-int torsh_cuda_submitting(struct driver_work *work);
-void torsh_cuda_submitted(struct driver_work *work, int result);
 void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
+
+/*
+ * The program gives a device work, by the function of this frame: NULL where that is not to be told, else what is to be said
+ * of it, zeros so far. It lies in the thread's own storage: a wrapper is to take little of the stack. Then exactly one
+ * torsh_cuda_submitting, and after the driver's function torsh_cuda_submitted with what that returned.
+ */
+struct driver_work *torsh_cuda_work(const void *frame);
+void torsh_cuda_submitting(struct driver_work *work);
+void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame);
 
 /* Defined by collectors/cuda_submissions.c. What is called by this name is not recorded. */
 void torsh_cuda_not_seen(const char *name);
 
-/* Defined by collectors/cuda_memory_driver.c, in the same way; frame: __builtin_frame_address(0) of what the program called. */
-int torsh_cuda_memory_calling(struct driver_memory_use *use);
-void torsh_cuda_memory_called(struct driver_memory_use *use, int result, const void *frame);
+/* Defined by collectors/cuda_memory_driver.c, in the same way, for calls about memory. */
+struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame);
+void torsh_cuda_memory_calling(void);
+void torsh_cuda_memory_called(int result, const void *frame);
 
 /* What a look-up of name that found this is to answer: our own function where it stands before that. */
 void *torsh_driver_instead(const char *name, void *found);

@@ -4,6 +4,7 @@
  * and handed out to who asks the driver or the loader for them by name.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shim/driver.h"
@@ -309,29 +310,33 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 #undef MEMORY
 #undef MEMORY_IN_STREAM
 /* Straight on is by a tail call: with CUPTI stacks are taken behind us, and we are not in them. */
-#define FORM(name, call_, parameters_, arguments, type, ...)                                    \
-	static __attribute__((noinline)) int tell_##name parameters_                            \
-	{                                                                                       \
-		const struct type packed = {__VA_ARGS__};                                       \
-		struct driver_memory_use use = {.call = DRIVER_##call_, .parameters = &packed}; \
-		int is_told = torsh_cuda_memory_calling(&use), result;                          \
-		int(*next) parameters_;                                                         \
-                                                                                                \
-		*(void **)&next = next_of(ENTRY_##name);                                        \
-		result = next arguments;                                                        \
-		if (is_told)                                                                    \
-			torsh_cuda_memory_called(&use, result, __builtin_frame_address(0));     \
-		return result;                                                                  \
-	}                                                                                       \
-	EXPORT int name parameters_;                                                            \
-	EXPORT int name parameters_                                                             \
-	{                                                                                       \
-		int(*next) parameters_;                                                         \
-                                                                                                \
-		*(void **)&next = next_of(ENTRY_##name);                                        \
-		if (!next)                                                                      \
-			return DRIVER_NOT_INITIALIZED;                                          \
-		return IS_UNWATCHED ? next arguments : tell_##name arguments;                   \
+#define FORM(name, call, parameters_, arguments, type, ...)                                              \
+	static __attribute__((noinline)) int tell_##name parameters_                                     \
+	{                                                                                                \
+		const void *frame = __builtin_frame_address(0);                                          \
+		struct driver_memory_use *use = torsh_cuda_memory_use(DRIVER_##call, frame);             \
+		int(*next) parameters_, result;                                                          \
+                                                                                                         \
+		_Static_assert(sizeof(struct type) <= sizeof(use->parameters), "parameters of " #name);  \
+		if (use) {                                                                               \
+			memcpy(use->parameters, &(const struct type){__VA_ARGS__}, sizeof(struct type)); \
+			torsh_cuda_memory_calling();                                                     \
+		}                                                                                        \
+		*(void **)&next = next_of(ENTRY_##name);                                                 \
+		result = next arguments;                                                                 \
+		if (use)                                                                                 \
+			torsh_cuda_memory_called(result, frame);                                         \
+		return result;                                                                           \
+	}                                                                                                \
+	EXPORT int name parameters_;                                                                     \
+	EXPORT int name parameters_                                                                      \
+	{                                                                                                \
+		int(*next) parameters_;                                                                  \
+                                                                                                         \
+		*(void **)&next = next_of(ENTRY_##name);                                                 \
+		if (!next)                                                                               \
+			return DRIVER_NOT_INITIALIZED;                                                   \
+		return IS_UNWATCHED ? next arguments : tell_##name arguments;                            \
 	}
 #define MEMORY(name, ...) FORM(name, name, __VA_ARGS__)
 #define MEMORY_IN_STREAM(name, ...) FORM(name, name, __VA_ARGS__) FORM(name##_ptsz, name, __VA_ARGS__)
@@ -342,6 +347,9 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
+/* Of the thread's call that is told. */
+static _Thread_local struct driver_batch batch_told;
+
 static void *stream_of(void *stream, int is_per_thread)
 {
 	if (stream)
@@ -349,30 +357,37 @@ static void *stream_of(void *stream, int is_per_thread)
 	return is_per_thread ? DRIVER_STREAM_PER_THREAD : DRIVER_STREAM_LEGACY;
 }
 
-static struct driver_work rect_work(const struct driver_rect *copy)
+static void set_shape(struct driver_work *work, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		      unsigned bz)
 {
-	if (!copy)
-		return (struct driver_work){.what = DRIVER_COPY};
-	return (struct driver_work){
-		.what = DRIVER_COPY,
-		.direction = torsh_driver_direction(copy->from.memory, copy->to.memory),
-		.from = copy->from.device,
-		.to = copy->to.device,
-		.bytes = copy->width_bytes * copy->height,
-	};
+	work->grid[0] = gx;
+	work->grid[1] = gy;
+	work->grid[2] = gz;
+	work->block[0] = bx;
+	work->block[1] = by;
+	work->block[2] = bz;
 }
 
-static struct driver_work box_work(const struct driver_box *copy, int is_peer)
+static void set_rect(struct driver_work *work, const struct driver_rect *copy)
 {
+	work->what = DRIVER_COPY;
 	if (!copy)
-		return (struct driver_work){.what = DRIVER_COPY};
-	return (struct driver_work){
-		.what = DRIVER_COPY,
-		.direction = is_peer ? COPY_PTOP : torsh_driver_direction(copy->from.memory, copy->to.memory),
-		.from = copy->from.device,
-		.to = copy->to.device,
-		.bytes = copy->width_bytes * copy->height * (copy->depth ? copy->depth : 1),
-	};
+		return;
+	work->direction = torsh_driver_direction(copy->from.memory, copy->to.memory);
+	work->from = copy->from.device;
+	work->to = copy->to.device;
+	work->bytes = copy->width_bytes * copy->height;
+}
+
+static void set_box(struct driver_work *work, const struct driver_box *copy, bool is_peer)
+{
+	work->what = DRIVER_COPY;
+	if (!copy)
+		return;
+	work->direction = is_peer ? COPY_PTOP : torsh_driver_direction(copy->from.memory, copy->to.memory);
+	work->from = copy->from.device;
+	work->to = copy->to.device;
+	work->bytes = copy->width_bytes * copy->height * (copy->depth ? copy->depth : 1);
 }
 
 #undef KERNEL
@@ -385,49 +400,57 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 #undef MEMSET
 #undef GRAPH
 #undef UNSEEN
-#define WORK(...) ((struct driver_work){__VA_ARGS__})
 
-/* One entry point: straight on, or with what it does told before and after. */
-#define FORM(name_, is_per_thread, parameters, arguments, stream_, work_) \
-	EXPORT int name_ parameters;                                      \
-	EXPORT int name_ parameters                                       \
-	{                                                                 \
-		struct driver_work work;                                  \
-		int(*next) parameters, result, is_told;                   \
-                                                                          \
-		*(void **)&next = next_of(ENTRY_##name_);                 \
-		if (!next)                                                \
-			return DRIVER_NOT_INITIALIZED;                    \
-		if (IS_UNWATCHED)                                         \
-			return next arguments;                            \
-		work = work_;                                             \
-		work.api = #name_;                                        \
-		work.stream = stream_of(stream_, is_per_thread);          \
-		is_told = torsh_cuda_submitting(&work);                   \
-		result = next arguments;                                  \
-		if (is_told)                                              \
-			torsh_cuda_submitted(&work, result);              \
-		return result;                                            \
+/* One entry point: straight on, or with what it does told before and after. `set` sets what there is to say in `work`. */
+#define FORM(name_, is_per_thread, parameters, arguments, stream_, set)        \
+	static __attribute__((noinline)) int tell_##name_ parameters           \
+	{                                                                      \
+		const void *frame = __builtin_frame_address(0);                \
+		struct driver_work *work = torsh_cuda_work(frame);             \
+		int(*next) parameters, result;                                 \
+                                                                               \
+		if (work) {                                                    \
+			set;                                                   \
+			work->api = #name_;                                    \
+			work->stream = stream_of(stream_, is_per_thread);      \
+			torsh_cuda_submitting(work);                           \
+		}                                                              \
+		*(void **)&next = next_of(ENTRY_##name_);                      \
+		result = next arguments;                                       \
+		if (work)                                                      \
+			torsh_cuda_submitted(work, result, frame);             \
+		return result;                                                 \
+	}                                                                      \
+	EXPORT int name_ parameters;                                           \
+	EXPORT int name_ parameters                                            \
+	{                                                                      \
+		int(*next) parameters;                                         \
+                                                                               \
+		*(void **)&next = next_of(ENTRY_##name_);                      \
+		if (!next)                                                     \
+			return DRIVER_NOT_INITIALIZED;                         \
+		return IS_UNWATCHED ? next arguments : tell_##name_ arguments; \
 	}
-#define BOTH(name, suffix, parameters, arguments, stream, work) \
-	FORM(name, 0, parameters, arguments, stream, work)      \
-	FORM(name##suffix, 1, parameters, arguments, stream, work)
+#define BOTH(name, suffix, parameters, arguments, stream, set) \
+	FORM(name, 0, parameters, arguments, stream, set)      \
+	FORM(name##suffix, 1, parameters, arguments, stream, set)
 
-#define KERNEL(name, suffix, parameters, arguments, stream, f, grid_, block_, shared)                       \
+#define KERNEL(name, suffix, parameters, arguments, stream, f, grid, block, shared)                         \
 	BOTH(name, suffix, parameters, arguments, stream,                                                   \
-	     WORK(.what = DRIVER_KERNEL, .function = (f), .grid = {UNWRAP grid_}, .block = {UNWRAP block_}, \
-		  .shared_bytes = (shared), .is_async = 1))
-#define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                                \
-	BOTH(name, suffix, parameters, arguments, stream,                                                    \
-	     WORK(.what = DRIVER_COPY, .direction = (way), .to = (uint64_t)(to_), .from = (uint64_t)(from_), \
-		  .bytes = (n)))
+	     (work->what = DRIVER_KERNEL, work->function = (f), set_shape(work, UNWRAP grid, UNWRAP block), \
+	      work->shared_bytes = (shared), work->is_async = 1))
+#define COPY(name, suffix, parameters, arguments, stream, way, to_, from_, n)                \
+	BOTH(name, suffix, parameters, arguments, stream,                                    \
+	     (work->what = DRIVER_COPY, work->direction = (way), work->to = (uint64_t)(to_), \
+	      work->from = (uint64_t)(from_), work->bytes = (n)))
 #define RECT(name, suffix, parameters, arguments, stream, c) \
-	BOTH(name, suffix, parameters, arguments, stream, rect_work(c))
+	BOTH(name, suffix, parameters, arguments, stream, set_rect(work, c))
 #define BOX(name, suffix, parameters, arguments, stream, c, is_peer) \
-	BOTH(name, suffix, parameters, arguments, stream, box_work(c, is_peer))
-#define MANY(name, suffix, parameters, arguments, stream, way, ...) \
-	BOTH(name, suffix, parameters, arguments, stream,           \
-	     WORK(.what = DRIVER_COPY, .direction = (way), .batch = &(const struct driver_batch){__VA_ARGS__}))
+	BOTH(name, suffix, parameters, arguments, stream, set_box(work, c, is_peer))
+#define MANY(name, suffix, parameters, arguments, stream, way, ...)                                               \
+	BOTH(name, suffix, parameters, arguments, stream,                                                         \
+	     (work->what = DRIVER_COPY, work->direction = (way), batch_told = (struct driver_batch){__VA_ARGS__}, \
+	      work->batch = &batch_told))
 #define BATCH(name, suffix, parameters, arguments, stream, way, to_, from_, sizes_, n_)                         \
 	MANY(name, suffix, parameters, arguments, stream, way, .to = (to_), .from = (from_), .sizes = (sizes_), \
 	     .n = (n_))
@@ -437,9 +460,10 @@ static struct driver_work box_work(const struct driver_box *copy, int is_peer)
 	MANY(name, suffix, parameters, arguments, stream, COPY_DECOMPRESSION, .expansions = (e), .n = (n_))
 #define MEMSET(name, suffix, parameters, arguments, stream, to_, v, n) \
 	BOTH(name, suffix, parameters, arguments, stream,              \
-	     WORK(.what = DRIVER_MEMSET, .to = (to_), .value = (v), .bytes = (n)))
+	     (work->what = DRIVER_MEMSET, work->to = (to_), work->value = (v), work->bytes = (n)))
 #define GRAPH(name, suffix, parameters, arguments, stream, g) \
-	BOTH(name, suffix, parameters, arguments, stream, WORK(.what = DRIVER_GRAPH, .function = (g), .is_async = 1))
+	BOTH(name, suffix, parameters, arguments, stream,     \
+	     (work->what = DRIVER_GRAPH, work->function = (g), work->is_async = 1))
 #define UNSEEN(name, parameters, arguments)              \
 	EXPORT int name parameters;                      \
 	EXPORT int name parameters                       \

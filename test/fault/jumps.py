@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from timeline import events  # noqa: E402
 
 BUMP = PROGRAMS / "libbump.so"
 # way: how many signals or threads, and whether a wrapper is left for good
@@ -21,6 +22,56 @@ WAYS = {
     "alternate_stack": (3000, False),
 }
 HANDLERS_MOST = 4  # that one jump leaves, and what they interrupted
+N_CUDA = 200
+# A driver without events, of which a call can be left, or calls others of its own, by the names that programs know.
+DRIVER = """
+#include <signal.h>
+#define DONE(name) int name() { return 0; }
+DONE(cuInit) DONE(cuCtxGetCurrent) DONE(cuCtxGetDevice) DONE(cuCtxPushCurrent_v2) DONE(cuCtxPopCurrent_v2) DONE(cuCtxSynchronize)
+DONE(cuDeviceGetCount) DONE(cuDevicePrimaryCtxGetState) DONE(cuDevicePrimaryCtxRetain) DONE(cuDevicePrimaryCtxRelease_v2)
+DONE(cuMemGetInfo_v2) DONE(cuEventCreate) DONE(cuEventRecord) DONE(cuEventQuery) DONE(cuEventElapsedTime) DONE(cuStreamCreate)
+DONE(cuStreamIsCapturing) DONE(cuThreadExchangeStreamCaptureMode) DONE(cuFuncGetAttribute) DONE(cuPointerGetAttribute)
+DONE(cuGetErrorName) DONE(cuMemcpyDtoD_v2) DONE(cuMemsetD8_v2)
+int cuMemcpyDtoH_v2(void) { return raise(SIGUSR1); }
+int cuMemFree_v2(void) { return raise(SIGUSR1); }
+int cuMemcpyPeer(long to, void *tc, long from, void *fc, long n) { return cuMemcpyDtoD_v2(to, from, n) + raise(SIGUSR2); }
+"""
+# Calls of it that a handler jumps out of, or in which one calls it, and in between such that return.
+CALLER = """
+#include <setjmp.h>
+#include <signal.h>
+extern int cuMemcpyDtoD_v2(), cuMemcpyDtoH_v2(), cuMemcpyPeer(), cuMemsetD8_v2(), cuMemFree_v2();
+static sigjmp_buf out;
+static void jump(int signal) { (void)signal; siglongjmp(out, 1); }
+static void call(int signal) { (void)signal; cuMemsetD8_v2(8L, 1, 3L); }
+static __attribute__((noinline)) void leave(int i)
+{
+	if (!sigsetjmp(out, 1)) {
+		if (i & 1)
+			cuMemcpyDtoH_v2(8L, 8L, 5L);
+		else
+			cuMemFree_v2(8L);
+	}
+}
+static __attribute__((noinline)) void leave_from_deeper(int i)
+{
+	volatile char deeper[4096];
+
+	deeper[i] = 0;
+	leave(i);
+}
+int main(int argc, char **argv)
+{
+	signal(SIGUSR1, jump);
+	signal(SIGUSR2, call);
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		(i & 2 ? leave : leave_from_deeper)(i);
+		cuMemcpyPeer(8L, 0L, 8L, 0L, 7L);
+		cuMemcpyDtoD_v2(8L, 8L, 11L);
+	}
+	return 0;
+}
+"""
 
 
 def leave_wrappers(way, n_times, is_left):
@@ -44,6 +95,22 @@ def leave_wrappers(way, n_times, is_left):
     else:
         most = n_times * HANDLERS_MOST
         assert events["dropped"] <= most, f"{events['dropped']} events were dropped, at most {most} wrappers were left"
+
+
+@case
+def calls_of_cuda_that_are_left_or_nested_leave_the_others_as_they_are():
+    folder, output = scratch("driver"), scratch()
+    for name, text, options in (("libcuda.so.1", DRIVER, ["-shared", "-fPIC"]), ("caller", CALLER, [folder / "libcuda.so.1"])):
+        (folder / "source.c").write_text(text)
+        expect_equal(run(["gcc", "-w", "-o", folder / name, folder / "source.c", *options]).returncode, 0, f"compiler of {name}")
+    environment = agent_environment(output, LD_LIBRARY_PATH=folder)
+    result = run([folder / "caller", N_CUDA], environment)
+    expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
+    names = [event["api"] for event in events(recordings(output)[0]) if event["event"] == "launch"]
+    expect_equal({name: names.count(name) for name in set(names)}, {"cuMemcpyPeer": N_CUDA, "cuMemcpyDtoD_v2": N_CUDA}, "calls told")
+    counts = read_report("report", output)["events"]
+    expect_equal(counts["produced"], counts["delivered"] + counts["dropped"], "events produced")
+    expect_equal(counts["dropped"], N_CUDA, "calls that were left, and counted")
 
 
 for name, (n, left) in WAYS.items():

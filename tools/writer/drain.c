@@ -799,7 +799,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_attend_create(&drain->attendance, options->answer_fd);
 	torsh_awaited_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
-	torsh_room_open(&drain->room);
+	torsh_room_open(&drain->room, "");
 	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
 			       options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))

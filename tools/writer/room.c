@@ -58,6 +58,14 @@ static void close_group(const struct room_group *group)
 	}
 }
 
+static void add_opened(struct room *room, const struct room_group *group)
+{
+	if (room->n_groups < ROOM_GROUPS_MAX)
+		room->groups[room->n_groups++] = *group;
+	else
+		close_group(group);
+}
+
 static void add_group(struct room *room, const char *folder, const struct version *version)
 {
 	struct room_group group = {
@@ -67,8 +75,8 @@ static void add_group(struct room *room, const char *folder, const struct versio
 		.is_first = version == versions,
 	};
 
-	if (room->n_groups < ROOM_GROUPS_MAX && group.limit_fds[0] >= 0 && group.usage_fd >= 0)
-		room->groups[room->n_groups++] = group;
+	if (group.limit_fds[0] >= 0 && group.usage_fd >= 0)
+		add_opened(room, &group);
 	else
 		close_group(&group);
 }
@@ -80,7 +88,7 @@ static void add_groups(struct room *room, const char *mount, const char *path, c
 	size_t n_mount = strlen(mount);
 	char *slash;
 
-	if (strstr(path, "/..") || snprintf(folder, sizeof(folder), "%s%s", mount, path) >= (int)sizeof(folder))
+	if (snprintf(folder, sizeof(folder), "%s%s", mount, path) >= (int)sizeof(folder))
 		return;
 	for (;;) {
 		add_group(room, folder, version);
@@ -91,64 +99,134 @@ static void add_groups(struct room *room, const char *mount, const char *path, c
 	}
 }
 
-static int has_word(const char *list, const char *word)
+/* A file of this process below /proc; NULL: there is none. */
+static FILE *open_own(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) < (int)sizeof(path) ? fopen(path, "re") : NULL;
+}
+
+static bool has_word(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
 	for (const char *at = list; (at = strstr(at, word)); at += n) {
 		if ((at == list || at[-1] == ',') && (!at[n] || at[n] == ',' || at[n] == '\n'))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-/* Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; 0: it is another version's. */
-static int parse_mount(const char *line, int is_first, char *root, char *mount)
+/* The kernel writes spaces, tabs, line ends and backslashes of a path as three octal digits. */
+static void unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		unsigned byte;
+
+		if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+			*to = (char)byte;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Of a line "36 35 98:0 /root /mount/point rw,noatime master:1 - type source options"; false: it is another version's. */
+static bool parse_mount(const char *line, bool is_first, char *root, char *mount)
 {
 	const char *rest = strstr(line, " - ");
 	char type[32], options[256];
 
 	if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
 	    sscanf(rest, " - %31s %*s %255s", type, options) != 2)
-		return 0;
+		return false;
+	unescape(root);
+	unescape(mount);
 	return is_first ? !strcmp(type, "cgroup") && has_word(options, "memory") : !strcmp(type, "cgroup2");
 }
 
-/* path is the group's as the kernel has it; what is mounted may be a part of the hierarchy. */
-static void add_mounted(struct room *room, const char *path, int is_first)
+static bool is_above(const char *path)
 {
-	char *line = NULL, root[PATH_MAX], mount[PATH_MAX];
+	return !strncmp(path, "/..", 3) && (path[3] == '/' || !path[3]);
+}
+
+/*
+ * Where the group at path stands below the root of a mount; NULL: not below it. Both begin with as many "/.." as they are
+ * above the root of this process's namespace of groups. Below a mount from above that root the names of the groups on the
+ * way down aren't known: what can be found is the mount's own.
+ */
+static const char *path_below(const char *root, const char *path)
+{
+	size_t n;
+
+	for (; is_above(root) && is_above(path); root += 3)
+		path += 3;
+	if (is_above(root)) {
+		while (is_above(root))
+			root += 3;
+		return *root ? NULL : "";
+	}
+	n = strcmp(root, "/") ? strlen(root) : 0;
+	if (is_above(path) || strncmp(path, root, n) || (path[n] && path[n] != '/'))
+		return NULL;
+	return strcmp(path + n, "/") ? path + n : "";
+}
+
+/* Of the same groups, seen through two mounts: those of which there are more. */
+static void keep_more(struct room *best, struct room *found)
+{
+	struct room less = found->n_groups > best->n_groups ? *best : *found;
+
+	if (found->n_groups > best->n_groups)
+		*best = *found;
+	torsh_room_close(&less);
+}
+
+/*
+ * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them below what was mounted there
+ * later: the groups are those that the mount shows which shows most.
+ */
+static void add_mounted(struct room *room, const char *root, const char *path, bool is_first)
+{
+	char *line = NULL, mount_root[PATH_MAX], mount[PATH_MAX], folder[PATH_MAX];
+	struct room best = {0};
 	size_t n_line = 0;
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	FILE *mounts = open_own(root, "mountinfo");
 
 	while (mounts && getline(&line, &n_line, mounts) > 0) {
-		size_t n_root;
+		const char *below = parse_mount(line, is_first, mount_root, mount) ? path_below(mount_root, path) : NULL;
+		struct room found = {0};
 
-		if (!parse_mount(line, is_first, root, mount))
+		if (!below || snprintf(folder, sizeof(folder), "%s%s", root, mount) >= (int)sizeof(folder))
 			continue;
-		n_root = strcmp(root, "/") ? strlen(root) : 0;
-		if (!strncmp(path, root, n_root) && (path[n_root] == '/' || !path[n_root]))
-			add_groups(room, mount, strcmp(path, "/") ? path + n_root : "", &versions[!is_first]);
-		break;
+		add_groups(&found, folder, below, &versions[!is_first]);
+		keep_more(&best, &found);
 	}
+	for (uint32_t i = 0; i < best.n_groups; i++)
+		add_opened(room, &best.groups[i]);
 	free(line);
 	if (mounts)
 		fclose(mounts);
 }
 
-void torsh_room_open(struct room *room)
+void torsh_room_open(struct room *room, const char *root)
 {
 	char *line = NULL, controllers[256], path[PATH_MAX];
 	size_t n_line = 0;
-	FILE *groups = fopen("/proc/self/cgroup", "re");
+	FILE *groups = open_own(root, "cgroup");
 
 	*room = (struct room){0};
 	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
 	while (groups && getline(&line, &n_line, groups) > 0) {
 		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 && has_word(controllers, "memory"))
-			add_mounted(room, path, 1);
+			add_mounted(room, root, path, true);
 		else if (sscanf(line, "0::%4095[^\n]", path) == 1)
-			add_mounted(room, path, 0);
+			add_mounted(room, root, path, false);
 	}
 	free(line);
 	if (groups)
@@ -214,16 +292,16 @@ struct room_left torsh_room_left(const struct room *room)
 	return least;
 }
 
-int torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
+bool torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
 {
 	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
 
 	if (left->bytes == ROOM_NO_LIMIT || left->bytes >= left->needed)
-		return 0;
+		return false;
 	snprintf(why, n_why,
 		 "the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "
 		 "what came later",
 		 torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
 		 torsh_size_human(left->limit, most));
-	return 1;
+	return true;
 }

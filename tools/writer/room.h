@@ -2,11 +2,13 @@
 /*
  * How much more memory the writer's control group may take, which is mostly that of the target too: the kernel kills
  * somebody of the group where none is left. Of version 2 (memory.max, memory.high) and version 1 (memory.limit_in_bytes),
- * with all groups around it that can be seen. Owned by one thread.
+ * with all groups around it that can be seen. Swap doesn't count: memory that goes there slows the target down. Owned by
+ * one thread.
  */
 #ifndef TORSH_WRITER_ROOM_H
 #define TORSH_WRITER_ROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +17,7 @@
 
 struct room_group {
 	int limit_fds[2], usage_fd, stat_fd; /* -1: there is no such file */
-	int is_first; /* version 1: of the memory.stat fields, those that begin with total_ */
+	bool is_first; /* version 1: of the memory.stat fields, those that begin with total_ */
 };
 
 struct room {
@@ -23,20 +25,23 @@ struct room {
 	uint32_t n_groups;
 };
 
-/* Find the groups of this process; none where there are none, or nothing can be read of them. */
-void torsh_room_open(struct room *room);
+/*
+ * Find the groups of this process; none where there are none, or nothing can be read of them. root: the folder in which
+ * /proc and what it names are opened, "" but for tests.
+ */
+void torsh_room_open(struct room *room, const char *root);
 void torsh_room_close(struct room *room);
 
 /* Of the group that has the least left. */
 struct room_left {
 	uint64_t bytes; /* ROOM_NO_LIMIT: no group has a limit */
 	uint64_t limit;
-	uint64_t needed; /* with less than that somebody may be killed before it is looked again */
+	uint64_t needed; /* with less than that somebody may be killed before the next look */
 };
 
 struct room_left torsh_room_left(const struct room *room);
 
 /* Is less left than is needed? *why: what a report says then. */
-int torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
+bool torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
 
 #endif

@@ -292,6 +292,38 @@ static void the_greatest_size_is_kept(void **state)
 	close(fd);
 }
 
+/* Put in place of what was there: that stays, and the recording isn't complete. */
+static void what_is_larger_than_a_chunk_is_missed(void **state)
+{
+	const struct recording_limits limits = {0};
+	static const enum recording_worth worths[] = {RECORDING_CHECKPOINT, RECORDING_LAST};
+	char *text = malloc(CHUNK_RAW_MAX + 1);
+	int fd = new_file();
+	struct recording_file *file = torsh_recording_create(fd, &limits, 0);
+	Torsh__Process row = TORSH__PROCESS__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct place place;
+
+	(void)state;
+	memset(text, 'a', CHUNK_RAW_MAX);
+	text[CHUNK_RAW_MAX] = '\0';
+	chunk.n_process = 1;
+	chunk.process = &rows;
+	assert_int_equal(torsh_recording_put(file, &chunk, RECORDING_CHECKPOINT, &place), 0);
+	row.program = text;
+	for (uint32_t i = 0; i < 2; i++) {
+		/* What a checkpoint lacks a later one may have. */
+		assert_null(torsh_recording_missed(file));
+		assert_int_equal(torsh_recording_put(file, &chunk, worths[i], &place), -E2BIG);
+		assert_int_equal(place.n_bytes, 0);
+	}
+	assert_non_null(torsh_recording_missed(file));
+	assert_string_equal(torsh_recording_missed(file), "a table is larger than a chunk may be");
+	torsh_recording_finish(file);
+	close(fd);
+	free(text);
+}
+
 static void the_reserve_of_free_space_is_kept(void **state)
 {
 	const struct recording_limits limits = {.reserve_bytes = UINT64_C(1) << 60};
@@ -356,6 +388,7 @@ int main(void)
 		cmocka_unit_test(unwanted_kinds_are_left_out),
 		cmocka_unit_test(a_lock_says_that_it_is_being_written),
 		cmocka_unit_test(the_greatest_size_is_kept),
+		cmocka_unit_test(what_is_larger_than_a_chunk_is_missed),
 		cmocka_unit_test(the_reserve_of_free_space_is_kept),
 		cmocka_unit_test(a_full_disk_leaves_room_for_the_last_rows),
 	};

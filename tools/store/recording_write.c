@@ -358,10 +358,10 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum r
 
 	*place = (struct place){0};
 	if (file->stopped[worth][0])
-		return -ENOSPC;
+		return note_missed(file, worth, -ENOSPC);
 	n_bytes = pack_steps(file, chunk, worth == RECORDING_CHECKPOINT ? CHUNK_LATER | CHUNK_CHECKPOINT : CHUNK_LATER);
 	if (n_bytes < 0)
-		return (int)n_bytes;
+		return note_missed(file, worth, (int)n_bytes);
 	if (worth == RECORDING_CHECKPOINT)
 		whole = torsh_places_take(&file->places, (uint64_t)n_bytes, sizeof(struct chunk_header));
 	if (whole.n_bytes)

@@ -68,7 +68,7 @@ def check_exports(source, map_text=MAP, *link, frames=("-fstack-usage",)):
     (folder / "a.c").write_text(source + "\n" + RIGHT_OBJECT + "\n")
     (folder / "map").write_text(map_text)
     (folder / "objects").mkdir()
-    compiled = run(["gcc", "-fPIC", "-fvisibility=hidden", *frames, "-c", "-o", folder / "objects/a.o", folder / "a.c"])
+    compiled = run(["gcc", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector", *frames, "-c", "-o", folder / "objects/a.o", folder / "a.c"])
     linked = run(["gcc", "-shared", "-o", folder / "lib.so", folder / "objects/a.o", *link])
     expect_equal((compiled.returncode, linked.returncode), (0, 0), "status of the compiler")
     return run([CHECKS / "exports", folder / "lib.so", folder / "objects", folder / "map"])

@@ -19,8 +19,8 @@ static enum driver_memory memory_of_operand(const struct driver_operand *operand
 	return operand->type == DRIVER_OPERAND_ARRAY ? DRIVER_ARRAY : torsh_cuda_memory_at(operand->address);
 }
 
-/* 0: a format whose elements are of no one size. */
-static uint64_t bytes_of_element(const struct driver_box_copy *box)
+/* 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the stack. */
+static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_box_copy *box)
 {
 	const struct driver_operand *of = box->from.type == DRIVER_OPERAND_ARRAY ? &box->from : &box->to;
 	struct cuda_array_3d_shape shape;

@@ -303,33 +303,19 @@ void torsh_cuda_submitting(struct driver_work *work)
  * told.
  */
 
-/* Returns 1 where the work is under way now between two marks. */
-static __attribute__((noinline)) int end_pair(struct driver_work *work, int result)
+/* Returns the pair between whose marks the work is under way now; NULL where it isn't. */
+static __attribute__((noinline)) struct device_pair *end_pair(struct driver_work *work, int result)
 {
 	struct device_pair *pair = work->pair;
-	struct quiet quiet = enter_driver();
-	int is_pending = 0;
 
 	work->pair = NULL;
-	if (!result && !row->record(work->stream, NULL, &pair->end, NULL)) {
-		pair->work = *work;
-		pair->place = torsh_device_cuda_place(pair->begin, work->stream);
-		torsh_cuda_describe(pair);
-		add_pending(pair);
-		is_pending = 1;
-	} else {
+	if (result || row->record(work->stream, NULL, &pair->end, NULL)) {
 		give_pair(pair);
+		return NULL;
 	}
-	leave_driver(&quiet);
-	return is_pending;
-}
-
-static __attribute__((noinline)) void describe_untimed(void)
-{
-	struct quiet quiet = enter_driver();
-
-	torsh_cuda_describe(&untimed);
-	leave_driver(&quiet);
+	pair->work = *work;
+	pair->place = torsh_device_cuda_place(pair->begin, work->stream);
+	return pair;
 }
 
 static __attribute__((noinline)) uint32_t reason_without_times(int problem)
@@ -345,10 +331,21 @@ static __attribute__((noinline)) uint32_t reason_without_times(int problem)
 
 static void finish_call(struct driver_work *work, int result)
 {
-	if ((work->pair && end_pair(work, result)) || result || work->is_captured)
+	struct device_pair *timed = NULL;
+	struct quiet quiet;
+
+	if (!work->pair && (result || work->is_captured))
 		return;
-	describe_untimed();
-	torsh_cuda_say_untimed(&untimed, reason_without_times(work->problem));
+	quiet = enter_driver();
+	if (work->pair)
+		timed = end_pair(work, result);
+	if (!result)
+		torsh_cuda_describe(timed ? timed : &untimed);
+	leave_driver(&quiet);
+	if (timed)
+		add_pending(timed);
+	else if (!result)
+		torsh_cuda_say_untimed(&untimed, reason_without_times(work->problem));
 }
 
 void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame)

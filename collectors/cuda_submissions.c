@@ -65,7 +65,9 @@ void torsh_cuda_describe(struct device_pair *pair)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame)
+/* Not inlined: the event isn't on the stack while that of the call is taken. */
+static __attribute__((noinline)) void put_launch(struct flow *flow, const struct driver_work *work, int result,
+						 uint64_t stamp)
 {
 	const struct event event = {
 		.id = EVENT_LAUNCH,
@@ -80,7 +82,19 @@ void torsh_cuda_say_launch(const struct driver_work *work, int result, const voi
 			},
 	};
 
-	torsh_flow_send(&event, torsh_config.operator_stacks ? frame : NULL);
+	torsh_flow_event_at(flow, &event, stamp);
+}
+
+void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame)
+{
+	struct flow *flow = torsh_flow_enter();
+	uint64_t stamp;
+
+	if (!flow)
+		return;
+	if (torsh_flow_hold(flow, torsh_config.operator_stacks ? frame : NULL, &stamp))
+		put_launch(flow, work, result, stamp);
+	torsh_flow_leave(flow);
 }
 
 static uint32_t submission_what(enum driver_what what)

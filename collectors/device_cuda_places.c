@@ -102,7 +102,8 @@ static struct cuda_place *take_place(void)
 	return place;
 }
 
-static struct cuda_place *add_place(void *context)
+/* Not inlined: what it needs of the stack is needed once for each context. */
+static __attribute__((noinline)) struct cuda_place *add_place(void *context)
 {
 	struct cuda_place *place = NULL;
 	struct cuda_visit visit;

@@ -14,6 +14,7 @@
 #include "agent/registry.h"
 #include "agent/text.h"
 #include "shim/hooks.h"
+#include "shim/thread.h"
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
 #define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
@@ -181,6 +182,21 @@ void torsh_process_spawned(pid_t child, const struct child_plan *plan, char *con
 void torsh_process_forbidding(void)
 {
 	torsh_agent_forbid();
+}
+
+/* The kernel tells the writer of the first thread's filters alone. After vfork it is the child that gets one. */
+bool torsh_process_filtering(bool is_for_all)
+{
+	if (!is_on() || torsh_agent_is_sandboxed() || torsh_agent_is_borrowed() ||
+	    (!is_for_all && torsh_thread_tid() != torsh_process->pid))
+		return false;
+	atomic_fetch_add(&torsh_process->channel.header->harmless_filters, CHANNEL_FILTER_UNDER_WAY);
+	return true;
+}
+
+void torsh_process_filtered(bool is_added)
+{
+	atomic_fetch_sub(&torsh_process->channel.header->harmless_filters, CHANNEL_FILTER_UNDER_WAY - is_added);
 }
 
 int torsh_process_muting(void)

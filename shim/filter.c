@@ -162,20 +162,24 @@ bool torsh_filter_harms(const struct sock_fprog *filter)
 		int number;
 		int64_t first;
 	} calls[] = {
-		{SYS_memfd_create, 0}, {SYS_ftruncate, 3}, {SYS_socket, 1},	 {SYS_setsockopt, 3}, {SYS_connect, 3},
-		{SYS_sendmsg, 3},      {SYS_close, 3},	   {SYS_getpid, 0},	 {SYS_getppid, 0},    {SYS_gettid, 0},
-		{SYS_prctl, 16},       {SYS_prlimit64, 0}, {SYS_openat, -100},	 {SYS_read, 3},	      {SYS_readlinkat, -100},
-		{SYS_fcntl, 3},	       {SYS_mremap, 4096}, {SYS_fstat, 3},	 {SYS_kill, 1},	      {SYS_clock_gettime, 1},
-		{SYS_getcwd, 4096},    {SYS_fstatfs, 3},   {SYS_faccessat, -100},
+		{SYS_memfd_create, 0}, {SYS_ftruncate, 3}, {SYS_socket, 1},	   {SYS_setsockopt, 3},
+		{SYS_connect, 3},      {SYS_sendmsg, 3},   {SYS_close, 3},	   {SYS_getpid, 0},
+		{SYS_getppid, 0},      {SYS_gettid, 0},	   {SYS_prctl, 16},	   {SYS_prlimit64, 0},
+		{SYS_openat, -100},    {SYS_read, 3},	   {SYS_readlinkat, -100}, {SYS_fcntl, 3},
+		{SYS_mremap, 4096},    {SYS_fstat, 3},	   {SYS_kill, 1},	   {SYS_clock_gettime, 1},
+		{SYS_getcwd, 4096},    {SYS_fstatfs, 3},   {SYS_faccessat, -100},  {SYS_pread64, 3},
+		{SYS_fgetxattr, 3},    {SYS_prctl, 39},	   {SYS_getuid, 0},	   {SYS_geteuid, 0},
+		{SYS_getgid, 0},       {SYS_getegid, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct run run = {
-			.data = {
-				.nr = calls[i].number,
-				.arch = OWN_AUDIT_ARCH,
-				.args = {(uint64_t)calls[i].first},
-			},
+			.data =
+				{
+					.nr = calls[i].number,
+					.arch = OWN_AUDIT_ARCH,
+					.args = {(uint64_t)calls[i].first},
+				},
 		};
 		uint32_t action = answer(filter, &run) & SECCOMP_RET_ACTION_FULL;
 

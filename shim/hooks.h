@@ -74,6 +74,12 @@ void torsh_process_aborting(void);
 /* The process is about to get a filter that may end it for calls of ours. */
 void torsh_process_forbidding(void);
 /*
+ * The thread, or all with it, are about to get one that can't. Whether it is counted for the writer, who would take it for an
+ * unknown one: torsh_process_filtered is to be called with the outcome.
+ */
+bool torsh_process_filtering(bool is_for_all);
+void torsh_process_filtered(bool is_added);
+/*
  * The calling thread is about to lose all but a few system calls, or the time stamp counter: it is recorded no further. Not
  * 0: torsh_process_not_muted is to be called where that failed.
  */

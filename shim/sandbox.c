@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 
 #include "shim/filter.h"
 #include "shim/hooks.h"
@@ -34,33 +35,52 @@ static const struct sock_fprog *filter_of(long number, unsigned long a, unsigned
 	return a == PR_SET_SECCOMP && b == SECCOMP_MODE_FILTER ? (const struct sock_fprog *)c : NULL;
 }
 
-/* Returns whether the thread is no longer recorded: torsh_process_not_muted gets it when the call failed. */
-static int prepare(long number, unsigned long a, unsigned long b, unsigned long c)
+/* What was done before a call, and is to be taken back where it fails. */
+struct preparation {
+	bool is_muted; /* the thread is no longer recorded */
+	bool is_counted; /* its filter, as a harmless one */
+};
+
+static struct preparation prepare(long number, unsigned long a, unsigned long b, unsigned long c)
 {
 	const struct sock_fprog *filter = filter_of(number, a, b, c);
+	struct preparation preparation = {0};
 
 	if (filter && torsh_filter_harms(filter))
 		torsh_process_forbidding();
-	return is_strict(number, a, b) && torsh_process_muting();
+	else if (filter)
+		preparation.is_counted =
+			torsh_process_filtering(number == SYS_seccomp && (b & SECCOMP_FILTER_FLAG_TSYNC));
+	preparation.is_muted = is_strict(number, a, b) && torsh_process_muting();
+	return preparation;
+}
+
+static void conclude(struct preparation preparation, bool is_done)
+{
+	if (preparation.is_counted)
+		torsh_process_filtered(is_done);
+	if (preparation.is_muted && !is_done)
+		torsh_process_not_muted();
 }
 
 int own_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-	int is_muted = prepare(SYS_prctl, (unsigned long)option, a, b);
+	struct preparation preparation = prepare(SYS_prctl, (unsigned long)option, a, b);
 	int result = torsh_next.prctl(option, a, b, c, d);
 
-	if (is_muted && result)
-		torsh_process_not_muted();
+	conclude(preparation, !result);
 	return result;
 }
 
 static __attribute__((noinline)) long forbid(long number, long a, long b, long c, long d, long e, long f)
 {
-	int is_muted = prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
+	struct preparation preparation = prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
 	long result = torsh_next.syscall(number, a, b, c, d, e, f);
+	/* A number above 0 is a descriptor where one was asked for, else that of a thread that stood against it. */
+	bool has_listener =
+		number == SYS_seccomp && result > 0 && ((unsigned long)b & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 
-	if (is_muted && result)
-		torsh_process_not_muted();
+	conclude(preparation, !result || has_listener);
 	return result;
 }
 

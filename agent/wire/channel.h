@@ -17,7 +17,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 4u
+#define CHANNEL_VERSION 5u
 
 #define CHANNEL_HEADER_BYTES 8192u
 #define CHANNEL_THREADS 16384u /* slots; a thread takes one, its interrupted hooks may take a second */
@@ -95,6 +95,8 @@ struct channel_text {
 	uint32_t length;
 };
 
+#define CHANNEL_FILTER_UNDER_WAY (UINT64_C(1) << 32) /* in harmless_filters */
+
 struct channel_header {
 	uint64_t magic;
 	uint32_t version;
@@ -148,6 +150,11 @@ struct channel_header {
 	_Atomic uint64_t rss_peak_bytes; /* VmHWM as read by the process itself at its exit; 0: it never came there */
 	_Atomic uint64_t counters[N_COUNTERS];
 	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
+	/*
+	 * Of the first thread's seccomp filters those that the agent ran and found harmless, in the lower half; in the upper
+	 * one how many calls are under way that add one. Partner: n_filters of the writer's struct target.
+	 */
+	_Atomic uint64_t harmless_filters;
 
 	/*
 	 * Slots that are free again: the number of the uppermost + 1 in the lower half, 0 for none; next_free leads on. The
@@ -164,7 +171,7 @@ struct channel_header {
 	_Atomic uint32_t writer_pid;
 	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
 	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
-	_Atomic uint32_t has_new_filter; /* the process has more seccomp filters than when it was first looked at */
+	_Atomic uint32_t has_new_filter; /* it has one more than harmless_filters and the first look account for */
 	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
 	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
 

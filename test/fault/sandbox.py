@@ -9,8 +9,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from live_targets import Target, snapshot  # noqa: E402
 
 N_KEPT = 5
+N_TOUCHED_BYTES = 64 << 20
 # way: its status, and blocks of the child that are recorded
 WAYS = {"exit": (11, 0), "leave": (12, 0), "allocate": (13, 0), "fork": (14, 0), "harmless": (14, 1), "exec": (18, 0), "thread": (15, 0), "beside": (17, 0)}
 
@@ -49,6 +51,31 @@ def a_program_that_it_becomes_is_listed():
               if not process["followed"]]
     expect_equal(listed, [("echo", True)], "programs that were not followed")
 
+
+def watched_bytes(pid):
+    processes = read_report("report", snapshot(pid))["processes"]
+    return next(process["rss_peak_bytes"] or 0 for process in processes if process["pid"] == pid)
+
+
+def go_on(how, is_known):
+    """The writer has seen the filters, in the looks by which it knows of memory touched before them and behind them."""
+    with Target([PROGRAMS / "sandbox", how, "on"]) as target:
+        for n_rounds in (1, 2):
+            expect_equal(target.process.stdout.read(1), b".", "before the filters, then behind them")
+            wait_until(lambda: watched_bytes(target.pid) >= n_rounds * N_TOUCHED_BYTES, "the writer's look at the process")
+            target.process.stdin.write(b".")
+            target.process.stdin.flush()
+        expect_equal(target.process.wait(TIMEOUT_S), 14, "status")
+        report = leaks(target.output)
+    # The child of the first program, and that of the one that it becomes.
+    expect_equal(total(entries_through(report["leaks"], "keep_in_child"), "blocks"), 2 if is_known else 0, "blocks of children")
+    listed = [process["program"].split("/")[-1] for process in report["processes"] if not process["followed"]]
+    expect_equal(listed, [] if is_known else ["exe"], "programs that were not followed")
+
+
+for form, known in {"prctl": True, "syscall": True, "together": True, "past": False, "both": False, "refused": False,
+                    "apart": False}.items():
+    add_case(f"goes_on_behind_a_harmless_filter_by_{form}" if known else f"notices_an_unknown_filter_{form}", go_on, form, known)
 
 for how in ("prctl", "syscall", "errno", "trap"):
     for name, (code, n_blocks) in WAYS.items():

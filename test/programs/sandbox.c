@@ -2,7 +2,7 @@
 /*
  * Programs that take system calls from themselves: sandbox HOW WAY. For every call but those that the way itself takes, and
  * futex, mmap, munmap and madvise, the filter ends the process; HOW errno: it is refused; trap: a handler ends it with 98;
- * past: the filter is installed past the C library.
+ * past: the filter is installed past the C library; together: in all threads; refused: the kernel refuses it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define N_KEPT 5
 #define N_PAIRS 400000
 #define N_CALLS_MAX 32
+#define N_TOUCHED_BYTES (64u << 20)
 #define END (-1)
 
 #if defined(__x86_64__)
@@ -60,6 +62,10 @@ static void install(const char *how, struct sock_fprog *program)
 		exit(90);
 	if (!strcmp(how, "past"))
 		result = TORSH_SYS(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program, 0, 0, 0);
+	else if (!strcmp(how, "together"))
+		result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+	else if (!strcmp(how, "refused"))
+		result = !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ~0u, program);
 	else if (strcmp(how, "syscall") != 0)
 		result = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0);
 	else
@@ -168,6 +174,52 @@ static int fork_in_a_harmless_one(const char *how)
 	return run_child();
 }
 
+/* Its resident set grows, by which one sees that somebody has looked at the process since; says so, and is told to go on. */
+static int be_looked_at(void)
+{
+	char letter = '.';
+
+	if (mmap(NULL, N_TOUCHED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+		return 0;
+	return write(STDOUT_FILENO, &letter, 1) == 1 && read(STDIN_FILENO, &letter, 1) == 1;
+}
+
+static const int taken_from_nobody[] = {SYS_reboot, END};
+
+static void *deny_it(void *how)
+{
+	deny(how, taken_from_nobody, SECCOMP_RET_ERRNO | EPERM);
+	return NULL;
+}
+
+/*
+ * HOW together: another thread adds it for all. Other forms are followed by one that is added past the C library: both;
+ * refused, where the kernel takes no first one; apart, where another thread has the first one alone.
+ */
+static int go_on_in_a_harmless_one(const char *how)
+{
+	bool is_alone = !strcmp(how, "prctl") || !strcmp(how, "syscall") || !strcmp(how, "together");
+	pthread_t thread;
+	int status;
+
+	if (!be_looked_at())
+		return 95;
+	if (!strcmp(how, "together") || !strcmp(how, "apart")) {
+		if (pthread_create(&thread, NULL, deny_it, (void *)how))
+			return 95;
+		pthread_join(thread, NULL);
+	} else {
+		deny_it((void *)how);
+	}
+	if (!is_alone)
+		deny_it("past");
+	if (!be_looked_at())
+		return 95;
+	status = run_child();
+	execl("/proc/self/exe", "sandbox", "prctl", status == 14 ? "harmless" : "failed", NULL);
+	return 96;
+}
+
 /* Of all calls it takes one that only the start of a recording makes. */
 static int become_another_in_it(const char *how)
 {
@@ -260,6 +312,7 @@ static const struct way {
 	{"allocate", allocate_in_it},
 	{"fork", fork_in_it},
 	{"harmless", fork_in_a_harmless_one},
+	{"on", go_on_in_a_harmless_one},
 	{"exec", exec_in_it},
 	{"become", become_another_in_it},
 	{"thread", thread_in_it},

@@ -37,6 +37,9 @@ static void one_that_kills_for_what_is_needed_harms(void **state)
 	assert_true(HARMS(RETURN(SECCOMP_RET_TRAP)));
 	assert_true(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
 			  RETURN(SECCOMP_RET_KILL_THREAD), RETURN(SECCOMP_RET_ALLOW)));
+	/* That is made before an exec, to look at the program. */
+	assert_true(HARMS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fgetxattr, 0, 1),
+			  RETURN(SECCOMP_RET_KILL_PROCESS), RETURN(SECCOMP_RET_ALLOW)));
 	/* By an answer that was computed. */
 	assert_true(HARMS(BPF_STMT(BPF_LD | BPF_IMM, 1), BPF_STMT(BPF_MISC | BPF_TAX, 0),
 			  BPF_STMT(BPF_LD | BPF_IMM, SECCOMP_RET_ALLOW - 1), BPF_STMT(BPF_ST, 3),

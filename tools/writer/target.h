@@ -6,6 +6,7 @@
 #ifndef TORSH_WRITER_TARGET_H
 #define TORSH_WRITER_TARGET_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "tools/writer/channel_view.h"
@@ -73,8 +74,8 @@ struct target {
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
 	uint64_t last_rss_ns, watch_every_ns;
-	uint64_t n_filters; /* at the first look */
-	int has_filters; /* that was taken */
+	int64_t n_filters; /* at the first look, without those that the agent counted as harmless */
+	bool has_filters; /* that was taken */
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
 	int takes_no_more; /* rings are left as they are: threads that fill theirs wait until the writer has ended */
 	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Which seccomp filters of a process the writer takes for new ones, with those that the agent counted as harmless. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/unit/channel_fixture.h"
+#include "tools/writer/target.h"
+
+struct pair {
+	struct fake_channel channel;
+	struct target *target;
+	uint64_t now_ns;
+};
+
+static void start(struct pair *pair)
+{
+	const struct ticks_clock clock = {0};
+
+	*pair = (struct pair){0};
+	fake_channel_create(&pair->channel, 4);
+	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1), 0);
+	torsh_target_begin(pair->target, &clock);
+	pair->target->status_fd = memfd_create("status", MFD_CLOEXEC);
+	assert_true(pair->target->status_fd >= 0);
+}
+
+static void finish(struct pair *pair)
+{
+	torsh_target_destroy(pair->target);
+	fake_channel_destroy(&pair->channel);
+}
+
+static void count(struct pair *pair, uint64_t n_harmless, uint64_t n_under_way)
+{
+	atomic_store(&pair->channel.header->harmless_filters, n_under_way * CHANNEL_FILTER_UNDER_WAY + n_harmless);
+}
+
+/* The next look, where the kernel says so many. Whether there is an unknown one by now. */
+static bool look(struct pair *pair, unsigned int n_filters)
+{
+	char status[128];
+	int n = snprintf(status, sizeof(status), "Name:\tx\nVmHWM:\t 8 kB\nVmRSS:\t 8 kB\nSeccomp_filters:\t%u\n",
+			 n_filters);
+
+	assert_int_equal(pwrite(pair->target->status_fd, status, (size_t)n, 0), n);
+	assert_int_equal(ftruncate(pair->target->status_fd, n), 0);
+	pair->now_ns += 1000000000;
+	torsh_target_watch(pair->target, pair->now_ns);
+	return atomic_load(&pair->channel.header->has_new_filter);
+}
+
+static void what_was_there_and_what_was_counted_is_known(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	count(&pair, 1, 0);
+	assert_false(look(&pair, 3));
+	count(&pair, 2, 0);
+	assert_false(look(&pair, 4));
+	assert_false(look(&pair, 4));
+	assert_true(look(&pair, 5));
+	finish(&pair);
+}
+
+static void a_call_under_way_may_have_added_its_filter_or_not(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	assert_false(look(&pair, 1));
+	count(&pair, 0, 1);
+	assert_false(look(&pair, 1));
+	assert_false(look(&pair, 2));
+	count(&pair, 1, 0);
+	assert_false(look(&pair, 2));
+	count(&pair, 1, 1);
+	assert_true(look(&pair, 4));
+	finish(&pair);
+}
+
+/* Either number might be the one to start from: it waits for a look in which nothing is under way. */
+static void the_first_look_is_one_at_which_nothing_is_under_way(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	count(&pair, 0, 1);
+	assert_false(look(&pair, 1));
+	count(&pair, 0, 0);
+	assert_false(look(&pair, 0));
+	assert_true(look(&pair, 1));
+	finish(&pair);
+}
+
+/* Before Linux 5.9. */
+static void a_kernel_that_does_not_say_has_no_new_ones(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	start(&pair);
+	count(&pair, 2, 0);
+	assert_false(look(&pair, 0));
+	count(&pair, 3, 0);
+	assert_false(look(&pair, 0));
+	finish(&pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_there_and_what_was_counted_is_known),
+		cmocka_unit_test(a_call_under_way_may_have_added_its_filter_or_not),
+		cmocka_unit_test(the_first_look_is_one_at_which_nothing_is_under_way),
+		cmocka_unit_test(a_kernel_that_does_not_say_has_no_new_ones),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

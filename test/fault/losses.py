@@ -225,4 +225,78 @@ def programs_that_find_no_room_for_their_names_are_counted():
     assert all(row["reason"].startswith("it is statically linked") for row in rows), rows[-1]
 
 
+def nested(way, n, **variables):
+    """What it printed, and the recording."""
+    library = variables.pop("library", None)
+    output = scratch()
+    environment = agent_environment(output, **variables)
+    if library:
+        environment["LD_PRELOAD"] += f":{library}"
+    result = run([PROGRAMS / "nested", way, n], environment)
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    return result.stdout.decode(), output
+
+
+INTERRUPTS_MOST = 16  # handlers that interrupt each other in wrappers of a thread
+
+
+@case
+def handlers_that_interrupt_too_many_handlers_are_counted():
+    for n_deeper in (0, 1, 40):
+        n = 1 + INTERRUPTS_MOST + n_deeper
+        said, output = nested("interrupts", n, library=PROGRAMS / "libnest.so")
+        expect_equal(int(said), n, "pages that were unmapped")
+        report = leaks(output)
+        expect_equal(report["counters"]["interrupts"], INTERRUPTS_MOST, "events of handlers")
+        expect_equal(report["events"]["dropped"], n_deeper, "events dropped")
+        if n_deeper:
+            expect_equal(expect_lost(report, torsh("leaks", output), "interrupts_lost"), n_deeper, "handlers without a stream")
+        else:
+            expect_equal(report["recording"]["complete"], True, "complete")
+
+
+DOMAINS_MOST = 15  # whose depths are told exactly while ranges of all of them are open
+
+
+@case
+def ranges_of_any_number_of_domains_are_there():
+    n = 3 * DOMAINS_MOST
+    said, output = nested("domains", n)
+    together, one_by_one = ([int(word) for word in line.split()] for line in said.splitlines())
+    expect_equal(together[:DOMAINS_MOST] + together[n:n + DOMAINS_MOST], [0] * 2 * DOMAINS_MOST, "depths of the first ones")
+    expect_equal(one_by_one, [0, 1, 1, 0] * n, "depths of those that come one by one")
+    report = read_report("regions", output, "--limit", "0")
+    expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
+    calls = {region["domain"]: region["calls"] for region in report["regions"]}
+    expect_equal(calls, {f"domain {i}": 1 if i < n else 2 for i in range(2 * n)}, "ranges")
+
+
+CHAIN_MOST = 2048  # frames of Python that a stack can have; of a deeper one at least the innermost 512 are there
+RECURSES = """
+import sys
+sys.setrecursionlimit(100000)
+held = []
+def fall(n):
+    if n:
+        return fall(n - 1)
+    held.append(bytearray(1 << 20))
+fall(int(sys.argv[1]))
+"""
+
+
+@case
+def stacks_of_too_many_python_frames_say_so():
+    for n in (CHAIN_MOST - 50, 3 * CHAIN_MOST):
+        result, output = record([sys.executable, "-c", RECURSES, n])
+        expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+        report = read_report("peak", output, "--limit", "1", "--depth", "0")
+        (holder,) = report["holders"]
+        n_there = sum(frame.get("function") == "fall" for frame in holder["stack"])
+        is_cut = n > CHAIN_MOST
+        assert n_there == n + 1 if not is_cut else 512 <= n_there <= CHAIN_MOST, (n, n_there)
+        cuts = [frame["cut"] for frame in holder["stack"] if "cut" in frame]
+        expect_equal(cuts, ["deeper than is recorded"] if is_cut else [], "where it was cut")
+        expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
+
+
 main()

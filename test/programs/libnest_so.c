@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * A munmap, preloaded after the agent, in which a signal comes: as often as it was told. The agent's wrapper is under way
+ * meanwhile.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int n_signals_left;
+
+int munmap(void *at, size_t n_bytes)
+{
+	if (n_signals_left > 0) {
+		n_signals_left--;
+		raise(SIGUSR1);
+	}
+	return (int)syscall(SYS_munmap, at, n_bytes);
+}

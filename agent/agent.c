@@ -492,7 +492,7 @@ void torsh_agent_aborting(void)
 
 	if (atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid == 1 &&
 	    !torsh_agent_is_borrowed() && !is_abort_handled()) {
-		torsh_channel_note(&torsh_process->channel, "it called abort() as process 1 of its PID namespace");
+		torsh_channel_note(&torsh_process->channel, "it aborted as process 1 of its PID namespace");
 		torsh_agent_exiting(0, EXIT_BY_ABORT);
 	}
 	errno = saved;

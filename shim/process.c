@@ -7,6 +7,7 @@
  * they say is ignored by the collectors.
  */
 #include <alloca.h>
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -238,11 +239,33 @@ EXPORT void quick_exit(int status)
 	__builtin_unreachable();
 }
 
-/* Also where an exception of C++ is not caught; what the C library aborts itself (assert, a damaged heap) doesn't come by. */
+/* Also where an exception of C++ is not caught; what the C library aborts itself (a damaged heap) doesn't come by. */
 EXPORT void abort(void)
 {
 	torsh_process_aborting();
 	torsh_next.abort();
+	__builtin_trap();
+}
+
+/* What assert becomes; the C library's own go on to its abort past ours. */
+EXPORT void __assert_fail(const char *said, const char *file, unsigned line, const char *function)
+{
+	torsh_process_aborting();
+	torsh_next.__assert_fail(said, file, line, function);
+	__builtin_trap();
+}
+
+EXPORT void __assert_perror_fail(int error, const char *file, unsigned line, const char *function)
+{
+	torsh_process_aborting();
+	torsh_next.__assert_perror_fail(error, file, line, function);
+	__builtin_trap();
+}
+
+EXPORT void __assert(const char *said, const char *file, int line)
+{
+	torsh_process_aborting();
+	torsh_next.__assert(said, file, line);
 	__builtin_trap();
 }
 

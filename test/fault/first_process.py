@@ -3,6 +3,7 @@
 """A target that is process 1 of its PID namespace, as in a container without an init: the kernel kills all with it."""
 
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
@@ -94,10 +95,9 @@ def end_by_abort(bare_command, command):
     return output
 
 
-@case
-def all_is_reported_after_abort():
+def all_is_reported_after(how):
     counts_bare, counts = (committed.Counts(scratch(name)) for name in ("counts_bare", "counts"))
-    output = end_by_abort(*(committed.command(each, 300_000, 1, "abort") for each in (counts_bare, counts)))
+    output = end_by_abort(*(committed.command(each, 300_000, 1, how) for each in (counts_bare, counts)))
     assert counts.all_there()
     committed.expect_all_reported(output, counts)
     report = leaks(output)
@@ -105,7 +105,22 @@ def all_is_reported_after_abort():
     assert report["recording"]["complete"], report["recording"]
     (process,) = report["processes"]
     expect_equal(process["end"], "vanished", "how it ended, which nobody is there to see")
-    assert "it called abort() as process 1" in torsh("report", output)
+    assert "it aborted as process 1" in torsh("report", output)
+
+
+for way in ("abort", "assert", "assert_perror"):
+    add_case(f"all_is_reported_after_{way}", all_is_reported_after, way)
+
+
+@case
+def an_assertion_of_any_other_process_ends_it_as_without_the_agent():
+    counts_bare, counts, output = committed.Counts(scratch("counts_bare")), committed.Counts(scratch("counts")), scratch()
+    bare = run(committed.command(counts_bare, 1000, 1, "assert"))
+    result = run(committed.command(counts, 1000, 1, "assert"), agent_environment(output))
+    expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr), "outcome")
+    expect_equal(result.returncode, -signal.SIGABRT, "status")
+    committed.expect_all_reported(output, counts)
+    assert "aborted as process 1" not in torsh("report", output)
 
 
 @case
@@ -141,6 +156,7 @@ def a_fatal_end(how):
         assert is_said and b"No leaks" not in said.stdout, (said.stdout, said.stderr)
 
 
-add_case("segfault_is_said_to_have_lost_the_last_seconds", a_fatal_end, "segfault")
+for way in ("segfault", "overflow", "double_free"):
+    add_case(f"{way}_is_said_to_have_lost_the_last_seconds", a_fatal_end, way)
 
 main()

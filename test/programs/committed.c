@@ -10,6 +10,7 @@
  * Then the process ends as HOW says.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,6 +79,16 @@ static void end_as(const char *how, char **argv)
 		*(volatile int *)kept_last = *(volatile int *)8;
 	if (!strcmp(how, "abort"))
 		abort();
+	if (!strcmp(how, "assert"))
+		assert(!n_blocks);
+	if (!strcmp(how, "assert_perror"))
+		assert_perror((int)n_blocks % 2 + EINVAL);
+	if (!strcmp(how, "overflow"))
+		__builtin___memset_chk(kept_last, 0, KEPT_BYTES + n_blocks, KEPT_BYTES);
+	if (!strcmp(how, "double_free")) {
+		free(kept_last);
+		free(kept_last);
+	}
 	if (!strcmp(how, "_exit"))
 		_exit(5);
 	if (!strcmp(how, "_Exit"))

@@ -22,6 +22,10 @@ BOUND = {"LD_BIND_NOW": "1"}  # binding takes stack of the loader's own
 WITHOUT_MARKS = {"NSYS_PROFILING_SESSION_ID": "1"}  # another tool measures: of what devices do only the calls are recorded
 LISTED = re.search(r"global:(.*)local:", re.sub(r"/\*.*?\*/", "", (ROOT / "shim/exports.map").read_text(), flags=re.S), re.S)
 EXPORTS = LISTED[1].replace(";", " ").split()
+# What NVTX is given for its slots, by module and slot.
+SLOTS = [f"nvtx-{module}-{slot}" for module, slot in
+         re.findall(r"^NVTX(?:_VOID)?\((\d+), (\d+),", (ROOT / "shim/nvtx.def").read_text(), flags=re.M)]
+FUNCTIONS = EXPORTS + SLOTS
 # What else the agent calls in a driver.
 DRIVER = ("cuInit cuCtxGetCurrent cuCtxGetDevice cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxSynchronize cuDeviceGetCount "
           "cuDevicePrimaryCtxGetState cuDevicePrimaryCtxRetain cuEventCreate cuEventRecord cuEventQuery cuEventElapsedTime "
@@ -55,7 +59,7 @@ def measured(env):
     of_libc = parse(run([PROGRAM], {**clean_environment(), **BOUND}))
     command = [PROGRAM, library(), "cuInit", "InitializeInjection", *[name for name in EXPORTS if name not in of_libc]]
     bare = parse(run(command, {**clean_environment(), **BOUND}))
-    return {name: bare.get(name, bare["cuInit"]) for name in EXPORTS}, parse(record(command, env={**BOUND, **env})[0])
+    return {name: bare.get(name, bare["cuInit"]) for name in FUNCTIONS}, parse(record(command, env={**BOUND, **env})[0])
 
 
 def most(name, is_first):
@@ -64,12 +68,12 @@ def most(name, is_first):
 
 def no_function_takes_more(env):
     bare, used = measured(env)
-    expect_equal(sorted(set(EXPORTS) - used.keys()), [], "exported, and not measured")
+    expect_equal(sorted(set(FUNCTIONS) - used.keys()), [], "interposed or given to NVTX, and not measured")
     for which, what in ((0, "a first call"), (1, "later calls")):
-        over = {name: used[name][which] - bare[name][which] for name in EXPORTS}
+        over = {name: used[name][which] - bare[name][which] for name in FUNCTIONS}
         expect_equal({name: n for name, n in over.items() if n > most(name, which == 0)}, {},
                      f"bytes of stack beyond the function's own in {what}")
-    expect_equal([name for name in EXPORTS if used[name][2] != bare[name][2]], [], "other on a stack of 4 KiB than without the agent")
+    expect_equal([name for name in FUNCTIONS if used[name][2] != bare[name][2]], [], "other on a stack of 4 KiB than without the agent")
 
 
 add_case("no_function_takes_more_of_the_stack_than_said", no_function_takes_more, {})

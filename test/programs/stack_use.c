@@ -2,8 +2,9 @@
 /*
  * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY NAME...] prints a line for each:
  * its name, those of the first call, those of later ones, and "fits" when a third one came back on a stack of 4 KiB. The C
- * library's are known here; of the names all others are called with pointers to zeros, as they stand in the libraries. Those that
- * don't return are called in a child. Or stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
+ * library's are known here; of the names all others are called with pointers to zeros, as they stand in the libraries; so are
+ * those that NVTX is given for its slots, under names like "nvtx-1-9". Those that don't return are called in a child. Or
+ * stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,15 +226,48 @@ static void call_by_name(void)
 			     with[10], with[11]);
 }
 
-static const void *no_table(uint32_t id)
+/* NVTX's client, as its headers are one: each module's slots, which a tool fills in (enum NvtxCallbackModule). */
+#define N_MODULES 7
+#define N_SLOTS 16
+
+static function *slots[N_MODULES][N_SLOTS];
+
+static int get_module(int module, function ***table[], unsigned int *n_slots)
 {
-	(void)id;
-	return NULL;
+	static function **tables[N_MODULES][N_SLOTS];
+
+	for (int i = 0; i < N_SLOTS; i++)
+		tables[module][i] = &slots[module][i];
+	*table = tables[module];
+	*n_slots = N_SLOTS;
+	return 1;
+}
+
+static const void *get_table(uint32_t id)
+{
+	static const struct {
+		size_t struct_size;
+		int (*get_module)(int module, function ***table[], unsigned int *n_slots);
+	} callbacks = {sizeof(callbacks), get_module};
+
+	return id == 1 ? &callbacks : NULL;
 }
 
 static int begins(const char *name, const char *start)
 {
 	return !strncmp(name, start, strlen(start));
+}
+
+/* Texts, but not the empty one, which has no label; and events, which zeros are. */
+static void set_nvtx_arguments(const char *slot, void *zeros)
+{
+	static const char *const with_event[] = {"1-1", "1-4", "1-8", "5-1", "5-2", "5-4"};
+
+	with[0] = begins(slot, "1-") ? (void *)L"range" : zeros;
+	with[1] = with[2] = (void *)L"range";
+	for (size_t i = 0; i < sizeof(with_event) / sizeof(with_event[0]); i++)
+		if (!strcmp(slot, with_event[i]))
+			with[0] = with[1] = zeros;
 }
 
 /* What zeros won't do for. */
@@ -258,8 +292,10 @@ static void set_arguments(const char *name, void *zeros)
 		with[begins(name, "_ZdlPvm") || begins(name, "_ZdaPvm") ? 2 : 1] = (void *)64;
 	if (begins(name, "torsh_v1_") || begins(name, "cuGetProcAddress"))
 		with[0] = (void *)"cuInit";
+	if (begins(name, "nvtx-"))
+		set_nvtx_arguments(name + strlen("nvtx-"), zeros);
 	if (!strcmp(name, "InitializeInjectionNvtx2"))
-		with[0] = (void *)no_table;
+		with[0] = (void *)get_table;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -273,6 +309,32 @@ static size_t measure_by_name(const char *name, void *zeros)
 	return measure(call_by_name);
 }
 
+static void measure_called(const char *name, void *zeros)
+{
+	size_t first, again;
+
+	first = again = measure_by_name(name, zeros);
+	/* Now and then one asks after what others began. */
+	for (int i = 0; i < N_AGAIN; i++)
+		again = smaller(again, measure_by_name(name, zeros));
+	set_arguments(name, zeros);
+	run_on(small, SMALL_BYTES, call_by_name);
+	say(name, first, again, 1);
+}
+
+static void measure_slots(void *zeros)
+{
+	char name[32];
+
+	for (int module = 0; module < N_MODULES; module++)
+		for (int slot = 0; slot < N_SLOTS; slot++) {
+			called = slots[module][slot];
+			snprintf(name, sizeof(name), "nvtx-%d-%d", module, slot);
+			if (called)
+				measure_called(name, zeros);
+		}
+}
+
 static int measure_names(const char *library, char **names)
 {
 	void *zeros = mmap(NULL, ZEROS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -280,19 +342,11 @@ static int measure_names(const char *library, char **names)
 	if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
 		return 3;
 	for (; *names; names++) {
-		size_t first, again;
-
 		called = (function *)dlsym(RTLD_DEFAULT, *names);
-		if (!called)
-			continue;
-		first = again = measure_by_name(*names, zeros);
-		/* Now and then one asks after what others began. */
-		for (int i = 0; i < N_AGAIN; i++)
-			again = smaller(again, measure_by_name(*names, zeros));
-		set_arguments(*names, zeros);
-		run_on(small, SMALL_BYTES, call_by_name);
-		say(*names, first, again, 1);
+		if (called)
+			measure_called(*names, zeros);
 	}
+	measure_slots(zeros);
 	return 0;
 }
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""
+FLOPs of many small programs, by operator, against PyTorch's FlopCounterMode: of each program as it is, and of the same one
+under the counter. What differs is in a table, with the reason: anything else that differs fails, and so does a difference
+of the table that is none.
+"""
+
+import collections
+import pathlib
+import sqlite3
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from harness import *  # noqa: E402,F403
+from torch_python import TORCH, torch_python  # noqa: E402
+
+SCRIPT = ROOT / "test/python/flops_programs.py"
+TIMEOUT_S = 400
+
+INSIDE = "an operator calls others by itself, where the counter doesn't look"
+IN_PLACE = "in place it is another operator to the counter, which it has no formula for"
+OPAQUE = "sizes are read of ordinary tensors only, not of sparse ones and of a library's own"
+STOPPED = "what is computed again is left once its inputs are saved: the counter doesn't see the end of the last operator"
+# By program: operator and what we count more than the counter in one run, and why.
+DIFFERENCES = {
+    "attention_fast_path": ({"aten::mm": 21504, "aten::bmm": 6272, "aten::addmm": 7168}, INSIDE),
+    "encoder_fast_path": ({"aten::mm": 30720, "aten::bmm": 12800, "aten::addmm": 30720, "aten::_addmm_activation": 20480}, INSIDE),
+    "bilinear": ({"aten::bmm": 3060}, INSIDE),
+    "distances": ({"aten::mm": 14400}, INSIDE),
+    "linear_algebra": ({"aten::bmm": 896, "aten::mm": 128}, INSIDE),
+    "products_in_place": ({"aten::addmm_": 560, "aten::baddbmm_": 3360}, IN_PLACE),
+    "checkpointed": ({"aten::addmm": 280}, STOPPED),
+    "products_of_sparse": ({"aten::mm": -1024}, OPAQUE),
+    "convolution_by_mkldnn": ({"aten::convolution": -21168}, OPAQUE),
+}
+if TORCH == "torch-2.3.1":
+    DIFFERENCES["linear_inference"] = ({"aten::addmm": 400}, INSIDE)
+
+# Of each outermost scope of the program: the operators that began in it, by name.
+IN_SCOPES = """
+SELECT s.text, o.text, sum(inner_op.flops) FROM ops scope_op
+JOIN labels s ON s.process = scope_op.process AND s.id = scope_op.name
+JOIN ops inner_op ON inner_op.process = scope_op.process
+ AND inner_op.start_ns >= scope_op.start_ns AND inner_op.start_ns < scope_op.end_ns
+JOIN labels o ON o.process = inner_op.process AND o.id = inner_op.name
+WHERE scope_op.outer IS NULL AND scope_op.scope = 7 AND inner_op.flops > 0 GROUP BY s.text, o.text
+"""
+
+
+def flops_in_scopes(output):
+    path = scratch("exported") / "t.sqlite"
+    torsh("export", output, "--format", "sqlite", "--no-lines", "-o", str(path))
+    found = collections.defaultdict(dict)
+    for scope, operator, flops in sqlite3.connect(path).execute(IN_SCOPES):
+        found[scope][operator] = flops
+    return found
+
+
+def surplus(ours, theirs):
+    more = {name: ours.get(name, 0) - theirs.get(name, 0) for name in {*ours, *theirs}}
+    return {name: n for name, n in more.items() if n}
+
+
+def compare(counts, found, report):
+    of_operators = collections.Counter()
+    for name, counted in counts.items():
+        expected, reason = DIFFERENCES.get(name, ({}, "none is known"))
+        for scope in name, f"counted {name}":
+            expect_equal(surplus(found.get(scope, {}), counted), expected, f"FLOPs of {scope} beyond the counter's ({reason})")
+            of_operators.update(found.get(scope, {}))
+    assert not DIFFERENCES.keys() - counts.keys(), f"programs that were not run: {DIFFERENCES.keys() - counts.keys()}"
+    ours = {entry["name"]: entry["self_flops"] for entry in report["ops"] if entry["self_flops"]}
+    expect_equal(ours, dict(of_operators), "FLOPs by operator")
+
+
+@case
+def every_program_has_the_flops_of_the_counter():
+    result, output = record([torch_python(), SCRIPT], timeout=TIMEOUT_S)
+    expect_equal(result.returncode, 0, f"status ({result.stderr.decode()[-1000:]})")
+    compare(json.loads(result.stdout), flops_in_scopes(output), read_report("ops", output, "--limit", "0"))
+
+
+main()

@@ -18,6 +18,7 @@ MOST = tuple((re.compile(pattern), most) for pattern, *most in (
     ("InitializeInjection", 512, 16384),
     (".*", 512, 1536),
 ))
+SMALL_BYTES = 4096  # as in stack_use.c
 BOUND = {"LD_BIND_NOW": "1"}  # binding takes stack of the loader's own
 WITHOUT_MARKS = {"NSYS_PROFILING_SESSION_ID": "1"}  # another tool measures: of what devices do only the calls are recorded
 LISTED = re.search(r"global:(.*)local:", re.sub(r"/\*.*?\*/", "", (ROOT / "shim/exports.map").read_text(), flags=re.S), re.S)
@@ -73,7 +74,9 @@ def no_function_takes_more(env):
         over = {name: used[name][which] - bare[name][which] for name in FUNCTIONS}
         expect_equal({name: n for name, n in over.items() if n > most(name, which == 0)}, {},
                      f"bytes of stack beyond the function's own in {what}")
-    expect_equal([name for name in FUNCTIONS if used[name][2] != bare[name][2]], [], "other on a stack of 4 KiB than without the agent")
+    # Those that take more by themselves (glibc's __assert_fail: 10 KiB) end beyond its guard page, by chance in one way or another.
+    small = [name for name in FUNCTIONS if bare[name][0] < SMALL_BYTES]
+    expect_equal([name for name in small if used[name][2] != bare[name][2]], [], "other on a stack of 4 KiB than without the agent")
 
 
 add_case("no_function_takes_more_of_the_stack_than_said", no_function_takes_more, {})

@@ -7,7 +7,9 @@
  * stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -105,7 +107,10 @@ static void *taken(void **from)
 	CALL_IN_CHILD(_exit, _exit(0))                                                              \
 	CALL_IN_CHILD(_Exit, _Exit(0))                                                              \
 	CALL_IN_CHILD(quick_exit, quick_exit(0))                                                    \
-	CALL_IN_CHILD(abort, abort())
+	CALL_IN_CHILD(abort, abort())                                                               \
+	CALL_IN_CHILD(__assert_fail, __assert_fail("", "", 1, ""))                                  \
+	CALL_IN_CHILD(__assert_perror_fail, __assert_perror_fail(EINVAL, "", 1, ""))                \
+	CALL_IN_CHILD(__assert, __assert("", "", 1))
 
 #define CALL_IN_CHILD CALL
 #define CALL(name, call)               \

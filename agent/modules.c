@@ -295,7 +295,7 @@ static struct slot *next_used(uint32_t *i, uint32_t *state, struct module *modul
 	return NULL;
 }
 
-/* Found without looking it up: its words tell whether another one has its place. */
+/* Found without a look-up: its samples show whether another object has taken its place. */
 static __attribute__((noinline)) bool find_remembered(uintptr_t pc, struct module *module)
 {
 	struct samples samples;
@@ -349,7 +349,7 @@ enum module_answer torsh_modules_find(uintptr_t pc, struct module *module)
 	return MODULE_NEW;
 }
 
-/* To look up what isn't on the calling thread's stack, glibc has to be asked: reading maps reads the object, too. */
+/* What isn't on the calling thread's stack is looked up by glibc only: reading maps reads the object, too. */
 static bool is_loaded(const struct module *known)
 {
 	struct module now;

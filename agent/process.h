@@ -60,8 +60,8 @@ void torsh_agent_restart_in_child(void);
 void torsh_agent_exiting(int status, uint32_t how);
 
 /*
- * abort was called, or an assertion failed. Of process 1 of a PID namespace this is an exit, as the kernel ends the writer with it; not where the
- * program handles SIGABRT.
+ * abort was called, or an assertion failed. In process 1 of a PID namespace this is an exit, as the kernel ends the
+ * writer with it; not where the program handles SIGABRT.
  */
 void torsh_agent_aborting(void);
 

@@ -52,7 +52,7 @@ static struct list pending;
 static _Thread_local uint64_t holder;
 static _Thread_local bool has_returned; /* the driver's function of that call has */
 
-/* The thread's call that gives a device work: in a pair without marks, which is how it is told where there are none. */
+/* The thread's call that gives a device work: in a pair without marks, as it is recorded where there are none. */
 static _Thread_local struct device_pair untimed;
 
 static int is_on(void)
@@ -227,7 +227,7 @@ static int prepare(struct driver_work *work)
 	return result;
 }
 
-/* A handler jumped out of the thread's last call: how that ended is not known, and it is told no further. */
+/* A handler jumped out of the thread's last call: its end is not known, and nothing more of it is recorded. */
 static __attribute__((noinline)) void mend(void)
 {
 	struct device_pair *pair = untimed.work.pair;
@@ -364,7 +364,7 @@ void torsh_cuda_submitted(struct driver_work *work, int result, const void *fram
 
 /* ---- asking after marks ------------------------------------------------------------------------------------------ */
 
-/* Streams whose next pair was not reached: what comes behind it wasn't either. Of further ones each pair is asked after. */
+/* Streams whose next pair was not reached, nor what follows it. Of streams beyond these each pair is queried. */
 struct blocked {
 	const void *streams[BLOCKED_MAX];
 	uint32_t contexts[BLOCKED_MAX], n;

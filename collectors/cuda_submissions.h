@@ -19,7 +19,7 @@ struct device_pair {
 /* What only the driver knows of the work. With its calls made quiet. */
 void torsh_cuda_describe(struct device_pair *pair);
 
-/* The call, by the function of this frame; its work, with the device's times or without, for a reason that is a label. */
+/* Record the call, made by the function of this frame; its work, with the device's times, or without and why (a label). */
 void torsh_cuda_say_launch(const struct driver_work *work, int result, const void *frame);
 void torsh_cuda_say_timed(const struct device_pair *pair, uint64_t begin_ns, uint64_t duration_ns);
 void torsh_cuda_say_untimed(const struct device_pair *pair, uint32_t reason);

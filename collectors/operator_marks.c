@@ -26,7 +26,7 @@ struct operator_mark {
 	int device;
 	uint32_t number;
 	double inner_us; /* of what it called */
-	_Atomic int is_lost; /* of one of these there are no times: whoever settles them says it, too */
+	_Atomic int is_lost; /* of one of these there are no times; also set by the thread that settles them */
 };
 
 struct list {

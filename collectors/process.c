@@ -109,8 +109,8 @@ static void record_program(pid_t child, enum program_problem problem, struct cha
 }
 
 /*
- * Of a program that can't be followed the process that starts it says so, for the program itself can't. Whether anything
- * was said. child 0: not known.
+ * Record a program that can't be followed: its starter does, as it can't itself. Returns whether an event was sent. child
+ * 0: not known.
  */
 static bool record_plan(pid_t child, const struct child_plan *plan, char *const *argv)
 {
@@ -184,7 +184,7 @@ void torsh_process_forbidding(void)
 	torsh_agent_forbid();
 }
 
-/* The kernel tells the writer of the first thread's filters alone. After vfork it is the child that gets one. */
+/* The kernel reports the first thread's filters only. After vfork it is the child that gets one. */
 bool torsh_process_filtering(bool is_for_all)
 {
 	if (!is_on() || torsh_agent_is_sandboxed() || torsh_agent_is_borrowed() ||

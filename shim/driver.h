@@ -199,8 +199,8 @@ void torsh_cuda_context_ending(struct driver_ending *ending);
 void torsh_cuda_context_ended(const struct driver_ending *ending, int result);
 
 /*
- * The program gives a device work, by the function of this frame: NULL where that is not to be told, else what is to be said
- * of it, zeros so far. It lies in the thread's own storage: a wrapper is to take little of the stack. Then exactly one
+ * The program gives a device work, by the function of this frame. Returns NULL where that is not recorded, else the record to
+ * fill in, all zeros. It lies in thread-local storage, as a wrapper takes little of the stack. Then exactly one
  * torsh_cuda_submitting, and after the driver's function torsh_cuda_submitted with what that returned.
  */
 struct driver_work *torsh_cuda_work(const void *frame);

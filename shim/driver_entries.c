@@ -347,7 +347,7 @@ ENDING(cuDevicePrimaryCtxRelease_v2, (int device), (device), .device = device, .
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
-/* Of the thread's call that is told. */
+/* Of the thread's call that is being recorded. */
 static _Thread_local struct driver_batch batch_told;
 
 static void *stream_of(void *stream, int is_per_thread)
@@ -401,7 +401,7 @@ static void set_box(struct driver_work *work, const struct driver_box *copy, boo
 #undef GRAPH
 #undef UNSEEN
 
-/* One entry point: straight on, or with what it does told before and after. `set` sets what there is to say in `work`. */
+/* One entry point: straight on, or recorded before and after. `set` fills in `work`. */
 #define FORM(name_, is_per_thread, parameters, arguments, stream_, set)        \
 	static __attribute__((noinline)) int tell_##name_ parameters           \
 	{                                                                      \

@@ -76,7 +76,7 @@ static __attribute__((noinline)) long forbid(long number, long a, long b, long c
 {
 	struct preparation preparation = prepare(number, (unsigned long)a, (unsigned long)b, (unsigned long)c);
 	long result = torsh_next.syscall(number, a, b, c, d, e, f);
-	/* A number above 0 is a descriptor where one was asked for, else that of a thread that stood against it. */
+	/* A number above 0 is the listener's descriptor where one was requested, else a thread that can't take the filter. */
 	bool has_listener =
 		number == SYS_seccomp && result > 0 && ((unsigned long)b & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 

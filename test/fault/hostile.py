@@ -6,6 +6,7 @@ pipes, texts that other programs would execute. Every reader comes back, within 
 """
 
 import csv
+import json
 import os
 import pathlib
 import resource
@@ -58,6 +59,35 @@ def modules_that_are_pipes_are_not_waited_for():
             assert result.returncode in (0, 1), (name, command, result.stderr)
         leak, = leaks(recording)["leaks"]
         expect_equal((leak["bytes"], leak["stack"][0]["file"]), (100, None), f"the leak through a {name}")
+
+
+def module_naming(folder, kind):
+    """A module with a function at 0x1000, and the file that it names for its lines: that by a debug link, by another, by a unit."""
+    source, module, named = folder / "a.c", folder / "a.so", folder / ("a.dwo" if kind == "unit" else "named.debug")
+    source.write_text('int f(int n)\n{\n\t__asm__(".skip 512");\n\treturn n + 1;\n}\n')
+    flags = ["-gsplit-dwarf"] if kind == "unit" else []
+    link = ["-shared", "-nostdlib", "-Wl,-Ttext=0xf00", "-Wl,--build-id=none"]
+    for command in (["gcc", "-g", *flags, "-fPIC", "-c", source, "-o", folder / "a.o"],
+                    ["gcc", *link, folder / "a.o", "-o", module]):
+        expect_equal(run(command, cwd=folder).returncode, 0, f"status of {command}")
+    named.write_bytes(b"named.debug\0" + bytes(20))
+    link = {"link": ["--strip-debug", f"--add-gnu-debuglink={named}"],
+            "other link": ["--add-section", f".gnu_debugaltlink={named}"], "unit": []}[kind]
+    if link:
+        expect_equal(run(["objcopy", *link, module]).returncode, 0, f"status of objcopy for a {kind}")
+    named.unlink()
+    return module, named
+
+
+@case
+def pipes_that_modules_name_are_not_waited_for():
+    for kind in ("link", "other link", "unit"):
+        module, named = module_naming(scratch(kind.replace(" ", "_")), kind)
+        for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+            make(named)
+            leak, = json.loads(run([TORSH, "leaks", written("texts", module), "--json"], timeout=30).stdout)["leaks"]
+            expect_equal(leak["stack"][0]["function"], "f", f"the function of a module with a {kind}")
+            named.unlink()
 
 
 @case

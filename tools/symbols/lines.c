@@ -4,6 +4,8 @@
 
 #include <dwarf.h>
 
+#include "tools/symbols/named_files.h"
+
 /* The mangled name, because it says more. C's is the plain one: linkage names there are aliases like "__GI_f". */
 static const char *function_name(Dwarf_Die *die)
 {
@@ -75,7 +77,7 @@ static size_t fill_frames(Dwarf_Die *unit, const Dwarf_Die *scopes, size_t n_sco
 	return n ? n + 1 : 0;
 }
 
-size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
+static size_t find_lines(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
 {
 	const Dwarf_Die *scopes;
 	Dwarf_Die unit, code;
@@ -97,5 +99,14 @@ size_t torsh_lines_find(struct object *object, uint64_t address, struct line_fra
 	n = fill_frames(&code, scopes, n_scopes, frames, n_max);
 	if (n == 0 && frames[0].file)
 		n = 1;
+	return n;
+}
+
+size_t torsh_lines_find(struct object *object, uint64_t address, struct line_frame *frames, size_t n_max)
+{
+	bool was_guarded = torsh_named_files_guard(true);
+	size_t n = find_lines(object, address, frames, n_max);
+
+	torsh_named_files_guard(was_guarded);
 	return n;
 }

@@ -8,6 +8,7 @@
 
 #include "tools/die.h"
 #include "tools/regular.h"
+#include "tools/symbols/named_files.h"
 
 /* The file is named, not searched: only debug files are looked for. */
 static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **file, Elf **elf)
@@ -80,8 +81,10 @@ static int compare_symbols(const void *a, const void *b)
 
 static void read_symbols(struct object *object)
 {
+	bool was_guarded = torsh_named_files_guard(true);
 	int n = dwfl_module_getsymtab(object->module);
 
+	torsh_named_files_guard(was_guarded);
 	object->has_symbols = true;
 	for (int i = 1; i < n; i++) {
 		GElf_Sym symbol;

@@ -23,6 +23,7 @@
 #include "agent/process.h"
 #include "agent/registry.h"
 #include "agent/session.h"
+#include "agent/start_wait.h"
 #include "agent/text.h"
 #include "shim/allocator_calls.h"
 #include "shim/boot.h"
@@ -265,6 +266,8 @@ static int open_channel(const struct channel *parent)
 		torsh_count_many((enum channel_counter)i, atomic_exchange(&spare_counters[i], 0));
 	last_channel = process->channel;
 	last_pid = process->pid;
+	if (process->pid == 1 && !parent)
+		torsh_start_wait(process->channel.header, socket_path);
 	return 0;
 }
 

@@ -3,13 +3,17 @@
 """A target that is process 1 of its PID namespace, as in a container without an init: the kernel kills all with it."""
 
 import pathlib
+import re
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import committed  # noqa: E402
 from harness import *  # noqa: E402,F403
 
+CUT_OFF = (r"Incomplete: the writer was killed \(the kernel does that when process 1 of a PID namespace, here the first process, "
+           r"ends\), and nothing is known of what came later than .* after the start")
 WAYS = ("return", "exit", "_exit", "quick_exit")
 THROWS = r"""
 #include <cstdlib>
@@ -34,19 +38,26 @@ def alone(*command, **more):
     return lambda output: [*made, "env", *(v.replace("@", str(output)) for v in variables), *command]
 
 
-def end_as(how, n_blocks):
-    counts = committed.Counts(scratch("counts"))
-    output = scratch()
-    result = run(alone(*committed.command(counts, n_blocks, 1, how))(output))
-    expected = {"return": 9, "exit": 8, "_exit": 5, "quick_exit": 7}[how]
-    expect_equal(result.returncode, expected, f"status ({result.stderr!r})")
+def counts_and_output():
+    return committed.Counts(scratch("counts")), scratch()
+
+
+def expect_whole(output, counts, end):
+    """The program came to its end, and nothing of it is missing."""
     assert counts.all_there()
     committed.expect_all_reported(output, counts)
     report = leaks(output)
     check_counts(report["events"])
     assert report["recording"]["complete"], report["recording"]
-    (process,) = report["processes"]
-    expect_equal(process["end"], f"exit {expected}", "how it ended")
+    expect_equal([process["end"] for process in report["processes"]], [end], "how it ended")
+
+
+def end_as(how, n_blocks):
+    counts, output = counts_and_output()
+    result = run(alone(*committed.command(counts, n_blocks, 1, how))(output))
+    expected = {"return": 9, "exit": 8, "_exit": 5, "quick_exit": 7}[how]
+    expect_equal(result.returncode, expected, f"status ({result.stderr!r})")
+    expect_whole(output, counts, f"exit {expected}")
 
 
 for way in WAYS:
@@ -61,7 +72,7 @@ def a_run_of_milliseconds_is_whole():
 
 @case
 def its_exports_are_written():
-    counts, output = committed.Counts(scratch("counts")), scratch()
+    counts, output = counts_and_output()
     command = alone(*committed.command(counts, 1000), TORSH_PROFILER_EXPORT_FORMAT="folded")(output)
     expect_equal(run(command).returncode, 9, "status")
     exported = recordings(output)[0].with_suffix(".folded").read_text()
@@ -70,14 +81,14 @@ def its_exports_are_written():
 
 @case
 def so_it_is_for_a_program_that_it_becomes():
-    counts, output = committed.Counts(scratch("counts")), scratch()
+    counts, output = counts_and_output()
     expect_equal(run(alone("env", *committed.command(counts, 1000))(output)).returncode, 9, "status")
     committed.expect_all_reported(output, counts)
 
 
 @case
 def a_process_that_runs_on_is_said_to():
-    counts, output = committed.Counts(scratch("counts")), scratch()
+    counts, output = counts_and_output()
     script = (f"import os, signal\nif not os.fork():\n    signal.pause()\n"
               f"import subprocess; subprocess.run({[str(part) for part in committed.command(counts, 1000)]!r})")
     expect_equal(run(alone(sys.executable, "-c", script)(output)).returncode, 0, "status")
@@ -86,25 +97,26 @@ def a_process_that_runs_on_is_said_to():
     committed.expect_all_reported(output, counts)
 
 
-def end_by_abort(bare_command, command):
-    """As without the agent; not by SIGABRT, which can't end process 1. Returns where it is recorded."""
-    bare, output = run(alone(*bare_command, LD_PRELOAD="")(scratch("bare"))), scratch()
-    result = run(alone(*command)(output))
+def expect_same_outcome(bare, result):
     expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr), "outcome")
+
+
+def end_by_abort(command, counts=None):
+    """As without the agent; not by SIGABRT, which can't end process 1. Returns where it is recorded."""
+    bare, output = run(alone(*command, LD_PRELOAD="")(scratch("bare"))), scratch()
+    if counts:
+        counts.clear()
+    result = run(alone(*command)(output))
+    expect_same_outcome(bare, result)
     assert result.returncode not in (0, 9), f"status {result.returncode}"
     return output
 
 
 def all_is_reported_after(how):
-    counts_bare, counts = (committed.Counts(scratch(name)) for name in ("counts_bare", "counts"))
-    output = end_by_abort(*(committed.command(each, 300_000, 1, how) for each in (counts_bare, counts)))
-    assert counts.all_there()
-    committed.expect_all_reported(output, counts)
-    report = leaks(output)
-    check_counts(report["events"])
-    assert report["recording"]["complete"], report["recording"]
-    (process,) = report["processes"]
-    expect_equal(process["end"], "vanished", "how it ended, which nobody is there to see")
+    counts = committed.Counts(scratch("counts"))
+    output = end_by_abort(committed.command(counts, 300_000, 1, how), counts)
+    # Nobody is there to see how it ended.
+    expect_whole(output, counts, "vanished")
     assert "it aborted as process 1" in torsh("report", output)
 
 
@@ -114,10 +126,12 @@ for way in ("abort", "assert", "assert_perror"):
 
 @case
 def an_assertion_of_any_other_process_ends_it_as_without_the_agent():
-    counts_bare, counts, output = committed.Counts(scratch("counts_bare")), committed.Counts(scratch("counts")), scratch()
-    bare = run(committed.command(counts_bare, 1000, 1, "assert"))
-    result = run(committed.command(counts, 1000, 1, "assert"), agent_environment(output))
-    expect_equal((result.returncode, result.stdout, result.stderr), (bare.returncode, bare.stdout, bare.stderr), "outcome")
+    counts, output = counts_and_output()
+    command = committed.command(counts, 1000, 1, "assert")
+    bare = run(command)
+    counts.clear()
+    result = run(command, agent_environment(output))
+    expect_same_outcome(bare, result)
     expect_equal(result.returncode, -signal.SIGABRT, "status")
     committed.expect_all_reported(output, counts)
     assert "aborted as process 1" not in torsh("report", output)
@@ -128,7 +142,7 @@ def all_is_reported_after_an_exception_that_nobody_catches():
     folder = scratch("program")
     (folder / "throws.cc").write_text(THROWS)
     expect_equal(run(["g++", "-O0", "-o", folder / "throws", folder / "throws.cc"]).returncode, 0, "compiler")
-    output = end_by_abort([folder / "throws"], [folder / "throws"])
+    output = end_by_abort([folder / "throws"])
     expect_equal(total(entries_through(leaks(output)["leaks"], "keep_one"), "blocks"), 100_000, "blocks")
 
 
@@ -144,19 +158,45 @@ def a_handler_of_the_programs_own_has_its_way_with_an_abort():
     expect_equal([process["end"] for process in report["processes"]], ["exit 33"], "how it ended")
 
 
+def is_fatal(status):
+    return status < 0 or status > 128
+
+
+def expect_cut_off(output):
+    """Its recording, which is there and says that it was cut off, why, and from when on it knows nothing."""
+    report = leaks(output)
+    recording = report["recording"]
+    assert not recording["complete"] and not recording["damaged"] and recording["known_until_ns"] is not None, recording
+    first_line = torsh("leaks", output).splitlines()[0]
+    assert re.search(CUT_OFF, first_line), first_line
+    expect_equal([process["program"] for process in report["processes"]], [str(committed.PROGRAM.resolve())], "processes")
+    expect_equal(run([TORSH, "check", output, "--max-leak", "1G"]).returncode, 1, "status of a check")
+
+
 def a_fatal_end(how):
-    """The kernel ends the writer at once: what no checkpoint has is lost, and the first line says so; or nothing is there."""
-    counts, output = committed.Counts(scratch("counts")), scratch()
-    result = run(alone(*committed.command(counts, 1000, 1, how))(output))
-    assert result.returncode < 0 or result.returncode > 128, f"status {result.returncode}"
-    assert counts.all_there()
-    for recording in recordings(output):
-        said = run([TORSH, "leaks", recording])
-        is_said = said.stdout.startswith(b"Incomplete:") or any(end in said.stderr for end in (b"was killed", b"has no process in it"))
-        assert is_said and b"No leaks" not in said.stdout, (said.stdout, said.stderr)
+    """The kernel ends the writer at once: all up to the last checkpoint is there, which holds what it committed before that."""
+    counts, output = counts_and_output()
+    counts.hold(True)
+    with started(alone(*committed.command(counts, 1000, 1, how), TORSH_PROFILER_CHECKPOINT="50ms")(output), clean_environment(),
+                 stderr=subprocess.DEVNULL) as process:
+        wait_until(counts.all_there, "its blocks")
+        wait_until(lambda: committed.reported(output)[0] == 1000, "a checkpoint that has them")
+        counts.hold(False)
+        assert is_fatal(process.wait(TIMEOUT_S)), f"status {process.returncode}"
+    committed.expect_all_reported(output, counts)
+    expect_cut_off(output)
+
+
+def a_fatal_end_of_a_run_of_milliseconds(how):
+    for _ in range(5):
+        counts, output = counts_and_output()
+        result = run(alone(*committed.command(counts, 10, 1, how))(output))
+        assert is_fatal(result.returncode) and counts.all_there(), f"status {result.returncode}"
+        expect_cut_off(output)
 
 
 for way in ("segfault", "overflow", "double_free"):
-    add_case(f"{way}_is_said_to_have_lost_the_last_seconds", a_fatal_end, way)
+    add_case(f"a_run_of_milliseconds_is_said_to_be_cut_off_by_{way}", a_fatal_end_of_a_run_of_milliseconds, way)
+    add_case(f"up_to_the_last_checkpoint_all_is_there_after_{way}", a_fatal_end, way)
 
 main()

@@ -9,6 +9,7 @@ PROGRAM = PROGRAMS / "committed"
 KEPT_BYTES = 48
 N_COUNTS = 64
 ALL_THERE = 32
+HELD = 33
 
 
 class Counts:
@@ -16,6 +17,10 @@ class Counts:
 
     def __init__(self, folder):
         self.path = folder / "counts"
+        self.clear()
+
+    def clear(self):
+        """For the program's next run."""
         self.path.write_bytes(bytes(8 * N_COUNTS))
 
     def read(self):
@@ -26,6 +31,12 @@ class Counts:
 
     def all_there(self):
         return self.read()[ALL_THERE] != 0
+
+    def hold(self, is_held):
+        """Where the program comes to its end while this is so it waits."""
+        with self.path.open("r+b") as file:
+            file.seek(8 * HELD)
+            file.write(struct.pack("Q", is_held))
 
 
 def command(counts, n_blocks, n_threads=1, how="return"):

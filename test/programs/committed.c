@@ -7,7 +7,7 @@
  *
  * COUNTS is a file of 64 numbers of 64 bits: [i] blocks that thread i has and keeps, [32] 1 once all are there. Every
  * kept block has KEPT_BYTES and comes from keep_block(); between two of them a block is allocated and freed again.
- * Then the process ends as HOW says.
+ * Then the process ends as HOW says, once [33] is 0.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -25,6 +25,7 @@
 #define KEPT_BYTES 48
 #define COUNTS 64
 #define ALL_THERE 32
+#define HELD 33
 #define THREADS_MAX 32
 
 static _Atomic uint64_t *counts;
@@ -125,6 +126,8 @@ int main(int argc, char **argv)
 	n_blocks = strtoull(argv[2], NULL, 10);
 	run_threads(strtoull(argv[3], NULL, 10));
 	atomic_store(&counts[ALL_THERE], 1);
+	while (atomic_load(&counts[HELD]))
+		usleep(1000);
 	end_as(argv[4], argv);
 	return 9;
 }

@@ -124,6 +124,7 @@ static int apply_session(struct profile *profile, const Torsh__Session *row)
 	torsh_apply_text(&profile->snapshot_of, row->recording);
 	profile->snapshot_ns = row->taken_ns;
 	profile->without_flops = row->without_flops;
+	profile->ends_with_process_1 = row->ends_with_process_1;
 	apply_pauses(profile, row);
 	return 0;
 }

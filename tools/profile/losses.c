@@ -173,14 +173,17 @@ static void say_losses(char **sentence, const struct losses *losses)
 static char *why_incomplete(const struct profile *profile)
 {
 	char at[SIZE_TEXT_BYTES];
+	const char *how = profile->ends_with_process_1
+		? "the writer was killed (the kernel does that when process 1 of a PID namespace, here the first process, ends)"
+		: "the file was cut or the writer was killed";
 
 	if (profile->has_end)
 		return torsh_need_text("%s", profile->n_reasons ? profile->reasons[0]
 								: "the writer ended before all processes had");
 	if (profile->has_known)
-		return torsh_need_text("the file was cut or the writer was killed, and nothing is known of what came later than %s after the "
-				       "start", torsh_size_duration(profile->known_ns, at));
-	return torsh_need_text("the file was cut or the writer was killed before its first checkpoint");
+		return torsh_need_text("%s, and nothing is known of what came later than %s after the start", how,
+				       torsh_size_duration(profile->known_ns, at));
+	return torsh_need_text("%s before its first checkpoint", how);
 }
 
 char *torsh_losses_sentence(const struct profile *profile, struct profile_process *const *processes, size_t n)

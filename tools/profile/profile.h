@@ -235,6 +235,7 @@ struct profile {
 	struct profile_pause *pauses;
 	size_t n_pauses;
 	bool without_flops; /* none are wanted in its reports */
+	bool ends_with_process_1; /* the first process was process 1 of its PID namespace, whose end kills the writer */
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
 

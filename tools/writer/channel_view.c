@@ -227,6 +227,16 @@ void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int i
 		  (off_t)(torsh_view_ring_bytes(view, is_large) - n_kept));
 }
 
+void torsh_view_attach(const struct channel_view *view)
+{
+	struct channel_header *header = view->header;
+
+	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
+	/* Pairs with the acquire in torsh_start_wait of the agent. */
+	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
+	syscall(SYS_futex, &header->writer_state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void torsh_view_free_slot(const struct channel_view *view, uint32_t number)
 {
 	struct channel_header *header = view->header;

@@ -51,6 +51,9 @@ static inline uint32_t torsh_view_ring_bytes(const struct channel_view *view, in
 /* Give back the memory of a slot's ring but for its first n_kept bytes: nothing of it will be read any more. */
 void torsh_view_clear_ring(const struct channel_view *view, uint32_t slot, int is_large, uint32_t n_kept);
 
+/* Let the target see that the writer is there, and wake it where it waits for that. */
+void torsh_view_attach(const struct channel_view *view);
+
 /* Let the target use the slot again, and wake who waits for one. */
 void torsh_view_free_slot(const struct channel_view *view, uint32_t slot);
 

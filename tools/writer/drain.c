@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ struct drain {
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	uint64_t session_realtime_ns; /* the same moment */
 	int has_session;
+	bool ends_with_process_1; /* the session's first process is that of our PID namespace */
 	struct lineage lineage;
 	struct together together;
 	struct strangers strangers;
@@ -224,6 +226,7 @@ static void write_session(const struct drain *drain)
 		.start_realtime_ns = drain->session_realtime_ns,
 		.is_full = drain->options.is_full,
 		.without_flops = drain->options.without_flops,
+		.ends_with_process_1 = drain->ends_with_process_1,
 	};
 
 	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
@@ -241,6 +244,7 @@ static void begin_session(struct drain *drain, const struct target *target)
 	clock_gettime(CLOCK_REALTIME, &real);
 	drain->session_realtime_ns =
 		(uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - (now - drain->session_monotonic_ns);
+	drain->ends_with_process_1 = target->pid == 1;
 	write_session(drain);
 	drain->strangers.zero_ns = drain->session_monotonic_ns;
 	drain->has_session = 1;
@@ -292,13 +296,14 @@ static void measure_ticks(struct drain *drain)
 static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
+	bool is_first = !drain->has_session;
 	struct ticks_clock clock = {
 		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
 		.start_ticks = target->start.start_ticks,
 		.lift = &header->clock_lift,
 	};
 
-	if (!drain->has_session)
+	if (is_first)
 		begin_session(drain, target);
 	clock.start_ns = session_ns(drain, target->start.start_monotonic_ns);
 	clock.start_monotonic_ns = target->start.start_monotonic_ns;
@@ -323,8 +328,10 @@ static void begin_target(struct drain *drain, struct target *target)
 	torsh_rows_process(drain->ledger.file, target);
 	if (target->pid == drain->options.first_pid)
 		torsh_farewell_promise(target, drain->options.farewell);
-	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
-	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
+	/* Nothing of what the first process did is known yet, but that it began. */
+	if (is_first)
+		torsh_ledger_end_checkpoint(&drain->ledger, now_ns(), 0);
+	torsh_view_attach(&target->view);
 }
 
 static void take_incoming(struct drain *drain)

@@ -43,6 +43,8 @@ void torsh_rows_session(struct recording_file *file, const struct rows_session *
 	row.record = session->is_full ? full : folded;
 	if (session->without_flops)
 		ROWS_SET(&row, without_flops, 1);
+	if (session->ends_with_process_1)
+		ROWS_SET(&row, ends_with_process_1, 1);
 	row.n_paused_ns = session->n_paused;
 	row.paused_ns = session->paused_ns;
 	row.n_resumed_ns = session->n_resumed;

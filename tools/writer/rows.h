@@ -6,6 +6,8 @@
 #ifndef TORSH_WRITER_ROWS_H
 #define TORSH_WRITER_ROWS_H
 
+#include <stdbool.h>
+
 #include "tools/store/recording_write.h"
 #include "tools/writer/cost.h"
 #include "tools/writer/symbol_book.h"
@@ -27,6 +29,7 @@ struct rows_state {
 struct rows_session {
 	uint64_t start_realtime_ns; /* the zero of all times */
 	int is_full, without_flops;
+	bool ends_with_process_1; /* the writer is killed when the session's first process ends, which is process 1 */
 	uint64_t *paused_ns, *resumed_ns; /* when pauses began and ended */
 	uint32_t n_paused, n_resumed;
 	const char *recording; /* NULL; in a snapshot the path of the recording that goes on */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Process 1 of a PID namespace waits at its start until the recording has begun: the kernel kills the writer with it, and
+ * what ends it may come before the writer has written anything.
+ */
+#ifndef TORSH_AGENT_START_WAIT_H
+#define TORSH_AGENT_START_WAIT_H
+
+#include "agent/wire/channel.h"
+
+/*
+ * Wait until the writer has attached to the channel, whose process is in the recording then; for a time, and no longer than
+ * the writer lives. Called before the program's first instruction.
+ */
+void torsh_start_wait(struct channel_header *header, const char *socket_path);
+
+#endif

@@ -303,6 +303,68 @@ static void threads_without_numbers_stand_in_their_order(void **state)
 	assert_int_equal(profile->processes[0]->threads[1].tid, 101);
 }
 
+static void a_series_replaces_the_one_before(void **state)
+{
+	uint64_t at_ns[] = {10, 20, 30}, sums[] = {1, 2, 3};
+	Torsh__Series row = TORSH__SERIES__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	(void)state;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	row.has_process = 1;
+	row.process = fixture.process.process;
+	row.at_ns = at_ns;
+	row.heap_bytes = row.mapped_bytes = row.rss_bytes = sums;
+	chunk.n_series = 1;
+	chunk.series = &rows;
+	for (size_t n = 2; n <= 3; n++) {
+		row.n_at_ns = row.n_heap_bytes = row.n_mapped_bytes = row.n_rss_bytes = n;
+		assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
+		assert_int_equal(profile->processes[0]->n_series, n);
+	}
+	assert_int_equal(profile->processes[0]->series[2].at_ns, 30);
+}
+
+static void give_growth(const uint32_t *stacks, size_t n, bool is_further)
+{
+	uint64_t numbers[] = {1, 1, 1};
+	protobuf_c_boolean is_tensor[] = {0, 0, 0};
+	Torsh__Growth row = TORSH__GROWTH__INIT, *rows = &row;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+	row.has_process = 1;
+	row.process = fixture.process.process;
+	if (is_further)
+		row.further_stack = (uint32_t *)(uintptr_t)stacks;
+	else
+		row.stack = (uint32_t *)(uintptr_t)stacks;
+	*(is_further ? &row.n_further_stack : &row.n_stack) = n;
+	row.parts = row.late_blocks = row.late_bytes = numbers;
+	row.is_tensor = is_tensor;
+	row.n_parts = row.n_late_blocks = row.n_late_bytes = row.n_is_tensor = n;
+	chunk.n_growth = 1;
+	chunk.growth = &rows;
+	assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
+}
+
+static void growth_goes_on_until_another_begins(void **state)
+{
+	uint32_t stacks[] = {fixture_stack(&fixture, "a main"), fixture_stack(&fixture, "b main"),
+			     fixture_stack(&fixture, "c main")};
+	const struct profile_rows *survivors;
+
+	(void)state;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	survivors = &profile->processes[0]->survivors;
+	give_growth(stacks, 2, false);
+	give_growth(stacks + 2, 1, true);
+	assert_int_equal(survivors->n, 3);
+	give_growth(stacks + 1, 1, false);
+	assert_int_equal(survivors->n, 1);
+	assert_null(torsh_profile_row(survivors, stacks[0], sizeof(struct profile_survivors)));
+	assert_int_equal(profile->n_bad_rows, 0);
+}
+
 int main(void)
 {
 #define PROFILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_profile, free_profile)
@@ -320,6 +382,8 @@ int main(void)
 		PROFILE_TEST(processes_are_found_by_number_in_any_order),
 		PROFILE_TEST(a_thread_stands_at_its_number),
 		PROFILE_TEST(threads_without_numbers_stand_in_their_order),
+		PROFILE_TEST(a_series_replaces_the_one_before),
+		PROFILE_TEST(growth_goes_on_until_another_begins),
 		cmocka_unit_test(the_end_of_a_process_has_a_name),
 	};
 #undef PROFILE_TEST

@@ -177,17 +177,8 @@ void torsh_apply_live(struct profile *profile, const Torsh__Live *row)
 	}
 }
 
-void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
+static void begin_growth(struct profile_process *process, const Torsh__Growth *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
-	size_t n = row->n_stack;
-
-	if (!process)
-		return;
-	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
-		profile->n_bad_rows++;
-		return;
-	}
 	clear_rows(&process->survivors, sizeof(struct profile_survivors));
 	process->steps = (struct profile_steps){
 		.rule = row->rule,
@@ -195,13 +186,30 @@ void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
 		.n_steps = row->n_steps,
 		.late_steps = row->late_steps,
 	};
+}
+
+void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
+{
+	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	bool is_further = row->n_further_stack != 0;
+	const uint32_t *stacks = is_further ? row->further_stack : row->stack;
+	size_t n = is_further ? row->n_further_stack : row->n_stack;
+
+	if (!process)
+		return;
+	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
+		profile->n_bad_rows++;
+		return;
+	}
+	if (!is_further)
+		begin_growth(process, row);
 	for (size_t i = 0; i < n; i++) {
 		struct profile_survivors *survivors =
-			take_row(profile, process, &process->survivors, row->stack[i], sizeof(struct profile_survivors));
+			take_row(profile, process, &process->survivors, stacks[i], sizeof(struct profile_survivors));
 
 		if (survivors)
 			*survivors = (struct profile_survivors){
-				.stack = row->stack[i],
+				.stack = stacks[i],
 				.is_tensor = row->is_tensor[i],
 				.parts = row->parts[i],
 				.late_blocks = row->late_blocks[i],
@@ -263,6 +271,8 @@ void torsh_apply_series(struct profile *profile, const Torsh__Series *row)
 		profile->n_bad_rows++;
 		return;
 	}
+	/* Each is whole. */
+	process->n_series = 0;
 	for (size_t i = 0; i < n; i++) {
 		process->series = torsh_need_room(process->series, process->n_series, &process->series_room,
 						  sizeof(*process->series));
@@ -308,8 +318,8 @@ void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct profile_joint_share *share =
-			take_row(profile, process, &process->joint_shares, row->stack[i], sizeof(struct profile_joint_share));
+		struct profile_joint_share *share = take_row(profile, process, &process->joint_shares, row->stack[i],
+							     sizeof(struct profile_joint_share));
 
 		if (share)
 			*share = (struct profile_joint_share){

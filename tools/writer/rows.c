@@ -13,18 +13,24 @@
 #define TORSH_VERSION "unknown"
 #endif
 
-void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes)
+void *torsh_rows_keep(struct rows_memory *memory, void *block)
 {
-	void *block = torsh_memory_new(n, n_bytes);
-
+	memory->blocks = torsh_memory_grow(memory->blocks, &memory->capacity, memory->n_blocks, sizeof(*memory->blocks));
 	memory->blocks[memory->n_blocks++] = block;
 	return block;
+}
+
+void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes)
+{
+	return torsh_rows_keep(memory, torsh_memory_new(n, n_bytes));
 }
 
 void torsh_rows_free(struct rows_memory *memory)
 {
 	while (memory->n_blocks)
 		free(memory->blocks[--memory->n_blocks]);
+	free(memory->blocks);
+	*memory = (struct rows_memory){0};
 }
 
 void torsh_rows_session(struct recording_file *file, const struct rows_session *session)
@@ -104,26 +110,6 @@ void torsh_rows_checkpoint(struct recording_file *file, uint64_t at_ns, const st
 	torsh_recording_settle(file);
 }
 
-/* Totals of a target: where it has some in the file already, by their number behind these. */
-static void put_totals(struct recording_file *file, struct target *target, Torsh__Chunk *chunk,
-		       enum recording_worth worth)
-{
-	struct rows_state *state = target->rows;
-	struct place place;
-
-	if (worth != RECORDING_CHECKPOINT && !state->n_places) {
-		if (torsh_recording_append(file, chunk, worth))
-			state->has_missed = 1;
-		return;
-	}
-	if (torsh_recording_put(file, chunk, worth, &place)) {
-		state->has_missed = 1;
-		return;
-	}
-	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places, sizeof(place));
-	state->places[state->n_places++] = place;
-}
-
 static uint64_t bytes_of(const struct place *places, uint32_t n)
 {
 	uint64_t n_bytes = 0;
@@ -131,66 +117,6 @@ static uint64_t bytes_of(const struct place *places, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		n_bytes += places[i].n_bytes;
 	return n_bytes;
-}
-
-/* More sites than fit in the chunk of the other totals go before it. */
-static void append_stack_totals(struct recording_file *file, struct target *target, enum recording_worth worth,
-				Torsh__StackTotals *last, struct rows_memory *last_memory)
-{
-	uint32_t site = 0;
-
-	while (torsh_rows_put_stack_totals(last, last_memory, target, &site) && site < target->tally.heap.n_sites) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
-		chunk.n_stack_totals = 1;
-		chunk.stack_totals = &last;
-		put_totals(file, target, &chunk, worth);
-		torsh_rows_free(last_memory);
-		torsh__stack_totals__init(last);
-	}
-}
-
-/* The same of threads. */
-static void append_threads(struct recording_file *file, struct target *target, enum recording_worth worth,
-			   Torsh__Threads *last, struct rows_memory *last_memory)
-{
-	uint32_t next = 0;
-
-	torsh_rows_refresh_threads(target);
-	for (;;) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
-		torsh_rows_put_threads(last, last_memory, target, &next);
-		if (next >= target->tally.n_threads)
-			return;
-		chunk.n_threads = 1;
-		chunk.threads = &last;
-		put_totals(file, target, &chunk, worth);
-		torsh_rows_free(last_memory);
-		torsh__threads__init(last);
-	}
-}
-
-/* The same of live blocks: pieces of one table bear one time. */
-static void append_live(struct recording_file *file, struct target *target, enum recording_worth worth, Torsh__Live *last,
-			struct rows_memory *last_memory)
-{
-	struct live_sum *sums = torsh_rows_sum_live(target);
-	uint32_t site = 0;
-
-	for (;;) {
-		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-
-		torsh_rows_put_live(last, last_memory, target, sums, &site);
-		if (site >= target->tally.heap.n_sites)
-			break;
-		chunk.n_live = 1;
-		chunk.live = &last;
-		put_totals(file, target, &chunk, worth);
-		torsh_rows_free(last_memory);
-		torsh__live__init(last);
-	}
-	free(sums);
 }
 
 /* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
@@ -214,45 +140,10 @@ static void mark_all_written(struct tally *tally)
 
 static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
 {
-	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
-	Torsh__StackTotals sites = TORSH__STACK_TOTALS__INIT, *sites_row = &sites;
-	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
-	Torsh__Live live = TORSH__LIVE__INIT, *lives = &live;
-	Torsh__Mappings mappings = TORSH__MAPPINGS__INIT, *mappings_row = &mappings;
-	Torsh__Threads threads = TORSH__THREADS__INIT, *threads_row = &threads;
-	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
-	Torsh__Growth growth = TORSH__GROWTH__INIT, *growth_row = &growth;
-	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct rows_memory memory = {0}, sites_memory = {0}, threads_memory = {0}, live_memory = {0};
-
 	if (target->rows->has_missed)
 		mark_all_changed(&target->tally);
 	target->rows->has_missed = 0;
-	torsh_axis_settle(&target->tally.heap.axis);
-	torsh_axis_settle(&target->tally.mappings.axis);
-	append_stack_totals(file, target, worth, &sites, &sites_memory);
-	append_threads(file, target, worth, &threads, &threads_memory);
-	append_live(file, target, worth, &live, &live_memory);
-	torsh_rows_put_process(&process, &memory, target);
-	torsh_rows_put_heap(&heap, &memory, target);
-	torsh_rows_put_mappings(&mappings, &memory, target);
-	torsh_rows_put_series(&series, &memory, target);
-	chunk.n_process = chunk.n_stack_totals = chunk.n_heap = chunk.n_live = chunk.n_mappings = 1;
-	chunk.n_threads = chunk.n_series = 1;
-	chunk.n_growth = torsh_rows_put_growth(&growth, &memory, target) != 0;
-	chunk.growth = &growth_row;
-	chunk.process = &processes;
-	chunk.stack_totals = &sites_row;
-	chunk.heap = &heaps;
-	chunk.live = &lives;
-	chunk.mappings = &mappings_row;
-	chunk.threads = &threads_row;
-	chunk.series = &series_row;
-	put_totals(file, target, &chunk, worth);
-	torsh_rows_free(&memory);
-	torsh_rows_free(&sites_memory);
-	torsh_rows_free(&threads_memory);
-	torsh_rows_free(&live_memory);
+	torsh_rows_append_totals(file, target, worth);
 }
 
 /*

@@ -4,6 +4,9 @@
  * step began. A leak has survivors of all times, a cache that warms up has them of the first steps, a bounded one of the
  * last.
  */
+#include <stdbool.h>
+
+#include "tools/writer/memory.h"
 #include "tools/writer/rows_parts.h"
 
 #define PARTS_MAX 64u /* of a mask */
@@ -40,65 +43,92 @@ static void add_block(struct survivors *of_site, const struct steps *steps, uint
 		of_site->last_blocks++;
 }
 
-static uint32_t count_used(const struct survivors *survivors, uint32_t n)
+struct growth_sum {
+	struct steps steps;
+	bool has_survivors; /* there were steps enough for that */
+	struct survivors of_sites[];
+};
+
+static uint32_t count_used(const struct growth_sum *sum, uint32_t first, uint32_t n_sites)
 {
 	uint32_t n_used = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		n_used += survivors[i].late_blocks != 0;
+	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++)
+		n_used += sum->of_sites[i].late_blocks != 0;
 	return n_used;
 }
 
-static void put_survivors(Torsh__Growth *row, const struct heap *heap, const struct survivors *survivors)
-{
-	uint32_t i = 0;
-
-	for (uint32_t site = 0; site < heap->n_sites; site++) {
-		if (!survivors[site].late_blocks)
-			continue;
-		row->stack[i] = heap->sites[site].stack;
-		row->parts[i] = survivors[site].parts;
-		row->late_blocks[i] = survivors[site].late_blocks;
-		row->late_bytes[i] = survivors[site].late_bytes;
-		row->early_blocks[i] = survivors[site].early_blocks;
-		row->last_blocks[i] = survivors[site].last_blocks;
-		row->is_tensor[i++] = (int)heap->sites[site].is_of_tensors;
-	}
-}
-
-int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target)
+struct growth_sum *torsh_rows_sum_growth(const struct target *target)
 {
 	const struct heap *heap = &target->tally.heap;
 	const struct step_marks *marks = &target->tally.steps;
-	struct steps steps = {.marks = marks, .n = marks->n ? marks->n - 1 : 0};
-	struct survivors *survivors;
 	const struct live_block *block;
+	struct growth_sum *sum;
 	uint64_t at = 0;
-	uint32_t n;
+
+	if (!marks->n)
+		return NULL;
+	sum = torsh_memory_new(1, sizeof(*sum) + heap->n_sites * sizeof(*sum->of_sites));
+	if (marks->n < MARKS_MIN)
+		return sum;
+	sum->has_survivors = true;
+	sum->steps = (struct steps){.marks = marks, .n = marks->n - 1};
+	sum->steps.n_parts = sum->steps.n < PARTS_MAX ? sum->steps.n : PARTS_MAX;
+	sum->steps.first_late = (sum->steps.n + 3) / 4;
+	while ((block = torsh_live_next(&heap->live, &at)))
+		add_block(&sum->of_sites[block->site], &sum->steps, block->size, heap->first_stamp + block->stamp);
+	for (uint32_t i = 0; i < heap->n_ended; i++)
+		add_block(&sum->of_sites[heap->ended[i].site], &sum->steps, heap->ended[i].size,
+			  heap->first_stamp + heap->ended[i].stamp);
+	return sum;
+}
+
+static void make_columns(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
+			 const struct growth_sum *sum, uint32_t n)
+{
+	const struct step_marks *marks = &target->tally.steps;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, rule, marks->told_by);
 	ROWS_SET(row, n_steps, marks->n_steps);
-	if (marks->n < MARKS_MIN)
-		return marks->n != 0;
-	steps.n_parts = steps.n < PARTS_MAX ? steps.n : PARTS_MAX;
-	steps.first_late = (steps.n + 3) / 4;
-	ROWS_SET(row, part_count, steps.n_parts);
-	ROWS_SET(row, late_steps, (uint64_t)(steps.n - steps.first_late) * marks->stride);
-	survivors = torsh_rows_memory(memory, heap->n_sites, sizeof(*survivors));
-	while ((block = torsh_live_next(&heap->live, &at)))
-		add_block(&survivors[block->site], &steps, block->size, heap->first_stamp + block->stamp);
-	for (uint32_t i = 0; i < heap->n_ended; i++)
-		add_block(&survivors[heap->ended[i].site], &steps, heap->ended[i].size,
-			  heap->first_stamp + heap->ended[i].stamp);
-	n = count_used(survivors, heap->n_sites);
-	ROWS_COLUMN(memory, row, stack, n);
+	if (sum->has_survivors) {
+		ROWS_SET(row, part_count, sum->steps.n_parts);
+		ROWS_SET(row, late_steps, (uint64_t)(sum->steps.n - sum->steps.first_late) * marks->stride);
+	}
 	ROWS_COLUMN(memory, row, parts, n);
 	ROWS_COLUMN(memory, row, late_blocks, n);
 	ROWS_COLUMN(memory, row, late_bytes, n);
 	ROWS_COLUMN(memory, row, is_tensor, n);
 	ROWS_COLUMN(memory, row, early_blocks, n);
 	ROWS_COLUMN(memory, row, last_blocks, n);
-	put_survivors(row, heap, survivors);
-	return 1;
+}
+
+void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
+			   const struct growth_sum *sum, uint32_t *site)
+{
+	const struct heap *heap = &target->tally.heap;
+	uint32_t n = count_used(sum, *site, heap->n_sites), *stacks;
+
+	make_columns(row, memory, target, sum, n);
+	/* Those behind the first ones have their stacks in a column of their own. */
+	if (*site)
+		ROWS_COLUMN(memory, row, further_stack, n);
+	else
+		ROWS_COLUMN(memory, row, stack, n);
+	stacks = *site ? row->further_stack : row->stack;
+	for (uint32_t i = 0; i < n; ++*site) {
+		const struct survivors *survivors = &sum->of_sites[*site];
+
+		if (!survivors->late_blocks)
+			continue;
+		stacks[i] = heap->sites[*site].stack;
+		row->parts[i] = survivors->parts;
+		row->late_blocks[i] = survivors->late_blocks;
+		row->late_bytes[i] = survivors->late_bytes;
+		row->early_blocks[i] = survivors->early_blocks;
+		row->last_blocks[i] = survivors->last_blocks;
+		row->is_tensor[i++] = (int)heap->sites[*site].is_of_tensors;
+	}
+	if (!count_used(sum, *site, heap->n_sites))
+		*site = heap->n_sites;
 }

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The parts of rows.h: each noun's messages are in a file of their own. Tables append their own chunks, a batch of
- * rows at a time; totals are put into one chunk that the caller appends, so that they belong to one moment.
+ * rows at a time; totals are put into messages that rows_chunks.c appends, so that they belong to one moment.
  */
 #ifndef TORSH_WRITER_ROWS_PARTS_H
 #define TORSH_WRITER_ROWS_PARTS_H
 
 #include "tools/writer/rows.h"
 
-#define ROWS_BATCH (1u << 19) /* of one message: a chunk has its limits */
-#define ROWS_THREADS (1u << 16) /* in one message with other totals */
+/* Rows of one message: a chunk has its limits. */
+#define ROWS_BATCH (1u << 19)
+#define ROWS_TOTALS (1u << 17) /* of those in one chunk with other totals; see rows_chunks.c */
+#define ROWS_THREADS (1u << 16) /* likewise */
 #define ROWS_PARTS_MAX 8u
 
 /* Memory of messages under construction: columns, freed together. */
 struct rows_memory {
-	void *blocks[64];
-	uint32_t n_blocks;
+	void **blocks;
+	uint32_t n_blocks, capacity;
 };
 
+/* The block, from malloc, becomes the memory's. Returns it. */
+void *torsh_rows_keep(struct rows_memory *memory, void *block);
 void *torsh_rows_memory(struct rows_memory *memory, size_t n, size_t n_bytes);
 void torsh_rows_free(struct rows_memory *memory);
 
@@ -48,24 +52,35 @@ void torsh_rows_set_module(Torsh__Modules *row, uint32_t i, const struct code_mo
 void torsh_rows_make_functions(Torsh__Functions *row, struct rows_memory *memory, uint32_t first, uint32_t n);
 void torsh_rows_set_function(Torsh__Functions *row, uint32_t i, const struct code_function *function);
 
+/* All totals, as they are now; where not all could be written target->rows->has_missed is set. */
+void torsh_rows_append_totals(struct recording_file *file, struct target *target, enum recording_worth worth);
+
 /* The columns of n rows, all 0. */
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n);
 
-/* Sites that changed, at most ROWS_BATCH of them from *site on; returns 0 when there is none. */
+/* Sites that changed, at most ROWS_TOTALS of them from *site on; returns 0 when there is none. */
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
 				uint32_t *site);
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target);
-/* Returns 0 where nothing is known of steps. */
-int torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target);
+
+/* What is known of steps, and of what grows with them: the caller's to free. NULL: nothing is. */
+struct growth_sum;
+struct growth_sum *torsh_rows_sum_growth(const struct target *target);
+
+/* Sites that have survivors, at most ROWS_TOTALS of them from *site on; *site is n_sites when all were put. */
+void torsh_rows_put_growth(Torsh__Growth *row, struct rows_memory *memory, const struct target *target,
+			   const struct growth_sum *sum, uint32_t *site);
 
 /* Live blocks by site: the caller's to free. */
 struct live_sum;
 struct live_sum *torsh_rows_sum_live(const struct target *target);
 
-/* Those of at most ROWS_BATCH sites that have any, from *site on; *site is n_sites when all were put. */
+/* Those of at most ROWS_TOTALS sites that have any, from *site on; *site is n_sites when all were put. */
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
 			 const struct live_sum *sums, uint32_t *site);
-void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target);
+
+/* At most ROWS_TOTALS sites from *site on, which goes behind the last one. */
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target, uint32_t *site);
 
 /* What intakes know of threads that still run becomes part of their rows; those that it changes are marked so. */
 void torsh_rows_refresh_threads(struct target *target);

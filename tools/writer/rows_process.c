@@ -30,10 +30,7 @@ static void put_counters(Torsh__Process *row, struct rows_memory *memory, const 
 static char *text_of(struct rows_memory *memory, const struct target *target, struct channel_text text, int separator,
 		     size_t *n)
 {
-	char *copy = torsh_view_text(&target->view, text, separator, n);
-
-	memory->blocks[memory->n_blocks++] = copy;
-	return copy;
+	return torsh_rows_keep(memory, torsh_view_text(&target->view, text, separator, n));
 }
 
 /* Strings that stand one behind the other in n bytes, into at most STRINGS_MAX pointers behind those there. */

@@ -2,11 +2,45 @@
 /*
  * Tables that only grow: modules, functions, addresses, stacks. Rows already written are not written again.
  */
+#include <string.h>
+
+#include "tools/store/recording_format.h"
 #include "tools/writer/rows_parts.h"
+
+/* Texts of modules, and of functions, in one chunk: the row with which there are more is its last one. */
+#define TEXT_BYTES (12u << 20)
+#define TEXT_BYTES_MAX (64u << 10) /* of one row: paths and names are shorter */
+
+/* Bytes that one row takes at most, but for its texts, each of which has a tag and a length. */
+#define ADDRESS_BYTES (2 * 5 + 10)
+#define STACK_BYTES (2 * 5)
+#define FUNCTION_BYTES (5 + 2 * 5)
+
+#define BATCH_BYTES (ROWS_BATCH * (ADDRESS_BYTES + STACK_BYTES + FUNCTION_BYTES) + 2 * (TEXT_BYTES + TEXT_BYTES_MAX))
+
+_Static_assert(BATCH_BYTES <= CHUNK_RAW_MAX, "a batch of all tables fits into one chunk");
 
 static uint32_t batch_of(uint32_t first, uint32_t n)
 {
 	return n - first < ROWS_BATCH ? n - first : ROWS_BATCH;
+}
+
+static uint32_t batch_of_modules(const struct code_table *code, uint32_t first)
+{
+	uint32_t n = batch_of(first, code->n_modules), i = 0;
+
+	for (size_t n_bytes = 0; i < n && n_bytes < TEXT_BYTES; i++)
+		n_bytes += strlen(code->modules[first + i].path) + sizeof(code->modules->build_id) + 4 * 10;
+	return i;
+}
+
+static uint32_t batch_of_functions(const struct code_table *code, uint32_t first)
+{
+	uint32_t n = batch_of(first, code->n_functions), i = 0;
+
+	for (size_t n_bytes = 0; i < n && n_bytes < TEXT_BYTES; i++)
+		n_bytes += strlen(code->functions[first + i].name) + strlen(code->functions[first + i].file);
+	return i;
 }
 
 void torsh_rows_make_modules(Torsh__Modules *row, struct rows_memory *memory, uint32_t first, uint32_t n)
@@ -103,8 +137,8 @@ static int append_batch(struct recording_file *file, struct target *target, enum
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_state *state = target->rows;
-	uint32_t n_modules = batch_of(state->n_modules, target->tally.code.n_modules);
-	uint32_t n_functions = batch_of(state->n_functions, target->tally.code.n_functions);
+	uint32_t n_modules = batch_of_modules(&target->tally.code, state->n_modules);
+	uint32_t n_functions = batch_of_functions(&target->tally.code, state->n_functions);
 	uint32_t n_addresses = batch_of(state->n_addresses, target->tally.code.n_addresses);
 	uint32_t n_stacks = batch_of(state->n_stacks, target->tally.stacks.n_rows);
 	struct rows_memory memory = {0};

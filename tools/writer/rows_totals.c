@@ -54,7 +54,7 @@ static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct share *s
 
 static int has_scope(const struct heap_site *site)
 {
-	return (site->scope.operator | site->scope.module) != 0;
+	return (site->scope.operator| site->scope.module) != 0;
 }
 
 static int has_step(const struct heap_site *site)
@@ -79,7 +79,7 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i < heap->n_sites && n < ROWS_BATCH; i++)
+	for (uint32_t i = first; i < heap->n_sites && n < ROWS_TOTALS; i++)
 		n += heap->sites[i].is_changed;
 	return n;
 }
@@ -216,12 +216,12 @@ struct live_sum *torsh_rows_sum_live(const struct target *target)
 	return sums;
 }
 
-/* Of the sites from first on, at most ROWS_BATCH. */
+/* Of the sites from first on, at most ROWS_TOTALS. */
 static uint32_t count_sums(const struct live_sum *sums, uint32_t first, uint32_t n_sites)
 {
 	uint32_t n_used = 0;
 
-	for (uint32_t i = first; i < n_sites && n_used < ROWS_BATCH; i++)
+	for (uint32_t i = first; i < n_sites && n_used < ROWS_TOTALS; i++)
 		n_used += sums[i].blocks != 0;
 	return n_used;
 }
@@ -272,10 +272,12 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 		*site = heap->n_sites;
 }
 
-void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target)
+void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target,
+			     uint32_t *site)
 {
 	const struct mappings *mappings = &target->tally.mappings;
-	uint32_t n = mappings->n_sites;
+	const struct map_site *sites = mappings->sites + *site;
+	uint32_t n = mappings->n_sites - *site < ROWS_TOTALS ? mappings->n_sites - *site : ROWS_TOTALS;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, peak_number, mappings->axis.peak_number);
@@ -293,16 +295,15 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, c
 	ROWS_COLUMN(memory, row, delta_bytes, n);
 	ROWS_COLUMN(memory, row, total_bytes, n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct map_site *site = &mappings->sites[i];
-
-		row->stack[i] = site->stack;
-		row->seen[i] = site->live.seen;
-		row->base_pieces[i] = (int64_t)site->live.base_n;
-		row->base_bytes[i] = (int64_t)site->live.base_bytes;
-		row->delta_pieces[i] = (int64_t)(site->live.n - site->live.base_n);
-		row->delta_bytes[i] = (int64_t)(site->live.bytes - site->live.base_bytes);
-		row->total_bytes[i] = site->total_bytes;
+		row->stack[i] = sites[i].stack;
+		row->seen[i] = sites[i].live.seen;
+		row->base_pieces[i] = (int64_t)sites[i].live.base_n;
+		row->base_bytes[i] = (int64_t)sites[i].live.base_bytes;
+		row->delta_pieces[i] = (int64_t)(sites[i].live.n - sites[i].live.base_n);
+		row->delta_bytes[i] = (int64_t)(sites[i].live.bytes - sites[i].live.base_bytes);
+		row->total_bytes[i] = sites[i].total_bytes;
 	}
+	*site += n;
 }
 
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target)

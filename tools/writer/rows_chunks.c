@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The totals of a target as of one moment, in as many chunks as they take. What is left of each table when all but
+ * its last rows are written goes into one chunk with the rest: of most targets that is all there is.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "tools/store/recording_format.h"
+#include "tools/writer/memory.h"
+#include "tools/writer/rows_parts.h"
+
+/* Bytes that one row takes at most: as many varints of 5 and of 10 bytes as it has columns. */
+#define SITE_BYTES (8 * 5 + 8 * 10)
+#define LIVE_BYTES (3 * 5 + 5 * 10)
+#define MAPPING_BYTES (2 * 5 + 5 * 10)
+#define GROWTH_BYTES (5 + 5 * 10 + 1)
+#define THREAD_BYTES (2 * 5 + 6 * 10 + 1 + 18)
+#define REST_BYTES (4u << 20) /* the process, its heap, its series */
+
+#define REST_OF_TABLES_BYTES \
+	(ROWS_TOTALS * (SITE_BYTES + LIVE_BYTES + MAPPING_BYTES + GROWTH_BYTES) + ROWS_THREADS * THREAD_BYTES)
+
+_Static_assert(REST_OF_TABLES_BYTES + REST_BYTES <= CHUNK_RAW_MAX, "what is left of all tables fits into one chunk");
+
+/* Under construction. */
+struct totals {
+	struct recording_file *file;
+	struct target *target;
+	enum recording_worth worth;
+	bool has_growth;
+	Torsh__StackTotals sites;
+	Torsh__Threads threads;
+	Torsh__Live live;
+	Torsh__Mappings mappings;
+	Torsh__Growth growth;
+	struct rows_memory sites_memory, threads_memory, live_memory, mappings_memory, growth_memory;
+};
+
+/* Where the target has totals in the file already, by their number behind these. */
+static void put_chunk(const struct totals *totals, Torsh__Chunk *chunk)
+{
+	struct rows_state *state = totals->target->rows;
+	struct place place;
+
+	if (totals->worth != RECORDING_CHECKPOINT && !state->n_places) {
+		if (torsh_recording_append(totals->file, chunk, totals->worth))
+			state->has_missed = 1;
+		return;
+	}
+	if (torsh_recording_put(totals->file, chunk, totals->worth, &place)) {
+		state->has_missed = 1;
+		return;
+	}
+	state->places = torsh_memory_grow(state->places, &state->place_capacity, state->n_places, sizeof(place));
+	state->places[state->n_places++] = place;
+}
+
+static void put_sites(struct totals *totals)
+{
+	Torsh__StackTotals *row = &totals->sites;
+	uint32_t site = 0;
+
+	while (torsh_rows_put_stack_totals(row, &totals->sites_memory, totals->target, &site) &&
+	       site < totals->target->tally.heap.n_sites) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		chunk.n_stack_totals = 1;
+		chunk.stack_totals = &row;
+		put_chunk(totals, &chunk);
+		torsh_rows_free(&totals->sites_memory);
+		torsh__stack_totals__init(row);
+	}
+}
+
+static void put_threads(struct totals *totals)
+{
+	Torsh__Threads *row = &totals->threads;
+	uint32_t next = 0;
+
+	torsh_rows_refresh_threads(totals->target);
+	for (;;) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_threads(row, &totals->threads_memory, totals->target, &next);
+		if (next >= totals->target->tally.n_threads)
+			return;
+		chunk.n_threads = 1;
+		chunk.threads = &row;
+		put_chunk(totals, &chunk);
+		torsh_rows_free(&totals->threads_memory);
+		torsh__threads__init(row);
+	}
+}
+
+/* Pieces of one table have the same time. */
+static void put_live(struct totals *totals)
+{
+	struct live_sum *sums = torsh_rows_sum_live(totals->target);
+	Torsh__Live *row = &totals->live;
+	uint32_t site = 0;
+
+	for (;;) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_live(row, &totals->live_memory, totals->target, sums, &site);
+		if (site >= totals->target->tally.heap.n_sites)
+			break;
+		chunk.n_live = 1;
+		chunk.live = &row;
+		put_chunk(totals, &chunk);
+		torsh_rows_free(&totals->live_memory);
+		torsh__live__init(row);
+	}
+	free(sums);
+}
+
+static void put_mappings(struct totals *totals)
+{
+	Torsh__Mappings *row = &totals->mappings;
+	uint32_t site = 0;
+
+	for (;;) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_mappings(row, &totals->mappings_memory, totals->target, &site);
+		if (site >= totals->target->tally.mappings.n_sites)
+			return;
+		chunk.n_mappings = 1;
+		chunk.mappings = &row;
+		put_chunk(totals, &chunk);
+		torsh_rows_free(&totals->mappings_memory);
+		torsh__mappings__init(row);
+	}
+}
+
+static void put_growth(struct totals *totals)
+{
+	struct growth_sum *sum = torsh_rows_sum_growth(totals->target);
+	Torsh__Growth *row = &totals->growth;
+	uint32_t site = 0;
+
+	totals->has_growth = sum != NULL;
+	while (sum) {
+		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+
+		torsh_rows_put_growth(row, &totals->growth_memory, totals->target, sum, &site);
+		if (site >= totals->target->tally.heap.n_sites)
+			break;
+		chunk.n_growth = 1;
+		chunk.growth = &row;
+		put_chunk(totals, &chunk);
+		torsh_rows_free(&totals->growth_memory);
+		torsh__growth__init(row);
+	}
+	free(sum);
+}
+
+/* What is left of the tables, and what is no table. */
+static void put_rest(struct totals *totals)
+{
+	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
+	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
+	Torsh__Series series = TORSH__SERIES__INIT, *series_row = &series;
+	Torsh__StackTotals *sites = &totals->sites;
+	Torsh__Threads *threads = &totals->threads;
+	Torsh__Live *live = &totals->live;
+	Torsh__Mappings *mappings = &totals->mappings;
+	Torsh__Growth *growth = &totals->growth;
+	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
+	struct rows_memory memory = {0};
+
+	torsh_rows_put_process(&process, &memory, totals->target);
+	torsh_rows_put_heap(&heap, &memory, totals->target);
+	torsh_rows_put_series(&series, &memory, totals->target);
+	chunk.n_process = chunk.n_heap = chunk.n_series = 1;
+	chunk.n_stack_totals = chunk.n_threads = chunk.n_live = chunk.n_mappings = 1;
+	chunk.n_growth = totals->has_growth;
+	chunk.process = &processes;
+	chunk.heap = &heaps;
+	chunk.series = &series_row;
+	chunk.stack_totals = &sites;
+	chunk.threads = &threads;
+	chunk.live = &live;
+	chunk.mappings = &mappings;
+	chunk.growth = &growth;
+	put_chunk(totals, &chunk);
+	torsh_rows_free(&memory);
+}
+
+void torsh_rows_append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
+{
+	struct totals totals = {
+		.file = file,
+		.target = target,
+		.worth = worth,
+		.sites = TORSH__STACK_TOTALS__INIT,
+		.threads = TORSH__THREADS__INIT,
+		.live = TORSH__LIVE__INIT,
+		.mappings = TORSH__MAPPINGS__INIT,
+		.growth = TORSH__GROWTH__INIT,
+	};
+
+	torsh_axis_settle(&target->tally.heap.axis);
+	torsh_axis_settle(&target->tally.mappings.axis);
+	put_sites(&totals);
+	put_threads(&totals);
+	put_live(&totals);
+	put_mappings(&totals);
+	put_growth(&totals);
+	put_rest(&totals);
+	torsh_rows_free(&totals.sites_memory);
+	torsh_rows_free(&totals.threads_memory);
+	torsh_rows_free(&totals.live_memory);
+	torsh_rows_free(&totals.mappings_memory);
+	torsh_rows_free(&totals.growth_memory);
+}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/counter.h"
+#include "agent/memory_lock.h"
 #include "agent/patience.h"
 #include "agent/process.h"
 #include "shim/thread.h"
@@ -18,6 +19,10 @@
 
 /* Slots that ended and were not given back, beyond which a new thread waits for the writer rather than use more. */
 #define MOST_ENDED 256u
+
+/* Of what a process may lock the flows take this share at most, where it locks all; each some 230 KiB. */
+#define SHARE_OF_LOCK 8u
+#define LOCKED_A_FLOW (256u << 10)
 
 #define FLOW_BYTES ((sizeof(struct flow) + 4095) & ~(size_t)4095)
 
@@ -85,8 +90,19 @@ static int map_ring(int slot, struct ring *ring)
 	/* Nothing was written there yet, so that this does nothing; it is refused where the program locked what it maps. */
 	answer = TORSH_SYS(SYS_madvise, ring->bytes, CHANNEL_RING_SMALL_BYTES, MADV_DONTNEED, 0, 0, 0);
 	if (torsh_sys_failed(answer))
-		atomic_store_explicit(&torsh_process->locks_memory, true, memory_order_relaxed);
+		torsh_memory_lock_note();
 	return 0;
+}
+
+/* One more flow's memory is taken, if it isn't more than its share of what the program may lock. */
+static bool count_flow(void)
+{
+	uint32_t n = atomic_fetch_add_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+
+	if (!torsh_memory_lock_is_limited() || n < torsh_memory_lock_limit() / SHARE_OF_LOCK / LOCKED_A_FLOW)
+		return true;
+	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
+	return false;
 }
 
 /* Of the slots that are used again first, the small rings stay mapped: that takes longer than all else of a thread. */
@@ -103,9 +119,7 @@ static int take_ring(int slot, struct ring *ring)
 
 static bool is_kept(uint32_t slot)
 {
-	bool is_locked = atomic_load_explicit(&torsh_process->locks_memory, memory_order_relaxed);
-
-	return slot < (is_locked ? N_LOCKED_RINGS : N_KEPT_RINGS);
+	return slot < (torsh_memory_lock_is_on() ? N_LOCKED_RINGS : N_KEPT_RINGS) && !torsh_memory_lock_is_limited();
 }
 
 void torsh_birth_drop_ring(uint32_t slot, const struct ring *ring)
@@ -144,7 +158,7 @@ static struct flow *take_block(void)
 
 static void drop_block(struct flow *flow)
 {
-	for (uint32_t i = 0; i < N_KEPT_FLOWS; i++) {
+	for (uint32_t i = 0; i < N_KEPT_FLOWS && !torsh_memory_lock_is_limited(); i++) {
 		struct flow *_Atomic *kept = &torsh_process->kept[i];
 		struct flow *none = NULL;
 
@@ -167,15 +181,19 @@ static struct flow *make_flow(enum thread_slot_kind kind, uint64_t *waited_ns)
 
 	if (slot < 0)
 		return NULL;
+	if (!count_flow())
+		goto give_back;
 	flow = take_block();
 	if (!flow)
-		goto give_back;
+		goto uncount;
 	if (take_ring(slot, &flow->ring))
 		goto drop;
 	flow->slot = (uint32_t)slot;
 	return flow;
 drop:
 	drop_block(flow);
+uncount:
+	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
 give_back:
 	torsh_channel_return_slot(&torsh_process->channel, slot);
 	return NULL;
@@ -231,6 +249,7 @@ static void close_flow(struct flow *flow)
 		torsh_flow_mend(flow);
 	torsh_birth_drop_ring(flow->slot, &flow->ring);
 	drop_block(flow);
+	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
 	torsh_channel_close_slot(&torsh_process->channel, slot);
 }
 
@@ -255,6 +274,7 @@ int torsh_birth_start(void)
 {
 	int error = pthread_key_create(&end_key, end_thread);
 
+	torsh_memory_lock_start();
 	has_end_key = !error;
 	return -error;
 }

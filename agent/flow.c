@@ -8,6 +8,7 @@
 
 #include "agent/birth.h"
 #include "agent/counter.h"
+#include "agent/memory_lock.h"
 #include "agent/patience.h"
 #include "agent/process.h"
 
@@ -56,7 +57,8 @@ static void enlarge(struct flow *flow)
 	if (flow->may_not_grow || small.mask + 1 > CHANNEL_RING_SMALL_BYTES)
 		return;
 	flow->may_not_grow = 1;
-	if (flow->slot >= channel->header->n_large_rings || torsh_channel_map_ring(channel, (int)flow->slot, 1, &large))
+	if (flow->slot >= channel->header->n_large_rings || torsh_memory_lock_is_limited() ||
+	    torsh_channel_map_ring(channel, (int)flow->slot, 1, &large))
 		return;
 	flow->large = large.bytes;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -39,6 +39,8 @@ struct process {
 	struct flow *_Atomic kept[N_KEPT_FLOWS]; /* of threads that ended: for the next ones */
 	uint8_t *rings[N_KEPT_RINGS]; /* small ones by slot, where they stay mapped: its thread's, or free for the next one */
 	_Atomic bool locks_memory; /* new mappings were found locked */
+	_Atomic bool lock_is_limited; /* and what may be locked is limited, which the program itself needs */
+	_Atomic uint32_t n_flows; /* that have memory of their own: a ring, and what is remembered of the stack */
 	_Atomic uint32_t n_programs_text; /* bytes of the text area that programs which can't be followed have taken */
 };
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -348,15 +349,50 @@ int torsh_jemalloc_serve(struct torsh_next *next)
 /* Of jemalloc's own names: the root of its map of all memory. */
 extern HIDDEN char TORSH_JEMALLOC_MAP[];
 
+/* The kernel gives nobody memory so close below a mapping that may grow down, unless it was started with another gap. */
+#define GAP_BYTES (UINT64_C(256) * PAGE_BYTES)
+
+static uintptr_t map_nothing(uintptr_t at, size_t n, int flags)
+{
+	return (uintptr_t)torsh_sys_mmap((void *)at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags,
+					 -1, 0);
+}
+
+/* As map_nothing; what the kernel maps elsewhere is unmapped. Is it there? */
+static bool is_mapped(uintptr_t at, size_t n, int flags)
+{
+	uintptr_t place = map_nothing(at, n, flags);
+
+	if (place != at && !torsh_sys_failed((long)place))
+		torsh_sys_munmap((void *)place, n);
+	return place == at;
+}
+
+/* Unmaps from low to a page below end, which keeps others from there. If it doesn't, all of it is mapped again. */
+static void leave_gap(uintptr_t low, uintptr_t end)
+{
+	uintptr_t guard = end - PAGE_BYTES;
+
+	if (torsh_sys_failed((long)map_nothing(guard, PAGE_BYTES, MAP_FIXED | MAP_GROWSDOWN)) || low == guard)
+		return;
+	torsh_sys_munmap((void *)low, guard - low);
+	if (is_mapped(low, PAGE_BYTES, 0) && low + PAGE_BYTES < guard)
+		is_mapped(low + PAGE_BYTES, guard - low - PAGE_BYTES, MAP_FIXED_NOREPLACE);
+}
+
+/*
+ * The addresses stay ours: what else were mapped there would be taken for a part of this library. Mapped they aren't:
+ * what a process may lock, and its address space, are counted in mappings, whether or not they are in memory.
+ */
 void torsh_jemalloc_leave(void)
 {
 	uintptr_t start = ((uintptr_t)TORSH_JEMALLOC_MAP + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)TORSH_JEMALLOC_MAP + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)TORSH_JEMALLOC_MAP + TORSH_JEMALLOC_MAP_BYTES) & ~(PAGE_BYTES - 1), low;
 
-	/* The addresses stay ours: what else were mapped there would be taken for a part of this library. */
-	if (!is_serving && start < end)
-		torsh_sys_mmap((void *)start, end - start, PROT_NONE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	for (; !is_serving && start < end; end = low) {
+		low = end - start > GAP_BYTES + PAGE_BYTES ? end - GAP_BYTES - PAGE_BYTES : start;
+		leave_gap(low, end);
+	}
 }
 
 #else

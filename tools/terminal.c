@@ -3,6 +3,7 @@
 #include "tools/terminal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 #define PIECE_BYTES 4096
 #define BUFFER_BYTES (64 << 10) /* what a pipe holds */
 
-/* One of the two streams. */
+/* Of a stream: stdout, stderr, or one that was opened to a terminal. */
 struct guard {
 	FILE *file; /* what stdout or stderr is from now on */
 	int fd;
@@ -169,6 +170,27 @@ void torsh_terminal_control(FILE *out, const char *bytes)
 	fputs(bytes, out);
 	fflush(out);
 	guard->is_trusted = false;
+}
+
+static int close_guarded(void *cookie)
+{
+	struct guard *guard = cookie;
+	int failed = close(guard->fd);
+
+	free(guard);
+	return failed;
+}
+
+FILE *torsh_terminal_open(int fd)
+{
+	struct guard *guard;
+
+	if (!isatty(fd))
+		return torsh_need(fdopen(fd, "wb"));
+	guard = torsh_need(calloc(1, sizeof(*guard)));
+	guard->fd = fd;
+	guard->file = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded, .close = close_guarded});
+	return torsh_need(guard->file);
 }
 
 FILE *torsh_terminal_raw_output(void)

@@ -23,8 +23,14 @@ bool torsh_terminal_is(FILE *out);
 void torsh_terminal_control(FILE *out, const char *bytes);
 
 /*
- * Standard output for what is no text: exports, and a library that draws. What was printed before is written first. The
- * same FILE each time; it stays open.
+ * A stream that owns fd. All that is printed to it passes the guard where a terminal reads it, and is written as it is where
+ * a file or a pipe does. Where it can't be had the process ends with a sentence.
+ */
+FILE *torsh_terminal_open(int fd);
+
+/*
+ * Standard output for what is no text: exports that no terminal reads, and a library that draws. What was printed before is
+ * written first. The same FILE each time; it stays open.
  */
 FILE *torsh_terminal_raw_output(void);
 

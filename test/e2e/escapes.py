@@ -5,9 +5,13 @@ Whatever programs, files, functions, operators and ranges are called: no command
 the names whole.
 """
 
+import contextlib
+import os
 import pathlib
+import pty
 import re
 import sys
+import tty
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
@@ -28,8 +32,9 @@ READERS = {
     "tensors": [[]],
     "regions": [[]],
     "dump": [[]],
+    "check": [["--max-leak", "1"], ["--max-peak", "1", "--max-device-peak", "1", "--max-device-time", "1us"]],
 }
-EXPORTS = ("folded",)
+EXPORTS = ("folded", "csv", "json", "chrome", "speedscope", "profile", "memory", "perfetto", "pprof")
 
 
 def with_escapes(recording, name):
@@ -66,7 +71,7 @@ def read_all(recording):
                 result = run([TORSH, command, recording, *arguments, *form])
                 what = f"torsh {command} {' '.join([*arguments, *form])}"
                 # Not every form suits every recording; that is said in a sentence, which may hold names, too.
-                assert result.returncode in (0, 2), f"{what}: status {result.returncode}"
+                assert result.returncode in ((1, 2) if command == "check" else (0, 2)), f"{what}: status {result.returncode}"
                 expect_harmless(result.stdout.decode(), what)
                 expect_harmless(result.stderr.decode(), what)
                 n_shown += result.stdout.count(SHOWN.encode())
@@ -83,6 +88,34 @@ add_case("commands_print_nothing_that_a_terminal_obeys_of_operators",
 for kept in ("format-1-entries-folded", "format-2-lifecycle-full"):
     add_case("commands_print_nothing_that_a_terminal_obeys_of_" + kept.replace("-", "_"),
              lambda kept=kept: commands_print_nothing_that_a_terminal_obeys(old(kept)))
+
+
+def run_on_terminal(command):
+    """What a terminal is given that is its standard output, and the status."""
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    with started(command, clean_environment(), stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        pieces = []
+        with contextlib.suppress(OSError):  # EIO: all that had it open have ended
+            while piece := os.read(ours, 65536):
+                pieces.append(piece)
+        os.close(ours)
+        return b"".join(pieces).decode(), process.wait(TIMEOUT_S)
+
+
+@case
+def exports_give_a_terminal_nothing_that_it_obeys():
+    """Files and pipes get the names whole: a program reads those."""
+    recording, n_shown = with_escapes(synthetic("export"), "escaped"), 0
+    for name in EXPORTS:
+        for place in ([], ["-o", "/dev/stdout"]):
+            text, status = run_on_terminal([TORSH, "export", recording, "--format", name, *place])
+            assert status in (0, 2), f"export of {name}: status {status}"
+            expect_harmless(text.replace("\r\n", "\n"), f"torsh export --format {name} {' '.join(place)}")
+            n_shown += text.count("owned")
+    assert n_shown > 100, f"names were shown {n_shown} times"
+    assert ADDED in torsh("export", recording, "--format", "csv"), "what a pipe gets"
 
 
 @case

@@ -43,13 +43,13 @@ void torsh_output_open(struct output *output, const char *path)
 
 	*output = (struct output){.path = path};
 	if (!path) {
-		output->file = torsh_terminal_raw_output();
+		output->file = torsh_terminal_is(stdout) ? stdout : torsh_terminal_raw_output();
 		return;
 	}
 	fd = open_path(output);
 	if (fd < 0)
 		torsh_die("can't write %s: %s", path, strerror(-fd));
-	output->file = torsh_need(fdopen(fd, "wb"));
+	output->file = torsh_terminal_open(fd);
 }
 
 void torsh_output_close(struct output *output, int rc)

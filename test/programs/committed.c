@@ -7,7 +7,7 @@
  *
  * COUNTS is a file of 64 numbers of 64 bits: [i] blocks that thread i has and keeps, [32] 1 once all are there. Every
  * kept block has KEPT_BYTES and comes from keep_block(); between two of them a block is allocated and freed again.
- * Then the process ends as HOW says, once [33] is 0.
+ * Then the process ends as HOW says, once [33] is 0. Where that is "slowly" there are a thousand blocks a second at most.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define KEPT_BYTES 48
+#define SLOW_US 1000
 #define COUNTS 64
 #define ALL_THERE 32
 #define HELD 33
@@ -30,6 +32,7 @@
 
 static _Atomic uint64_t *counts;
 static uint64_t n_blocks;
+static bool is_slow;
 static void *volatile kept_last;
 static pthread_barrier_t all_done;
 
@@ -52,6 +55,8 @@ static void *keep_blocks(void *number)
 		/* Says "it happened" only after it did. */
 		atomic_fetch_add_explicit(&counts[(uintptr_t)number], 1, memory_order_release);
 		churn_block();
+		if (is_slow)
+			usleep(SLOW_US);
 	}
 	pthread_barrier_wait(&all_done);
 	return NULL;
@@ -124,6 +129,7 @@ int main(int argc, char **argv)
 	if (counts == MAP_FAILED)
 		return 4;
 	n_blocks = strtoull(argv[2], NULL, 10);
+	is_slow = !strcmp(argv[4], "slowly");
 	run_threads(strtoull(argv[3], NULL, 10));
 	atomic_store(&counts[ALL_THERE], 1);
 	while (atomic_load(&counts[HELD]))

@@ -44,13 +44,19 @@ def phase_at(spans, at_ns):
     return next((name for name, begin, end in spans if begin <= at_ns < end and name in PHASES), None)
 
 
-def main_process(found):
-    return [event for event in found if event.get("process") == 1]
+def of_process(found, number):
+    return [event for event in found if event.get("process") == number]
+
+
+def workers_of(found):
+    """Processes beside the first one that ran operators."""
+    return {event["process"] for event in found if event["event"] == "op_begin"} - {1}
 
 
 def phases_are_what_the_program_says(way):
     output = train(way)
-    recorded = main_process(events(output))
+    found = events(output)
+    recorded = of_process(found, 1)
     spans = said(recorded)
     setup_end = min(begin for name, begin, _ in spans if name in PHASES)
     theirs = collections.Counter()
@@ -60,9 +66,18 @@ def phases_are_what_the_program_says(way):
         if phase == "backward" and not any(parent.name.startswith(ENGINE) for parent in ancestors(operator)):
             phase = phase_at([span for span in spans if span[0] != "backward"], operator.at_ns)
         theirs[phase or ("setup" if operator.at_ns < setup_end else "forward")] += 1
-    report = read_report("ops", output, "--group", "phase", "--limit", "0", *main_pid(output))
-    ours = {entry["name"]: entry["calls"] for entry in report["ops"]}
-    expect_equal(ours, dict(theirs), "operators by phase")
+    of_workers = sum(len(operators(of_process(found, number))) for number in workers_of(found))
+    expect_equal(by_phase(output), dict(theirs + collections.Counter(data=of_workers)), "operators by phase")
+    expect_equal(of_workers > 0, "workers" in way, "workers ran operators")
+    steps_are_of_these_phases(output, spans)
+
+
+def by_phase(output, *options):
+    report = read_report("ops", output, "--group", "phase", "--limit", "0", *options)
+    return {entry["name"]: entry["calls"] for entry in report["ops"]}
+
+
+def steps_are_of_these_phases(output, spans):
     steps = read_report("steps", output, "--limit", "0")
     expect_equal((steps["rule"], len(steps["steps"])), ("optimizer", N_STEPS), "rule and number of steps")
     for step in steps["steps"]:
@@ -83,13 +98,21 @@ def ancestors(operator):
         operator = operator.parent
 
 
-def main_pid(output):
-    """The first process's pid: of workers nobody knows the phase."""
-    first = torsh("dump", output, "--only", "process").splitlines()[0]
-    return ["--pid", str(json.loads(first)["process"]["pid"])]
+@case
+def workers_load_data_whoever_is_asked_for():
+    """The same of a worker alone, of which nothing but its parent says what it is."""
+    output = train("workers", TORSH_PROFILER_ACTIVITIES="torch")
+    found = events(output)
+    pids = {row["process"]["process"]: row["process"]["pid"]
+            for row in map(json.loads, torsh("dump", output, "--only", "process").splitlines())}
+    expect_equal(len(workers_of(found)), 2, "workers")
+    for number in workers_of(found):
+        n = len(operators(of_process(found, number)))
+        expect_equal(by_phase(output, "--pid", str(pids[number])), {"data": n}, f"process {number} alone")
+    expect_equal(set(by_phase(output, "--pid", str(pids[1]))), {"setup", *PHASES}, "the process that trains, alone")
 
 
-for name in ("plain", "functional", "workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
+for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
     add_case(f"phases_of_{name}", phases_are_what_the_program_says, name)
 
 main()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-phases.py FOLDER: trains in several ways, and says by torsh.py (in FOLDER) which phase it is in: a range "phase" with
+phases.py FOLDER WAY: trains in several ways, and says by torsh.py (in FOLDER) which phase it is in: a range "phase" with
 "data", "forward", "loss", "backward" or "optimizer" inside it for each part. Prints the names of the ways, each of which is
 a range too, and how many steps it takes.
 """
@@ -16,9 +16,19 @@ from torch.nn import functional as F  # noqa: E402
 STEPS, ROWS = 4, 8
 
 
-def batches(workers=0, n=STEPS):
-    data = torch.utils.data.TensorDataset(torch.randn(ROWS * n, 16), torch.randint(0, 4, (ROWS * n,)))
-    return iter(torch.utils.data.DataLoader(data, ROWS, num_workers=workers))
+class Scaled(torch.utils.data.TensorDataset):
+    """A module makes its items, as transforms do."""
+
+    scale = nn.Hardtanh()
+
+    def __getitem__(self, index):
+        x, y = super().__getitem__(index)
+        return self.scale(x), y
+
+
+def batches(n=STEPS, **workers):
+    data = Scaled(torch.randn(ROWS * n, 16), torch.randint(0, 4, (ROWS * n,)))
+    return iter(torch.utils.data.DataLoader(data, ROWS, **workers))
 
 
 def following(iterator):
@@ -48,8 +58,8 @@ def update(*optimizers):
             optimizer.zero_grad()
 
 
-def plain(workers=0, criterion=nn.CrossEntropyLoss()):
-    model, loader = network(), batches(workers)
+def plain(criterion=nn.CrossEntropyLoss(), **workers):
+    model, loader = network(), batches(**workers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for _ in range(STEPS):
         learn(model, criterion, following(loader))
@@ -57,7 +67,16 @@ def plain(workers=0, criterion=nn.CrossEntropyLoss()):
 
 
 def workers():
-    plain(1)
+    plain(num_workers=2, multiprocessing_context="fork")
+
+
+def spawned_workers():
+    plain(num_workers=1, multiprocessing_context="spawn", persistent_workers=True)
+
+
+def served_workers():
+    """By processes that a server forks."""
+    plain(num_workers=1, multiprocessing_context="forkserver", pin_memory=True)
 
 
 def functional():
@@ -105,6 +124,7 @@ def mixed_precision():
         update(optimizer)
 
 
-way = globals()[sys.argv[2]]
-with torsh.range("whole"):
-    way()
+if __name__ == "__main__":
+    way = globals()[sys.argv[2]]
+    with torsh.range("whole"):
+        way()

@@ -41,7 +41,7 @@ uint8_t torsh_name_traits(const char *name)
 	if (begins_with(name, "Optimizer.zero_grad#"))
 		traits |= NAME_OPTIMIZER;
 	if (begins_with(name, "enumerate(DataLoader)#"))
-		traits |= NAME_DATA;
+		traits |= NAME_DATA | (strstr(name, "MultiProcessing") ? NAME_DATA_OF_WORKERS : 0);
 	if (begins_with(name, "ProfilerStep#"))
 		traits |= NAME_PROFILER_STEP;
 	if (ends_with(name, "Loss") || is_loss_operator(name))
@@ -59,7 +59,8 @@ enum call_phase torsh_call_phase(const struct call *call, const struct call *out
 {
 	if (call->traits & NAME_OPTIMIZER)
 		return PHASE_OPTIMIZER;
-	if (call->traits & NAME_DATA)
+	/* What a worker calls, modules too, makes batches. */
+	if (call->traits & NAME_DATA || call->process->is_data_worker)
 		return PHASE_DATA;
 	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
 		return PHASE_BACKWARD;

@@ -41,6 +41,7 @@ enum name_trait {
 	NAME_DATA = 8,
 	NAME_LOSS = 16, /* a module or operator that computes a loss */
 	NAME_PROFILER_STEP = 32,
+	NAME_DATA_OF_WORKERS = 64, /* with NAME_DATA: processes of their own load the batches */
 	NAME_SEEN = 128,
 };
 

@@ -200,6 +200,7 @@ struct profile_process {
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
 	uint64_t setup_end_ns; /* when its first module or batch was requested; 0: there is none, or nobody has looked yet */
+	bool is_data_worker; /* it loads batches for another one: see tools/profile/data_workers.h */
 	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 

@@ -40,6 +40,7 @@ static void see_begin(void *context, struct call *call)
 	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
 	survey->has_inputs = survey->has_inputs || call->inputs;
 	survey->has_stacks = survey->has_stacks || call->stack;
+	torsh_data_workers_add(survey->data_workers, call);
 	torsh_step_finder_begin(of->finder, call);
 }
 
@@ -71,6 +72,7 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	int rc;
 
 	*survey = (struct survey){.n = n_processes, .crossings = torsh_crossings_create()};
+	survey->data_workers = torsh_data_workers_create(profile);
 	survey->items = torsh_need_items(NULL, 0, n_processes, sizeof(*survey->items));
 	for (size_t i = 0; i < n_processes; i++) {
 		survey->items[i].process = processes[i];
@@ -80,6 +82,10 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
 			      &survey->counts);
+	if (rc == 0)
+		rc = torsh_data_workers_decide(survey->data_workers, processes, n_processes);
+	torsh_data_workers_destroy(survey->data_workers);
+	survey->data_workers = NULL;
 	if (rc < 0)
 		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++) {

@@ -6,6 +6,7 @@
 #ifndef TORSH_PROFILE_SURVEY_H
 #define TORSH_PROFILE_SURVEY_H
 
+#include "tools/profile/data_workers.h"
 #include "tools/profile/device.h"
 #include "tools/profile/device_list.h"
 #include "tools/profile/device_work.h"
@@ -29,6 +30,7 @@ struct survey {
 	struct survey_process *items; /* in the order of the processes given */
 	size_t n;
 	struct crossings *crossings;
+	struct data_workers *data_workers; /* NULL once it is known which processes are some */
 	struct calls_counts counts;
 	bool has_inputs, has_stacks; /* of some operator */
 };

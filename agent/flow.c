@@ -268,6 +268,24 @@ void *torsh_flow_pages(struct flow *flow, size_t n_bytes)
 	return NULL;
 }
 
+int torsh_flow_grow_pages(struct flow *flow, void **at, size_t n_bytes)
+{
+	struct flow_pages *pages = flow->pages, former;
+	void *larger = torsh_sys_pages(n_bytes);
+
+	if (!larger)
+		return -ENOMEM;
+	while (pages->at != *at)
+		pages++;
+	former = *pages;
+	memcpy(larger, former.at, former.n_bytes);
+	/* In use before the former ones go: a handler may jump out of here. */
+	*at = larger;
+	*pages = (struct flow_pages){.at = larger, .n_bytes = n_bytes};
+	torsh_sys_munmap(former.at, former.n_bytes);
+	return 0;
+}
+
 void torsh_flow_add_python(struct flow *flow, struct stack_delta *delta)
 {
 	if (__builtin_expect(!flow->python, 0))

@@ -115,6 +115,9 @@ static inline void torsh_flow_leave(struct flow *flow)
 /* Zeroed pages that are the flow's for as long as it lives. NULL when there are none. */
 void *torsh_flow_pages(struct flow *flow, size_t n_bytes);
 
+/* *at, which that returned, becomes n_bytes, more than before, with the same contents. Returns 0, or -ENOMEM: it stays. */
+int torsh_flow_grow_pages(struct flow *flow, void **at, size_t n_bytes);
+
 /* A stamp where the counter isn't used, or was set back. */
 uint64_t torsh_flow_slow_stamp(struct flow *flow);
 uint64_t torsh_flow_stamp_went_back(struct flow *flow);

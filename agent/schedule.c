@@ -3,24 +3,47 @@
 
 #include "agent/process.h"
 
-#define OPEN_MAX 255u /* those further in are sent, whatever step it is */
+#define OPEN_FIRST 256u /* room that doubles up to the next */
+#define OPEN_MAX 65536u /* calls without an end must not fill the memory: those further in are sent, whatever step it is */
 #define TELLER_SHIFT 56
+#define KIND_SHIFT 63 /* keys lie below */
 
-/* Keys of open calls, the outermost first; their lowest bit: it was sent. */
-struct nest {
-	uint64_t keys[OPEN_MAX];
-	uint32_t n, n_deeper;
-};
-
+/* Keys of open calls with their kinds, the outermost first; their lowest bit: it was sent. */
 struct open_calls {
-	struct nest nests[N_OPEN_KINDS];
+	uint32_t n, capacity;
+	uint32_t n_deeper[N_OPEN_KINDS];
+	uint64_t keys[];
 };
 
-static struct nest *nest_of(struct flow *flow, enum open_kind kind)
+static size_t bytes_of(uint32_t capacity)
 {
-	if (!flow->open)
-		flow->open = torsh_flow_pages(flow, sizeof(*flow->open));
-	return flow->open ? &flow->open->nests[kind] : NULL;
+	return sizeof(struct open_calls) + capacity * sizeof(uint64_t);
+}
+
+/* The calls that the flow's thread has open, with room for one more. NULL: there is no memory, or there are too many. */
+static struct open_calls *make_room(struct flow *flow)
+{
+	struct open_calls *open = flow->open;
+	void *at = open;
+
+	if (!open) {
+		flow->open = open = torsh_flow_pages(flow, bytes_of(OPEN_FIRST));
+		if (open)
+			open->capacity = OPEN_FIRST;
+		return open;
+	}
+	if (open->n < open->capacity)
+		return open;
+	if (open->n >= OPEN_MAX || torsh_flow_grow_pages(flow, &at, bytes_of(2 * open->capacity)))
+		return NULL;
+	flow->open = open = at;
+	open->capacity *= 2;
+	return open;
+}
+
+static uint64_t key_of(enum open_kind kind, open_key key)
+{
+	return (uint64_t)kind << KIND_SHIFT | key;
 }
 
 static void tell(struct flow *flow)
@@ -56,44 +79,45 @@ int torsh_schedule_is_on(struct flow *flow)
 
 int torsh_schedule_opens(struct flow *flow, enum open_kind kind, open_key key)
 {
-	struct nest *nest = nest_of(flow, kind);
+	struct open_calls *open = make_room(flow);
 	int is_sent = is_sent_now(flow);
 
-	if (!nest)
-		return 1;
-	if (nest->n == OPEN_MAX) {
-		nest->n_deeper++;
-		return 1;
+	if (open) {
+		open->keys[open->n++] = key_of(kind, key) | (uint64_t)is_sent;
+		return is_sent;
 	}
-	nest->keys[nest->n++] = key | (uint64_t)is_sent;
-	return is_sent;
+	if (flow->open)
+		flow->open->n_deeper[kind]++;
+	return 1;
 }
 
 int torsh_schedule_closes(struct flow *flow, enum open_kind kind, open_key key)
 {
-	struct nest *nest = nest_of(flow, kind);
-	uint32_t i = nest ? nest->n : 0;
+	struct open_calls *open = flow->open;
+	uint32_t i = open ? open->n : 0;
 	int is_sent;
 
-	if (nest && nest->n_deeper) {
-		nest->n_deeper--;
+	if (open && open->n_deeper[kind]) {
+		open->n_deeper[kind]--;
 		return 1;
 	}
-	while (i && (nest->keys[i - 1] & ~UINT64_C(1)) != key)
+	while (i && (open->keys[i - 1] & ~UINT64_C(1)) != key_of(kind, key))
 		i--;
 	/* It began on another thread, or before a fork. */
 	if (!i)
 		return 1;
-	is_sent = (int)(nest->keys[i - 1] & 1);
-	for (nest->n--; i <= nest->n; i++)
-		nest->keys[i - 1] = nest->keys[i];
+	is_sent = (int)(open->keys[i - 1] & 1);
+	for (open->n--; i <= open->n; i++)
+		open->keys[i - 1] = open->keys[i];
 	return is_sent;
 }
 
 void torsh_schedule_forget(struct open_calls *open)
 {
 	for (int i = 0; open && i < N_OPEN_KINDS; i++)
-		open->nests[i].n = open->nests[i].n_deeper = 0;
+		open->n_deeper[i] = 0;
+	if (open)
+		open->n = 0;
 }
 
 /* Count one on, or begin with a better way to tell. Returns 0 where there was a better one: then it is no step. */

@@ -36,7 +36,7 @@ static inline int torsh_schedule_is_kept(void)
 	return __builtin_expect(torsh_config.schedule.active != 0, 0);
 }
 
-/* What a call is to its end: of equal ones the innermost ends first. Even. */
+/* What a call is to its end: of equal ones the innermost ends first. Even, and below 2^63. */
 typedef uint64_t open_key;
 
 int torsh_schedule_opens(struct flow *flow, enum open_kind kind, open_key key);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Where events can't be recorded, the report has them all, or says in its first line that it hasn't: never "No leaks"."""
 
+import collections
 import ctypes
 import pathlib
 import resource
@@ -11,6 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import committed  # noqa: E402
+import timeline  # noqa: E402
 from harness import *  # noqa: E402,F403
 
 N_BLOCKS = 4003
@@ -269,6 +271,21 @@ def ranges_of_any_number_of_domains_are_there():
     expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
     calls = {region["domain"]: region["calls"] for region in report["regions"]}
     expect_equal(calls, {f"domain {i}": 1 if i < n else 2 for i in range(2 * n)}, "ranges")
+
+
+OPEN_MOST = 65536  # calls within one another of a thread, of which a schedule's steps are kept apart
+
+
+@case
+def ranges_nested_to_any_depth_are_sent_as_the_schedule_says():
+    for n in (300, OPEN_MOST, OPEN_MOST + 100):
+        _, output = nested("steps", n, TORSH_PROFILER_SCHEDULE="active:1,repeat:1", TORSH_PROFILER_ACTIVITIES="cpu")
+        sent = collections.Counter(event["event"] for event in timeline.timeline(output))
+        n_beyond = 2 * max(n - OPEN_MOST, 0)  # of the two steps that the schedule leaves out
+        expect_equal((sent["range_push"], sent["range_pop"]), (n + n_beyond,) * 2, f"begins and ends of {n} nested ranges")
+        report = read_report("regions", output, "--limit", "0")
+        expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
+        expect_equal([(region["calls"], region["left_open"]) for region in report["regions"]], [(n, 0)], "ranges")
 
 
 CHAIN_MOST = 2048  # frames of Python that a stack can have; of a deeper one at least the innermost 512 are there

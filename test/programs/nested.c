@@ -2,6 +2,7 @@
 /*
  *	nested interrupts N	a wrapper of munmap is interrupted by a handler that unmaps, N deep; with libnest preloaded
  *	nested domains N	ranges of N domains, open at once, then of as many one after the other
+ *	nested steps N		three steps, in each N ranges within one another
  *
  * Prints what calls returned, or how many there were.
  */
@@ -81,6 +82,17 @@ static void use_domains(int n)
 	printf("\n");
 }
 
+static void use_steps(int n)
+{
+	for (uint64_t step = 0; step < 3; step++) {
+		torsh_step(step);
+		for (int i = 0; i < n; i++)
+			torsh_range_push("range");
+		for (int i = 0; i < n; i++)
+			torsh_range_pop();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -90,5 +102,7 @@ int main(int argc, char **argv)
 		interrupt(n);
 	else if (!strcmp(what, "domains"))
 		use_domains(n);
+	else if (!strcmp(what, "steps"))
+		use_steps(n);
 	return 0;
 }

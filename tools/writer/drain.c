@@ -815,6 +815,7 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_room_close(&drain->room);
+	torsh_ticks_destroy(&drain->rate);
 	torsh_book_destroy(drain->book);
 	free(drain);
 	return NULL;
@@ -845,6 +846,7 @@ void torsh_drain_destroy(struct drain *drain)
 	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
 	torsh_room_close(&drain->room);
+	torsh_ticks_destroy(&drain->rate);
 	torsh_book_destroy(drain->book);
 	torsh_together_destroy(&drain->together);
 	torsh_lineage_destroy(&drain->lineage);

@@ -36,6 +36,7 @@ void torsh_ledger_destroy(struct ledger *ledger)
 	torsh_syncer_stop(ledger->syncer);
 	for (uint32_t i = 0; i < ledger->n_reasons; i++)
 		free(ledger->reasons[i]);
+	free(ledger->reasons);
 }
 
 void torsh_ledger_give_reason(struct ledger *ledger, const char *format, const char *why)
@@ -47,8 +48,8 @@ void torsh_ledger_give_reason(struct ledger *ledger, const char *format, const c
 		if (!strcmp(ledger->reasons[i], text))
 			return;
 	}
-	if (ledger->n_reasons == LEDGER_REASONS_MAX)
-		return;
+	ledger->reasons = torsh_memory_grow(ledger->reasons, &ledger->reason_capacity, ledger->n_reasons,
+					    sizeof(*ledger->reasons));
 	ledger->reasons[ledger->n_reasons++] = torsh_memory_text(text);
 	fprintf(stderr, "torsh: %s\n", text);
 }

@@ -10,7 +10,6 @@
 #include "tools/writer/rows.h"
 #include "tools/writer/syncer.h"
 
-#define LEDGER_REASONS_MAX 8u
 #define LEDGER_REASON_BYTES 256u
 
 struct ledger {
@@ -21,8 +20,8 @@ struct ledger {
 	struct place checkpoint; /* the last Checkpoint row's */
 	struct syncer *syncer; /* NULL: none could be started */
 	struct cost cost; /* of the writer */
-	char *reasons[LEDGER_REASONS_MAX]; /* sentences, each said on stderr too */
-	uint32_t n_reasons;
+	char **reasons; /* sentences, each said on stderr too */
+	uint32_t n_reasons, reason_capacity;
 };
 
 /* Begin the recording behind fd, which stays the caller's. Returns 0 or -ENOMEM. */

@@ -7,8 +7,6 @@
 
 #include "tools/writer/rows_parts.h"
 
-#define STRINGS_MAX 256u
-
 static void put_counters(Torsh__Process *row, struct rows_memory *memory, const struct channel_header *header)
 {
 	static const char *const names[] = {
@@ -33,11 +31,20 @@ static char *text_of(struct rows_memory *memory, const struct target *target, st
 	return torsh_rows_keep(memory, torsh_view_text(&target->view, text, separator, n));
 }
 
-/* Strings that stand one behind the other in n bytes, into at most STRINGS_MAX pointers behind those there. */
-static void split_strings(char **strings, size_t *n_strings, char *bytes, size_t n)
+/* Of strings that stand one behind the other in n bytes. */
+static size_t count_strings(const char *bytes, size_t n)
 {
-	for (size_t i = 0; i < n && *n_strings < STRINGS_MAX; i += strlen(bytes + i) + 1)
-		strings[(*n_strings)++] = bytes + i;
+	size_t n_strings = 0;
+
+	for (size_t i = 0; i < n; i += strlen(bytes + i) + 1)
+		n_strings++;
+	return n_strings;
+}
+
+static void split_strings(char **strings, char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i += strlen(bytes + i) + 1)
+		*strings++ = bytes + i;
 }
 
 static void put_texts(Torsh__Process *row, struct rows_memory *memory, const struct target *target)
@@ -46,21 +53,22 @@ static void put_texts(Torsh__Process *row, struct rows_memory *memory, const str
 		.length = atomic_load_explicit(&target->view.header->notes_length, memory_order_acquire),
 	};
 	char *text;
-	size_t n;
+	size_t n, n_notes;
 
 	row->program = text_of(memory, target, target->start.program, -1, &n);
 	row->allocator = text_of(memory, target, target->start.allocator, -1, &n);
 	if (target->start.rank.length)
 		row->rank = text_of(memory, target, target->start.rank, -1, &n);
-	ROWS_COLUMN(memory, row, arguments, STRINGS_MAX);
-	row->n_arguments = 0;
 	text = text_of(memory, target, target->start.arguments, '\0', &n);
-	split_strings(row->arguments, &row->n_arguments, text, n);
-	ROWS_COLUMN(memory, row, notes, STRINGS_MAX + TALLY_NOTES_MAX + 1);
-	row->n_notes = 0;
+	ROWS_COLUMN(memory, row, arguments, count_strings(text, n));
+	split_strings(row->arguments, text, n);
 	notes.length = notes.length < CHANNEL_NOTES_BYTES ? notes.length : CHANNEL_NOTES_BYTES;
 	text = text_of(memory, target, notes, '\n', &n);
-	split_strings(row->notes, &row->n_notes, text, n);
+	n_notes = count_strings(text, n);
+	/* With room for one more: torsh_rows_put_lsan. */
+	ROWS_COLUMN(memory, row, notes, n_notes + TALLY_NOTES_MAX + 1);
+	split_strings(row->notes, text, n);
+	row->n_notes = n_notes;
 	for (uint32_t i = 0; i < target->tally.n_notes; i++)
 		row->notes[row->n_notes++] = target->tally.notes[i];
 }

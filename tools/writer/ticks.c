@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "tools/writer/ticks.h"
 
+#include <stdlib.h>
 #include <time.h>
+
+#include "tools/writer/memory.h"
 
 #define GUESS_NS_A_TICK 0.4
 #define ENOUGH_NS 100000u /* less time between two readings says nothing */
@@ -66,9 +69,38 @@ void torsh_ticks_start(struct ticks_rate *rate)
 	rate->last_suspended_ns = suspended_ns(rate->first_ns);
 }
 
+void torsh_ticks_destroy(struct ticks_rate *rate)
+{
+	free(rate->gaps);
+	*rate = (struct ticks_rate){0};
+}
+
 static uint64_t ticks_of(const struct ticks_rate *rate, uint64_t ns)
 {
 	return (uint64_t)((double)ns / rate->ns_a_tick);
+}
+
+static void add_gap(struct ticks_rate *rate, uint64_t from, uint64_t n)
+{
+	uint64_t former = rate->n_gaps ? rate->gaps[rate->n_gaps - 1].n : 0;
+
+	rate->gaps = torsh_memory_grow(rate->gaps, &rate->gap_capacity, rate->n_gaps, sizeof(*rate->gaps));
+	rate->gaps[rate->n_gaps++] = (struct ticks_gap){.from = from, .n = former + n};
+}
+
+uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks)
+{
+	uint32_t n_before = 0, n_behind = rate->n_gaps;
+
+	while (n_before < n_behind) {
+		uint32_t middle = n_before + (n_behind - n_before) / 2;
+
+		if (rate->gaps[middle].from <= ticks)
+			n_before = middle + 1;
+		else
+			n_behind = middle;
+	}
+	return n_before ? rate->gaps[n_before - 1].n : 0;
 }
 
 /* Where the counter is not where the rate says: so far that it has not just been measured badly. Returns what happened. */
@@ -85,8 +117,7 @@ static enum ticks_jump follow(struct ticks_rate *rate, uint64_t *ticks, uint64_t
 	if (beyond < (int64_t)ticks_of(rate, passed_ns + LEAST_GAP_NS))
 		return TICKS_STEADY;
 	/* All that was stamped before lies below what was expected by now, and all behind it above. */
-	if (rate->n_gaps < TICKS_GAPS)
-		rate->gaps[rate->n_gaps++] = (struct ticks_gap){.from = expected, .n = (uint64_t)beyond};
+	add_gap(rate, expected, (uint64_t)beyond);
 	rate->first_ticks += (uint64_t)beyond;
 	return TICKS_JUMPED;
 }

@@ -31,9 +31,7 @@ static inline uint64_t torsh_ticks_counter(void)
 
 uint64_t torsh_ticks_monotonic_ns(void);
 
-#define TICKS_GAPS 64u
-
-/* A jump forward: whatever lies at `from` or behind it comes so many ticks after what lies before it. */
+/* A jump forward: whatever lies at `from` or behind it comes later by what was jumped over; n is the sum so far. */
 struct ticks_gap {
 	uint64_t from, n;
 };
@@ -46,8 +44,8 @@ struct ticks_rate {
 	double ns_a_tick;
 	bool is_measured;
 	uint64_t lift;
-	struct ticks_gap gaps[TICKS_GAPS]; /* further ones are not corrected */
-	uint32_t n_gaps;
+	struct ticks_gap *gaps; /* in order */
+	uint32_t n_gaps, gap_capacity;
 };
 
 /* What a reading showed. */
@@ -60,6 +58,7 @@ struct ticks_reading {
 
 /* Take the first reading; the rate is a guess until torsh_ticks_measure had some time between. */
 void torsh_ticks_start(struct ticks_rate *rate);
+void torsh_ticks_destroy(struct ticks_rate *rate);
 
 /* Take another reading. */
 struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate);
@@ -119,19 +118,16 @@ static inline uint64_t torsh_ticks_of_ns(const struct ticks_clock *clock, uint64
 	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >> CHANNEL_STAMP_SHIFT;
 }
 
+/* What the counter jumped over until that tick of the rate's. */
+uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks);
+
 /* What the counter jumped over between the target's start and this tick of it. */
 static inline uint64_t torsh_ticks_jumped(const struct ticks_clock *clock, uint64_t ticks)
 {
-	const struct ticks_rate *rate = clock->rate;
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < rate->n_gaps; i++) {
-		uint64_t from = rate->gaps[i].from - clock->base;
-
-		if (from > clock->start_ticks && ticks >= from)
-			n += rate->gaps[i].n;
-	}
-	return n;
+	if (!clock->rate->n_gaps || ticks <= clock->start_ticks)
+		return 0;
+	return torsh_ticks_jumped_until(clock->rate, ticks + clock->base) -
+	       torsh_ticks_jumped_until(clock->rate, clock->start_ticks + clock->base);
 }
 
 /* A stamp on the session's axis of nanoseconds; one from before the target's start counts as its start. */
@@ -149,7 +145,8 @@ static inline uint64_t torsh_ticks_to_ns(const struct ticks_clock *clock, uint64
 /* A moment of CLOCK_MONOTONIC on the session's axis; one from before the target's start counts as its start. */
 static inline uint64_t torsh_ticks_of_moment(const struct ticks_clock *clock, uint64_t monotonic_ns)
 {
-	return clock->start_ns + (monotonic_ns > clock->start_monotonic_ns ? monotonic_ns - clock->start_monotonic_ns : 0);
+	return clock->start_ns +
+	       (monotonic_ns > clock->start_monotonic_ns ? monotonic_ns - clock->start_monotonic_ns : 0);
 }
 
 #endif

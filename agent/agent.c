@@ -32,7 +32,7 @@
 #include "shim/thread.h"
 #include "shim/unloading.h"
 
-#define ARGUMENTS_MAX 4096
+#define ARGUMENTS_MAX (32u << 10) /* bytes: what is longer is cut, and noted */
 #define STATUS_BYTES 4096
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
@@ -178,15 +178,28 @@ static void introduce(struct channel_header *header)
 	torsh_clocks_read(header);
 }
 
+static void describe_arguments(struct channel *channel)
+{
+	char *arguments = torsh_sys_pages(ARGUMENTS_MAX + 1);
+	long n = arguments ? read_file("/proc/self/cmdline", arguments, ARGUMENTS_MAX + 1) : 0;
+
+	if (n > (long)ARGUMENTS_MAX) {
+		n = ARGUMENTS_MAX;
+		torsh_channel_note(channel, "the program's arguments are longer than 32 KiB: what is behind that is not in "
+					    "the recording");
+	}
+	channel->header->arguments = torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
+	if (arguments)
+		torsh_sys_munmap(arguments, ARGUMENTS_MAX + 1);
+}
+
 static __attribute__((noinline)) void describe(struct channel *channel)
 {
-	char arguments[ARGUMENTS_MAX];
 	size_t boot_bytes;
-	long n = read_file("/proc/self/cmdline", arguments, sizeof(arguments));
 	const char *problem = torsh_next_problem(), *allocator = torsh_next_allocator(), *rank = torsh_config_rank();
 
 	channel->header->program = torsh_channel_add_text(channel, program_path, strlen(program_path));
-	channel->header->arguments = torsh_channel_add_text(channel, arguments, n > 0 ? (size_t)n : 0);
+	describe_arguments(channel);
 	channel->header->allocator = torsh_channel_add_text(channel, allocator, strlen(allocator));
 	if (rank)
 		channel->header->rank = torsh_channel_add_text(channel, rank, strlen(rank));

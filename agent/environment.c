@@ -2,6 +2,7 @@
 #include "agent/environment.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,15 +11,15 @@
 
 #define PRELOAD "LD_PRELOAD="
 #define PREFIX "TORSH_PROFILER_"
-#define N_KEPT_MAX 32
+#define N_INJECTIONS 3
+#define N_OF_AGENT (N_INJECTIONS + 2) /* with the preload and the session */
 
-/* What children get: LD_PRELOAD first, then our variables. Empty until the agent has started. */
-static char *kept[N_KEPT_MAX];
+/* What children get: what is the agent's own, then the program's TORSH_PROFILER_ variables, in room for all of them. */
+static char *of_agent[N_OF_AGENT], **kept = of_agent;
 static size_t n_kept;
 static char preload[2 * PATH_MAX], session_variable[160];
 static const char *agent; /* its path */
 
-#define N_INJECTIONS 3
 #define VARIABLE_NAME_MAX 32
 static char **own; /* see torsh_environment_own */
 static char injections[N_INJECTIONS][VARIABLE_NAME_MAX + PATH_MAX];
@@ -223,6 +224,30 @@ void torsh_environment_inject(const char *name, const char *path)
 	kept[n_kept++] = text.bytes;
 }
 
+static bool is_settled_by_agent(const char *definition, bool has_session)
+{
+	return same_name(preload, definition) || (has_session && same_name(session_variable, definition));
+}
+
+/* The variables of ours that the program was started with. */
+static void keep_own(bool has_session)
+{
+	char *const *all = torsh_environment_own(environ);
+	size_t n = 0;
+	char **room;
+
+	while (all && all[n])
+		n++;
+	room = torsh_sys_pages((N_OF_AGENT + n) * sizeof(*room));
+	if (!room)
+		return;
+	memcpy(room, kept, n_kept * sizeof(*room));
+	kept = room;
+	for (char *const *e = all; e && *e; e++)
+		if (is_ours(*e) && !is_settled_by_agent(*e, has_session))
+			kept[n_kept++] = *e;
+}
+
 void torsh_environment_start(const char *path, const char *session)
 {
 	struct text text = TEXT_IN(session_variable);
@@ -235,9 +260,7 @@ void torsh_environment_start(const char *path, const char *session)
 		torsh_text_put(&text, session);
 		kept[n_kept++] = session_variable;
 	}
-	for (char *const *e = torsh_environment_own(environ); e && *e && n_kept < N_KEPT_MAX; e++)
-		if (is_ours(*e) && !same_name(preload, *e) && (!session || !same_name(session_variable, *e)))
-			kept[n_kept++] = *e;
+	keep_own(session != NULL);
 	n = torsh_environment_slots(environ);
 	if (!n)
 		return;

@@ -17,6 +17,7 @@
 #include "shim/thread.h"
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
+#define CUT "..." /* stands for those behind */
 #define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
 
 void torsh_process_forked(pid_t child)
@@ -61,7 +62,7 @@ static void record_exec(uint32_t has_failed)
 /* What a program event's text is put together in: too much for the stack of a signal handler. */
 struct program_start {
 	char program[PATH_MAX], culprit[PATH_MAX];
-	char text[2 * PATH_MAX + ARGUMENTS_MAX];
+	char text[2 * PATH_MAX + ARGUMENTS_MAX + sizeof(CUT)];
 };
 
 static void put_string(struct text *text, const char *string)
@@ -81,6 +82,8 @@ static struct channel_text describe_start(struct program_start *start, char *con
 	n_paths = text.length;
 	for (; argv && *argv && text.length - n_paths + strlen(*argv) < ARGUMENTS_MAX; argv++)
 		put_string(&text, *argv);
+	if (argv && *argv)
+		put_string(&text, CUT);
 	if (atomic_fetch_add_explicit(used, (uint32_t)text.length, memory_order_relaxed) > PROGRAMS_TEXT_MAX) {
 		torsh_count(COUNTER_names_lost);
 		return (struct channel_text){0};

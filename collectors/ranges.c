@@ -16,7 +16,7 @@
 #include "collectors/bridge.h"
 #include "shim/thread.h"
 
-/* Domains in which one thread nests ranges; those beyond share a depth, which only their return values show. */
+/* Domains in which one thread has ranges open at once; those beyond share a depth, which only their return values show. */
 #define N_DEPTHS 16u
 
 static _Thread_local struct depth {
@@ -29,13 +29,19 @@ static _Atomic uint64_t last_number;
 static int *depth_of(uint32_t domain, uint32_t source)
 {
 	uint64_t wanted = UINT64_C(1) << 63 | (uint64_t)source << 32 | domain;
-	struct depth *depth = depths;
+	struct depth *idle = NULL, *shared = &depths[N_DEPTHS - 1];
 
-	while (depth->domain != wanted && depth->domain && depth < depths + N_DEPTHS - 1)
-		depth++;
-	if (!depth->domain)
-		depth->domain = wanted;
-	return &depth->n_open;
+	for (struct depth *depth = depths; depth < shared; depth++) {
+		if (depth->domain == wanted)
+			return &depth->n_open;
+		if (!depth->n_open && !idle)
+			idle = depth;
+	}
+	/* Where others share a depth it may be one of those. */
+	if (!idle || shared->n_open)
+		return &shared->n_open;
+	idle->domain = wanted;
+	return &idle->n_open;
 }
 
 /* What a range of that domain is to the schedule. */

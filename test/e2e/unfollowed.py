@@ -80,6 +80,14 @@ for other_way in ("vfork", "spawn", "spawnp", "clone_of_memory"):
 
 
 @case
+def arguments_that_are_cut_are_seen_to_be():
+    program, truth = build("member", "-static"), Truth(scratch("truth"))
+    wanted = [str(program), str(truth.path), "50", str(STATUS)]
+    _, row, _ = start("fork", program, truth, truth.path, 50, STATUS, "x" * 300, "y" * 300, "z")
+    expect_equal(row["arguments"], [*wanted, "x" * 300, "..."], "its arguments")
+
+
+@case
 def a_static_program_is_watched_until_it_is_killed():
     program, truth = build("member", "-static"), Truth(scratch("truth"))
     for way in ("vfork", "spawn", "fork"):

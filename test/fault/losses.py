@@ -264,13 +264,45 @@ DOMAINS_MOST = 15  # whose depths are told exactly while ranges of all of them a
 def ranges_of_any_number_of_domains_are_there():
     n = 3 * DOMAINS_MOST
     said, output = nested("domains", n)
-    together, one_by_one = ([int(word) for word in line.split()] for line in said.splitlines())
+    together, one_by_one, afterwards = ([int(word) for word in line.split()] for line in said.splitlines())
     expect_equal(together[:DOMAINS_MOST] + together[n:n + DOMAINS_MOST], [0] * 2 * DOMAINS_MOST, "depths of the first ones")
     expect_equal(one_by_one, [0, 1, 1, 0] * n, "depths of those that come one by one")
+    expect_equal(afterwards, [0, 0, 0, 0], "depths of two that are open at once, when many others were")
     report = read_report("regions", output, "--limit", "0")
     expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
     calls = {region["domain"]: region["calls"] for region in report["regions"]}
-    expect_equal(calls, {f"domain {i}": 1 if i < n else 2 for i in range(2 * n)}, "ranges")
+    expect_equal(calls, {f"domain {i}": 2 if n <= i < 2 * n else 1 for i in range(2 * n + 2)}, "ranges")
+
+
+@case
+def arguments_are_all_there_or_a_note_says_that_they_are_cut():
+    for extra, is_cut in ((["x"] * 1000, False), (["y" * 900] * 36, False), (["z" * 900] * 40, True)):
+        command = [PROGRAMS / "nested", "nothing", "0", *extra]
+        result, output = record(command)
+        expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+        report = leaks(output)
+        [process] = report["processes"]
+        notes = [note for note in report["notes"] if "arguments are longer" in note]
+        expect_equal((len(notes), report["recording"]["complete"]), (int(is_cut), True), "notes, and complete")
+        whole, found = [str(word) for word in command], process["arguments"]
+        if is_cut:
+            text = "\0".join(found)
+            assert len(text) > 32000 and "\0".join(whole).startswith(text), f"{len(found)} arguments of {len(text)} bytes"
+        else:
+            expect_equal(found, whole, "arguments")
+
+
+N_SETTINGS = 50
+SCRUBS = "import os, sys; os.execve(sys.argv[1], ['env'], {})"
+
+
+@case
+def settings_of_any_number_are_handed_to_an_exec_that_lacks_them():
+    settings = {f"TORSH_PROFILER_OF_NOBODY_{i}": f"value {i}" for i in range(N_SETTINGS)}
+    result, _ = record([sys.executable, "-c", SCRUBS, need_command("env")], env=settings)
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    found = dict(line.split("=", 1) for line in result.stdout.decode().splitlines())
+    expect_equal({name: value for name, value in found.items() if name in settings}, settings, "settings of the new program")
 
 
 OPEN_MOST = 65536  # calls within one another of a thread, of which a schedule's steps are kept apart

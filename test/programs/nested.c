@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  *	nested interrupts N	a wrapper of munmap is interrupted by a handler that unmaps, N deep; with libnest preloaded
- *	nested domains N	ranges of N domains, open at once, then of as many one after the other
+ *	nested domains N	ranges of N domains, open at once, then of as many one after the other, then of two more
  *	nested steps N		three steps, in each N ranges within one another
  *
  * Prints what calls returned, or how many there were.
@@ -80,6 +80,8 @@ static void use_domains(int n)
 		printf("%d ", pop_from(i));
 	}
 	printf("\n");
+	printf("%d %d ", push_in(2 * n), push_in(2 * n + 1));
+	printf("%d %d\n", pop_from(2 * n), pop_from(2 * n + 1));
 }
 
 static void use_steps(int n)

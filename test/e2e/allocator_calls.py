@@ -248,7 +248,9 @@ def compile_program(text, *flags, name="program"):
     source = scratch(name) / "source.c"
     source.write_text(text)
     program = source.with_name("program")
-    result = run(["gcc", "-g", "-O1", "-w", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", program, source, *flags, "-ldl"])
+    # glibc before 2.36 declares RTLD_DEFAULT only there.
+    options = ["-g", "-O1", "-w", "-D_GNU_SOURCE", "-fno-builtin", "-fno-optimize-sibling-calls"]
+    result = run(["gcc", *options, "-o", program, source, *flags, "-ldl"])
     expect_equal(result.returncode, 0, result.stderr.decode())
     return program
 

@@ -40,6 +40,7 @@ int cuMemcpyPeer(long to, void *tc, long from, void *fc, long n) { return cuMemc
 CALLER = """
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 extern int cuMemcpyDtoD_v2(), cuMemcpyDtoH_v2(), cuMemcpyPeer(), cuMemsetD8_v2(), cuMemFree_v2();
 static sigjmp_buf out;
 static void jump(int signal) { (void)signal; siglongjmp(out, 1); }
@@ -102,7 +103,9 @@ def calls_of_cuda_that_are_left_or_nested_leave_the_others_as_they_are():
     folder, output = scratch("driver"), scratch()
     for name, text, options in (("libcuda.so.1", DRIVER, ["-shared", "-fPIC"]), ("caller", CALLER, [folder / "libcuda.so.1"])):
         (folder / "source.c").write_text(text)
-        expect_equal(run(["gcc", "-w", "-o", folder / name, folder / "source.c", *options]).returncode, 0, f"compiler of {name}")
+        # C23 takes () for no parameters.
+        compiler = ["gcc", "-std=gnu17", "-w", "-o", folder / name, folder / "source.c", *options]
+        expect_equal(run(compiler).returncode, 0, f"compiler of {name}")
     environment = agent_environment(output, LD_LIBRARY_PATH=folder)
     result = run([folder / "caller", N_CUDA], environment)
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")

@@ -65,7 +65,7 @@ $(TEST)/programs/lib%.so: test/programs/lib%_so.c $(BUILD)/flags
 
 $(TEST)/programs/%: test/programs/%.cc $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,c++,$<)$(CXX) -std=c++17 -fsized-deallocation $(PROGRAM_FLAGS) -o $@ $< -ldl
+	$(call say,c++,$<)$(CXX) -std=c++17 -fsized-deallocation $(PROGRAM_FLAGS) -I. -o $@ $< -ldl
 
 $(BUILD)/fuzzers/%: test/fuzz/%.c $(TARGET_LIB) $(TOOL_LIB)
 	@mkdir -p $(@D)

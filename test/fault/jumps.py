@@ -13,6 +13,7 @@ BUMP = PROGRAMS / "libbump.so"
 # way: how many signals or threads, and whether a wrapper is left for good
 WAYS = {
     "siglongjmp": (3000, True),
+    "siglongjmp_out_of_others": (6000, True),
     "siglongjmp_off_an_alternate_stack": (3000, True),
     "siglongjmp_out_of_handlers_of_handlers": (1000, True),
     "setcontext": (3000, True),
@@ -83,6 +84,7 @@ def leave_wrappers(way, n_times, is_left):
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     begun, got, after = map(int, result.stdout.split())
     report = leaks(output)
+    expect_equal([process["end"] for process in report["processes"] if process["followed"]], ["exit 0"], "the program's end")
     found = total(entries_through(report["leaks"], "keep_block"), "blocks")
     expect_equal(total(entries_through(report["leaks"], "keep_after"), "blocks"), after, "blocks got when all was over")
     # Of a call that was left in its middle nobody knows whether there is a block.

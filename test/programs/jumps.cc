@@ -5,17 +5,25 @@
  * how many it got, and how many keep_after got when all was over.
  */
 #include <atomic>
+#include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
+#include <new>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "shim/torsh.h"
 
 namespace {
 
@@ -27,6 +35,7 @@ std::atomic<unsigned long> n_begun, n_got, n_signals;
 unsigned long n_wanted = 3000;
 volatile bool may_leave;
 volatile int n_nested;
+volatile size_t n_bytes = 128;
 sigjmp_buf back;
 ucontext_t back_context;
 
@@ -77,11 +86,82 @@ extern "C" void work(int depth)
 
 namespace {
 
+char missing[] = "/nonexistent/program", *const nothing[] = {missing, nullptr};
+
+void give_back(void *p)
+{
+	release(p);
+}
+
+/* The wrappers that work() has not: each in its turn, so that a signal interrupts any of them. */
+void (*const others[])() = {
+	[] { operator delete(operator new(n_bytes)); },
+	[] { operator delete[](operator new[](n_bytes, std::nothrow), std::nothrow); },
+	[] {
+		constexpr auto alignment = std::align_val_t(64);
+
+		operator delete(operator new(n_bytes, alignment), n_bytes, alignment);
+	},
+	[] { give_back(calloc(3, n_bytes)); },
+	[] { give_back(reallocarray(nullptr, 3, n_bytes)); },
+	[] { give_back(aligned_alloc(64, n_bytes)); },
+	[] { give_back(memalign(64, n_bytes)); },
+	[] {
+		void *p = nullptr;
+
+		if (!posix_memalign(&p, 64, n_bytes))
+			give_back(p);
+	},
+	[] { n_bytes = malloc_usable_size(allocate(n_bytes)) ? 128 : 0; },
+	[] { unmap(mmap64(nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 8192); },
+	[] {
+		sbrk(4096);
+		sbrk(-4096);
+	},
+	[] {
+		char *end = static_cast<char *>(sbrk(0));
+
+		brk(end + 4096);
+		brk(end);
+	},
+	[] {
+		char name[16];
+
+		prctl(PR_GET_NAME, name);
+	},
+	[] { syscall(SYS_getppid); },
+	[] { execv(missing, nothing); },
+	[] { execl(missing, missing, nullptr); },
+	[] { execvpe("nonexistent_program", nothing, environ); },
+	[] {
+		pid_t pid;
+
+		posix_spawn(&pid, missing, nullptr, nullptr, nothing, environ);
+	},
+	[] { dlsym(RTLD_DEFAULT, "malloc"); },
+	[] {
+		torsh_range_push("left");
+		torsh_range_pop();
+		torsh_mark("left");
+		torsh_scalar("left", 1);
+	},
+};
+
 void work_for_ever()
 {
 	for (int i = 0; n_signals < n_wanted; i++) {
 		may_leave = true;
 		work(i * 7 % 23);
+		may_leave = false;
+	}
+}
+
+/* As many signals for each of them. */
+void work_with_others_for_ever()
+{
+	for (unsigned long i; (i = n_signals) < n_wanted;) {
+		may_leave = true;
+		others[i % (sizeof(others) / sizeof(*others))]();
 		may_leave = false;
 	}
 }
@@ -172,12 +252,12 @@ void stop_signals()
 	signal(SIGALRM, SIG_IGN);
 }
 
-void with_siglongjmp(void (*handler)(int), int flags)
+void with_siglongjmp(void (*handler)(int), int flags, void (*work_on)() = work_for_ever)
 {
 	start_signals(handler, flags);
 	sigsetjmp(back, 1);
 	n_nested = 0;
-	work_for_ever();
+	work_on();
 }
 
 void with_setcontext()
@@ -247,6 +327,8 @@ bool live(const char *way)
 {
 	if (!strcmp(way, "siglongjmp")) {
 		with_siglongjmp(jump, 0);
+	} else if (!strcmp(way, "siglongjmp_out_of_others")) {
+		with_siglongjmp(jump, 0, work_with_others_for_ever);
 	} else if (!strcmp(way, "siglongjmp_off_an_alternate_stack")) {
 		use_alternate_stack();
 		with_siglongjmp(jump, SA_ONSTACK);

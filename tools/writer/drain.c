@@ -359,7 +359,7 @@ static uint64_t count_of(const struct target *target, enum channel_counter count
 
 static int has_children(const struct target *target)
 {
-	return target->tally.n_forks || target->tally.is_executing || count_of(target, COUNTER_followed_children);
+	return target->tally.n_forks || torsh_tally_is_executing(&target->tally) || count_of(target, COUNTER_followed_children);
 }
 
 /* Children that were forked and said nothing yet may be about to. */

@@ -86,6 +86,7 @@ int torsh_rows_put_wait_status(Torsh__Process *row, int status)
 static void put_end(Torsh__Process *row, const struct target *target)
 {
 	const struct tally *tally = &target->tally;
+	bool is_executing = torsh_tally_is_executing(tally);
 	int fate = atomic_load_explicit(&target->fate, memory_order_relaxed);
 
 	row->has_end = 1;
@@ -95,8 +96,8 @@ static void put_end(Torsh__Process *row, const struct target *target)
 		return;
 	/* After its exec nothing was its own any more: not how the process ended, and not when. */
 	ROWS_SET(row, end_ns,
-		 tally->is_executing ? torsh_ticks_to_ns(&tally->clock, tally->exec_stamp) : target->end_ns);
-	if (fate == TARGET_EXECUTED || tally->is_executing) {
+		 is_executing ? torsh_ticks_to_ns(&tally->clock, tally->exec_stamp) : target->end_ns);
+	if (fate == TARGET_EXECUTED || is_executing) {
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
 	} else if (torsh_rows_put_wait_status(row, target->wait_status)) {
 		return;

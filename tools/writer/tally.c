@@ -114,10 +114,6 @@ static void fold_cold(struct tally *tally, const struct event *event, uint32_t s
 			.n_unknown_frees = tally->heap.unknown_frees,
 		};
 		break;
-	case EVENT_EXEC:
-		tally->is_executing = !event->exec.failed;
-		tally->exec_stamp = event->stamp;
-		break;
 	case EVENT_PROGRAM:
 		tally->programs = torsh_memory_grow(tally->programs, &tally->program_capacity, tally->n_programs,
 						    sizeof(*tally->programs));
@@ -441,12 +437,23 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i)
 	case EVENT_REALLOC_FAILED:
 		torsh_heap_realloc_failed(&tally->heap, &intake->heap, stamp);
 		break;
+	case EVENT_EXEC:
+		tally->has_executed = !intake->cold[i].exec.failed;
+		tally->exec_stamp = stamp;
+		tally->exec_own_stamp = event->stamp;
+		tally->exec_thread = intake->thread;
+		break;
 	default:
 		/* Its own stamp may be late; what is folded here goes forward. */
 		intake->cold[i].stamp = stamp;
 		fold_cold(tally, &intake->cold[i], event->place);
 		break;
 	}
+}
+
+bool torsh_tally_is_executing(const struct tally *tally)
+{
+	return tally->has_executed && tally->threads[tally->exec_thread].end_stamp <= tally->exec_own_stamp;
 }
 
 void torsh_tally_end_intake(struct tally *tally, struct intake *intake)

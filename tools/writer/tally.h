@@ -94,8 +94,10 @@ struct tally {
 	uint32_t exit_how; /* enum exit_how, as the process said it */
 	int32_t exit_status;
 	uint64_t exit_stamp;
-	int is_executing; /* an EXEC event that hasn't failed was seen */
+	bool has_executed; /* an EXEC event that hasn't failed was seen */
 	uint64_t exec_stamp; /* of that */
+	uint64_t exec_own_stamp; /* the same as its thread has it */
+	uint32_t exec_thread; /* whose it was */
 
 	struct joint *joint; /* that the heap joins when the process forks, unless it did before; NULL: none */
 	uint32_t process; /* number in the session */
@@ -133,6 +135,12 @@ void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);
 
 /* The timeline so far is going to be written: what the heap was since the last change of devices' memory belongs to it. */
 void torsh_tally_mark_heap(struct tally *tally);
+
+/*
+ * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's jump has left the call before
+ * it could fail. As of the last time that the thread's counts were taken over.
+ */
+bool torsh_tally_is_executing(const struct tally *tally);
 
 /* Take over the counts of an intake that is done; a realloc under way is given up. */
 void torsh_tally_end_intake(struct tally *tally, struct intake *intake);

@@ -53,7 +53,7 @@ void torsh_together_leave(struct target *target)
 	if (!tally->heap.joint)
 		return;
 	age = torsh_ticks_of_ns(&tally->clock, torsh_ticks_monotonic_ns() - target->end_monotonic_ns);
-	torsh_joint_end(tally->heap.joint, tally->has_exited || tally->is_executing ? tally->last_stamp : now - age);
+	torsh_joint_end(tally->heap.joint, tally->has_exited || torsh_tally_is_executing(tally) ? tally->last_stamp : now - age);
 	tally->heap.joint = NULL;
 }
 

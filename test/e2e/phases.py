@@ -22,8 +22,9 @@ TORSH_SOURCE, MODULE_SOURCE = "torsh", "module"
 ENGINE = "autograd::engine::evaluate_function"
 
 
-def train(way, **env):
-    result, output = record([torch_python(), SCRIPT, ROOT / "tools/python", way], env=env)
+def train(way):
+    result, output = record([torch_python(), SCRIPT, ROOT / "tools/python", way],
+                            env={"TORSH_PROFILER_ACTIVITIES": "torch"})
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     return output
 
@@ -58,12 +59,13 @@ def phases_are_what_the_program_says(way):
     found = events(output)
     recorded = of_process(found, 1)
     spans = said(recorded)
+    nodes = [operator.at_ns for operator in operators(recorded) if operator.name.startswith(ENGINE)]
     setup_end = min(begin for name, begin, _ in spans if name in PHASES)
     theirs = collections.Counter()
     for operator in operators(recorded):
         phase = phase_at(spans, operator.at_ns)
         # What backward() makes before the first node of autograd is in no scope, and taken for what is around.
-        if phase == "backward" and not any(parent.name.startswith(ENGINE) for parent in ancestors(operator)):
+        if phase == "backward" and not is_after_node(operator, nodes, spans):
             phase = phase_at([span for span in spans if span[0] != "backward"], operator.at_ns)
         theirs[phase or ("setup" if operator.at_ns < setup_end else "forward")] += 1
     of_workers = sum(len(operators(of_process(found, number))) for number in workers_of(found))
@@ -83,7 +85,7 @@ def steps_are_of_these_phases(output, spans):
     for step in steps["steps"]:
         begin, end = step["start_ns"], step["start_ns"] + step["duration_ns"]
         expect_equal(sum(step["phases"].values()), step["duration_ns"], f"sum of the phases of step {step['index']}")
-        for phase in PHASES:
+        for phase in {name for name, _, _ in spans} & set(PHASES):
             of_program = sum(min(span[2], end) - max(span[1], begin) for span in spans
                              if span[0] == phase and span[1] < end and span[2] > begin)
             assert step["phases"][phase] > 0, f"no {phase} in step {step['index']}: {step}"
@@ -92,16 +94,16 @@ def steps_are_of_these_phases(output, spans):
                 f"{phase} of step {step['index']}: {step['phases']}, the program was in it for {of_program}"
 
 
-def ancestors(operator):
-    while operator:
-        yield operator
-        operator = operator.parent
+def is_after_node(operator, nodes, spans):
+    """Has a node of autograd begun since the last loss?"""
+    loss_end = max((end for name, _, end in spans if name == "loss" and end <= operator.at_ns), default=0)
+    return any(loss_end <= node <= operator.at_ns for node in nodes)
 
 
 @case
 def workers_load_data_whoever_is_asked_for():
     """The same of a worker alone, of which nothing but its parent says what it is."""
-    output = train("workers", TORSH_PROFILER_ACTIVITIES="torch")
+    output = train("workers")
     found = events(output)
     pids = {row["process"]["process"]: row["process"]["pid"]
             for row in map(json.loads, torsh("dump", output, "--only", "process").splitlines())}
@@ -112,7 +114,8 @@ def workers_load_data_whoever_is_asked_for():
     expect_equal(set(by_phase(output, "--pid", str(pids[1]))), {"setup", *PHASES}, "the process that trains, alone")
 
 
-for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers", "closure", "mixed_precision"):
+for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers",
+             "closure", "functional_closure", "mixed_precision", "distributed", "checkpointed", "without_modules"):
     add_case(f"phases_of_{name}", phases_are_what_the_program_says, name)
 
 main()

@@ -12,6 +12,7 @@ import torch  # noqa: E402
 import torsh  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 STEPS, ROWS = 4, 8
 
@@ -101,8 +102,43 @@ def two_optimizers():
         update(one, other)
 
 
-def closure():
+def distributed():
+    """Gradients are reduced by a thread, and copied when backward() has gone through all nodes; then they are clipped."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    model, loader = nn.parallel.DistributedDataParallel(network()), batches()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(STEPS):
+        learn(model, F.cross_entropy, following(loader))
+        with torsh.range("backward"):
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        update(optimizer)
+    torch.distributed.destroy_process_group()
+
+
+def checkpointed():
+    """Backward computes forward again."""
     model, criterion, loader = network(), nn.CrossEntropyLoss(), batches()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(STEPS):
+        learn(lambda x: checkpoint(model, x, use_reentrant=False), criterion, following(loader))
+        update(optimizer)
+
+
+def without_modules():
+    """Nothing but backward shows where setup ends."""
+    weight, batch = torch.randn(16, 4) * 0.1, (torch.randn(ROWS, 16), torch.randint(0, 4, (ROWS,)))
+    optimizer = torch.optim.SGD([weight.requires_grad_()], lr=0.1)
+    for _ in range(STEPS):
+        learn(lambda x: x @ weight, F.cross_entropy, batch)
+        update(optimizer)
+
+
+def functional_closure():
+    closure(F.cross_entropy)
+
+
+def closure(criterion=nn.CrossEntropyLoss()):
+    model, loader = network(), batches()
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
     for _ in range(STEPS):
         batch = following(loader)

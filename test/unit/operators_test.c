@@ -312,17 +312,77 @@ static void losses_are_known_by_their_operators(void **state)
 		fixture_op_end(&fixture, at + 2, 0, 100 + (uint32_t)i);
 		fixture_op_end(&fixture, at + 3, 0, (uint32_t)i);
 	}
-	/* A scope of the program may be called so; in backward and in an optimizer a loss is part of these. */
+	/* A scope of the program may be called so; in backward a loss is part of it, in an optimizer its closure's. */
 	fixture_op(&fixture, at, 0, 50, "findLoss", NULL, 7, NONE);
 	fixture_op_end(&fixture, at + 1, 0, 50);
 	fixture_op(&fixture, at + 2, 0, 51, "MineBackward0", NULL, 1, NONE);
 	fixture_op(&fixture, at + 3, 0, 52, "aten::mse_loss", NULL, 0, NONE);
 	fixture_op_end(&fixture, at + 4, 0, 52);
 	fixture_op_end(&fixture, at + 5, 0, 51);
+	fixture_op(&fixture, at + 6, 0, 53, "Optimizer.step#LBFGS.step", NULL, OP_USER, NONE);
+	fixture_op(&fixture, at + 7, 0, 54, "aten::mse_loss", NULL, 0, NONE);
+	fixture_op_end(&fixture, at + 8, 0, 54);
+	fixture_op_end(&fixture, at + 9, 0, 53);
 	collect(OPERATORS_BY_PHASE, 0);
-	assert_int_equal(find("loss")->calls, 2 * n_losses);
+	assert_int_equal(find("loss")->calls, 2 * n_losses + 1);
 	assert_int_equal(find("forward")->calls, 2 * n_others + 1);
 	assert_int_equal(find("backward")->calls, 2);
+}
+
+/* One call on a thread, which nothing is around. */
+static void put_alone(uint64_t at, uint32_t thread, uint32_t record, const char *name, uint32_t scope,
+		      uint64_t sequence)
+{
+	fixture_op(&fixture, at, thread, record, name, NULL, scope, sequence);
+	fixture_op_end(&fixture, at + 1, thread, record);
+}
+
+static void what_is_between_backward_and_the_optimizer_is_backward(void **state)
+{
+	(void)state;
+	put_step(1000, 1, 0);
+	/* A collective of gradients on a thread of its own, then what a reducer does when all have come. */
+	put_alone(1030, 2, 20, "gloo:all_reduce", OP_USER, NONE);
+	put_alone(1037, 0, 21, "torch.distributed.ddp.reducer::copy_bucket_to_grad", 0, 5);
+	put_alone(1060, 0, 22, "aten::randn", 0, NONE);
+	put_step(2000, 31, 6);
+	collect(OPERATORS_BY_PHASE, 0);
+	assert_int_equal(find("backward")->calls, 2 * 2 + 2);
+	assert_int_equal(find("forward")->calls, 2 + 1);
+	assert_int_equal(find("optimizer")->calls, 2 * 2);
+}
+
+/* What a scope around it all begins with says nothing about what comes later. */
+static void a_scope_that_begins_after_backward_may_hold_the_next_step(void **state)
+{
+	(void)state;
+	put_step(1000, 1, 0);
+	fixture_op(&fixture, 1037, 0, 20, "finish and go on", NULL, OP_USER, NONE);
+	put_step(2000, 31, 6);
+	fixture_op_end(&fixture, 2060, 0, 20);
+	collect(OPERATORS_BY_PHASE, 0);
+	assert_int_equal(find("forward")->calls, 2);
+	assert_int_equal(find("loss")->calls, 2);
+}
+
+static void without_modules_setup_ends_where_backward_does(void **state)
+{
+	(void)state;
+	for (uint64_t at = 100; at < 300; at += 100) {
+		uint64_t sequence = at / 100 * 2;
+
+		/* Nobody goes backward through the first: it makes weights. */
+		put_alone(at, 0, 1, "aten::mul", 0, sequence);
+		put_alone(at + 10, 0, 2, "aten::mm", 0, sequence);
+		put_alone(at + 20, 0, 3, "aten::sum", 0, sequence + 1);
+		put_alone(at + 30, 0, 4, "SumBackward0", OP_BACKWARD, sequence + 1);
+		put_alone(at + 40, 0, 5, "MmBackward0", OP_BACKWARD, sequence);
+		put_alone(at + 50, 0, 6, "aten::sub_", 0, NONE);
+	}
+	collect(OPERATORS_BY_PHASE, 0);
+	assert_int_equal(find("setup")->calls, 1);
+	assert_int_equal(find("forward")->calls, 7);
+	assert_int_equal(find("backward")->calls, 4);
 }
 
 /* Against a list that is sorted. */
@@ -372,6 +432,9 @@ int main(void)
 		ON_A_TIMELINE(overloads_are_told_apart),
 		ON_A_TIMELINE(phases_are_known_by_what_is_around),
 		ON_A_TIMELINE(losses_are_known_by_their_operators),
+		ON_A_TIMELINE(what_is_between_backward_and_the_optimizer_is_backward),
+		ON_A_TIMELINE(a_scope_that_begins_after_backward_may_hold_the_next_step),
+		ON_A_TIMELINE(without_modules_setup_ends_where_backward_does),
 		cmocka_unit_test(percentiles_are_as_exact_as_is_said),
 	};
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tools/profile/passes.h"
+
 const char *const torsh_phase_names[N_PHASES] = {
 #define PHASE(NAME, name) #name,
 	CALL_PHASES
@@ -49,28 +51,49 @@ uint8_t torsh_name_traits(const char *name)
 	return traits;
 }
 
-/* Of a call that may be anything: what comes before the first module and the first batch makes weights and inputs. */
-static enum call_phase forward_or_setup(const struct call *call)
+/* A scope of the program's own may be called so for other reasons. */
+static bool is_loss(const struct call *call)
 {
-	return call->start_ns < call->process->setup_end_ns ? PHASE_SETUP : PHASE_FORWARD;
+	return call->traits & NAME_LOSS && (call->is_module || (call->kind == CALL_OPERATOR && call->scope != OP_USER));
 }
 
-enum call_phase torsh_call_phase(const struct call *call, const struct call *outer)
+/* The phase that what is around gives to a call, or N_PHASES: none. */
+static enum call_phase phase_around(const struct call *call, const struct call *outer)
 {
+	if (!outer || outer->is_phase_of_time || outer->phase == PHASE_FORWARD || outer->phase == PHASE_SETUP)
+		return N_PHASES;
+	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as that shows. */
+	if (outer->phase == PHASE_OPTIMIZER && (call->is_module || is_loss(call)))
+		return N_PHASES;
+	return outer->phase;
+}
+
+/* Of a call that may be anything: what comes before the first module and the first batch makes weights and inputs. */
+static void set_phase_of_time(struct call *call, const struct call *outer)
+{
+	bool has_module = call->is_module || (outer && outer->inside);
+
+	call->phase = call->start_ns < call->process->setup_end_ns ? PHASE_SETUP : PHASE_FORWARD;
+	call->is_phase_of_time = !has_module && torsh_passes_have(call->process, call->start_ns);
+	if (call->is_phase_of_time)
+		call->phase = PHASE_BACKWARD;
+}
+
+void torsh_call_set_phase(struct call *call, const struct call *outer)
+{
+	enum call_phase around = phase_around(call, outer);
+
 	if (call->traits & NAME_OPTIMIZER)
-		return PHASE_OPTIMIZER;
+		call->phase = PHASE_OPTIMIZER;
 	/* What a worker calls, modules too, makes batches. */
-	if (call->traits & NAME_DATA || call->process->is_data_worker)
-		return PHASE_DATA;
-	if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
-		return PHASE_BACKWARD;
-	/* What an optimizer calls anew to have the loss (a closure) is no part of the optimizer, as far as modules show. */
-	if (outer && outer->phase != PHASE_FORWARD && outer->phase != PHASE_SETUP &&
-	    !(outer->phase == PHASE_OPTIMIZER && call->is_module))
-		return outer->phase;
-	/* A scope of the program's own may be called so for other reasons. */
-	if (!(call->traits & NAME_LOSS) ||
-	    (!call->is_module && (call->kind != CALL_OPERATOR || call->scope == OP_USER)))
-		return forward_or_setup(call);
-	return PHASE_LOSS;
+	else if (call->traits & NAME_DATA || call->process->is_data_worker)
+		call->phase = PHASE_DATA;
+	else if ((call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD)
+		call->phase = PHASE_BACKWARD;
+	else if (around != N_PHASES)
+		call->phase = around;
+	else if (is_loss(call))
+		call->phase = PHASE_LOSS;
+	else
+		set_phase_of_time(call, outer);
 }

@@ -8,7 +8,7 @@
 /* enum name_trait, NAME_SEEN always. */
 uint8_t torsh_name_traits(const char *name);
 
-/* The phase of a call with its traits set; outer is around it, or NULL. */
-enum call_phase torsh_call_phase(const struct call *call, const struct call *outer);
+/* Set the phase of a call that has its traits; outer is around it, or NULL. */
+void torsh_call_set_phase(struct call *call, const struct call *outer);
 
 #endif

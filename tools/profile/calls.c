@@ -210,7 +210,7 @@ static void begin_call(struct walk *walk, struct process_state *state, struct op
 	struct call *outer = torsh_open_calls_innermost(thread, thread->n);
 
 	call->traits = traits_of(state, call->name);
-	call->phase = torsh_call_phase(call, outer);
+	torsh_call_set_phase(call, outer);
 	find_module(state, call, outer);
 	call->ordinal = state->n_calls++;
 	walk->counts.n_calls++;

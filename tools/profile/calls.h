@@ -55,6 +55,7 @@ struct call {
 	const struct profile_process *process;
 	enum call_kind kind;
 	enum call_phase phase;
+	bool is_phase_of_time; /* known by when it began: it says nothing about what is inside */
 	bool is_async;
 	bool is_cut; /* it was open when the recording ended */
 	bool is_module;

@@ -63,6 +63,7 @@ static void destroy_process(struct profile_process *process)
 	torsh_stack_view_free(process);
 	free(process->stacks);
 	free(process->is_agents);
+	free(process->passes);
 	free_rows(&process->totals);
 	free_rows(&process->joint_shares);
 	free_rows(&process->live);

@@ -159,6 +159,11 @@ struct profile_rows {
 
 struct stack_views;
 
+/* A backward pass, with what follows until the optimizer is called. */
+struct profile_pass {
+	uint64_t start_ns, end_ns;
+};
+
 struct profile_process {
 	uint32_t number, pid, parent_pid;
 	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
@@ -199,7 +204,10 @@ struct profile_process {
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
-	uint64_t setup_end_ns; /* when its first module or batch was requested; 0: there is none, or nobody has looked yet */
+	/* When its first module or batch was requested, or what a backward pass goes through; 0: none, or nobody has looked yet. */
+	uint64_t setup_end_ns;
+	struct profile_pass *passes; /* in the order of time; see tools/profile/passes.h */
+	size_t n_passes;
 	bool is_data_worker; /* it loads batches for another one: see tools/profile/data_workers.h */
 	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;

@@ -53,8 +53,8 @@ struct step_finder {
 	struct moments scheduled; /* steps as the schedule counted them */
 	uint32_t told_by; /* enum step_teller of these */
 	struct schedule schedule;
-	bool has_start, has_module_start, is_backward;
-	uint64_t start_ns, module_start_ns; /* of the first operator; of the first module or batch */
+	bool has_start, is_backward;
+	uint64_t start_ns; /* of the first operator; where it is known, the end of the setup */
 	struct sequence sequences[SEQUENCE_THREADS];
 	size_t n_sequences;
 };
@@ -103,10 +103,6 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct call *call
 {
 	bool is_backward = call->phase == PHASE_BACKWARD;
 
-	if (!finder->has_module_start && (call->is_module || call->traits & NAME_DATA)) {
-		finder->has_module_start = true;
-		finder->module_start_ns = call->start_ns;
-	}
 	if (call->kind != CALL_OPERATOR)
 		return;
 	if (!finder->has_start) {
@@ -231,7 +227,7 @@ static void step_by_optimizer(const struct step_finder *finder, struct steps *st
 {
 	const struct moments *moments = &finder->optimizer;
 	uint32_t optimizer = choose_optimizer(moments);
-	uint64_t start_ns = finder->has_module_start ? finder->module_start_ns : finder->start_ns;
+	uint64_t start_ns = finder->start_ns;
 
 	for (size_t i = 0; i < moments->n; i++) {
 		if (moments->items[i].name != optimizer)
@@ -278,9 +274,8 @@ static void step_by_schedule(const struct step_finder *finder, uint64_t last_ns,
 
 	steps->rule = finder->told_by <= STEP_BY_MARK ? rules[finder->told_by] : STEPS_BY_NONE;
 	steps->is_scheduled = steps->is_restricted = true;
-	if (is_optimizer && (finder->has_module_start || finder->has_start)) {
-		struct moment first = {.start_ns =
-					       finder->has_module_start ? finder->module_start_ns : finder->start_ns};
+	if (is_optimizer && finder->has_start) {
+		struct moment first = {.start_ns = finder->start_ns};
 
 		if (first.start_ns < moments->items[0].start_ns)
 			add_scheduled_step(steps, &first, moments->items[0].start_ns);
@@ -357,9 +352,13 @@ static void step_by_period(const struct step_finder *finder, uint64_t last_ns, s
 	free(places);
 }
 
-void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, struct steps *steps)
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns, struct steps *steps)
 {
 	*steps = (struct steps){.schedule = finder->schedule};
+	if (setup_end_ns) {
+		finder->has_start = true;
+		finder->start_ns = setup_end_ns;
+	}
 	if (finder->schedule.active && finder->scheduled.n) {
 		step_by_schedule(finder, last_ns, steps);
 		return;

@@ -80,7 +80,7 @@ void torsh_step_finder_begin(struct step_finder *finder, const struct call *call
 void torsh_step_finder_end(struct step_finder *finder, const struct call *call);
 void torsh_step_finder_event(struct step_finder *finder, const struct timeline_event *event);
 
-/* last_ns: of the process's last event. The caller frees what is in *steps. */
-void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, struct steps *steps);
+/* last_ns: of the process's last event; setup_end_ns: 0 where that is not known. The caller frees what is in *steps. */
+void torsh_step_finder_decide(struct step_finder *finder, uint64_t last_ns, uint64_t setup_end_ns, struct steps *steps);
 
 #endif

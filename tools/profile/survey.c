@@ -33,20 +33,22 @@ static void see_begin(void *context, struct call *call)
 	struct survey *survey = context;
 	struct survey_process *of = find(survey, call->process, call->start_ns);
 
-	if ((call->is_module || call->traits & NAME_DATA) && call->start_ns < of->setup_end_ns)
-		of->setup_end_ns = call->start_ns;
 	of->n_operators += call->kind == CALL_OPERATOR;
 	of->n_modules += call->is_module;
 	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
 	survey->has_inputs = survey->has_inputs || call->inputs;
 	survey->has_stacks = survey->has_stacks || call->stack;
 	torsh_data_workers_add(survey->data_workers, call);
+	torsh_pass_finder_begin(of->passes, call);
 	torsh_step_finder_begin(of->finder, call);
 }
 
 static void see_end(void *context, struct call *call)
 {
-	torsh_step_finder_end(find(context, call->process, call->end_ns)->finder, call);
+	struct survey_process *of = find(context, call->process, call->end_ns);
+
+	torsh_pass_finder_end(of->passes, call);
+	torsh_step_finder_end(of->finder, call);
 }
 
 static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
@@ -77,7 +79,7 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	for (size_t i = 0; i < n_processes; i++) {
 		survey->items[i].process = processes[i];
 		survey->items[i].finder = torsh_step_finder_create();
-		survey->items[i].setup_end_ns = UINT64_MAX;
+		survey->items[i].passes = torsh_pass_finder_create();
 		torsh_device_work_create(&survey->items[i].work);
 	}
 	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
@@ -91,8 +93,10 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	for (size_t i = 0; i < n_processes; i++) {
 		struct survey_process *of = &survey->items[i];
 
-		processes[i]->setup_end_ns = of->setup_end_ns < UINT64_MAX ? of->setup_end_ns : 0;
-		torsh_step_finder_decide(of->finder, of->last_ns, &of->steps);
+		torsh_pass_finder_decide(of->passes, processes[i]);
+		torsh_pass_finder_destroy(of->passes);
+		of->passes = NULL;
+		torsh_step_finder_decide(of->finder, of->last_ns, processes[i]->setup_end_ns, &of->steps);
 		torsh_step_finder_destroy(of->finder);
 		of->finder = NULL;
 	}

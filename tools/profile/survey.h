@@ -11,6 +11,7 @@
 #include "tools/profile/device_list.h"
 #include "tools/profile/device_work.h"
 #include "tools/profile/facts.h"
+#include "tools/profile/passes.h"
 #include "tools/profile/steps.h"
 
 struct survey_process {
@@ -18,9 +19,9 @@ struct survey_process {
 	uint64_t n_operators, n_ranges, n_modules, n_tensors;
 	uint64_t first_ns, last_ns; /* of its events; 0 where there are none */
 	bool has_events;
-	uint64_t setup_end_ns; /* the first module or batch so far, UINT64_MAX: none */
 	struct steps steps;
-	struct step_finder *finder;
+	struct step_finder *finder; /* this and passes: NULL once they have decided */
+	struct pass_finder *passes;
 	struct device_work work;
 	struct device_list devices;
 	struct facts facts;

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/passes.h. */
+#include "tools/profile/passes.h"
+
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+#define CANDIDATES_MAX 65536u
+
+/* Of the operators with a sequence number the last outermost one: it is the one that made the node of autograd with this number. */
+struct candidate {
+	uint64_t sequence, start_ns;
+	uint32_t forward_thread;
+};
+
+struct pass_finder {
+	struct profile_pass *passes;
+	size_t n, n_room;
+	bool is_open; /* the last one of passes */
+	bool has_recorded; /* since its last node autograd recorded operators: the next node is of another pass */
+	bool has_start; /* of the first module or batch */
+	uint64_t start_ns;
+	struct candidate *candidates; /* before the first pass, in the order of time */
+	size_t n_candidates, candidates_room;
+	bool has_first; /* the first pass goes through: */
+	size_t first; /* this candidate, and none before it */
+};
+
+struct pass_finder *torsh_pass_finder_create(void)
+{
+	return torsh_need(calloc(1, sizeof(struct pass_finder)));
+}
+
+void torsh_pass_finder_destroy(struct pass_finder *finder)
+{
+	free(finder->passes);
+	free(finder->candidates);
+	free(finder);
+}
+
+static bool is_node(const struct call *call)
+{
+	return (call->kind == CALL_OPERATOR && call->scope == OP_BACKWARD) || call->traits & NAME_BACKWARD;
+}
+
+/* A gradient that a module's forward computes, or that a compiler traces there, is no pass of the training. */
+static bool is_in_forward(const struct call *call)
+{
+	return torsh_call_outer_module(call) && torsh_call_outer_module(call)->phase == PHASE_FORWARD;
+}
+
+/* ---- the end of the setup, where no module and no batch shows it -------------------------------------------------- */
+
+static void add_candidate(struct pass_finder *finder, const struct call *call)
+{
+	const struct call *outer = torsh_call_outer_operator(call);
+	struct candidate *last = finder->n_candidates ? &finder->candidates[finder->n_candidates - 1] : NULL;
+	struct candidate candidate = {
+		.sequence = call->sequence, .start_ns = call->start_ns, .forward_thread = call->forward_thread};
+
+	if (outer && outer->sequence == call->sequence)
+		return;
+	if (last && last->sequence == call->sequence && last->forward_thread == call->forward_thread) {
+		*last = candidate;
+		return;
+	}
+	if (finder->n_candidates == CANDIDATES_MAX)
+		return;
+	finder->candidates =
+		torsh_need_room(finder->candidates, finder->n_candidates, &finder->candidates_room, sizeof(candidate));
+	finder->candidates[finder->n_candidates++] = candidate;
+}
+
+static void see_first_pass(struct pass_finder *finder, const struct call *call)
+{
+	size_t n = finder->has_first ? finder->first : finder->n_candidates;
+
+	for (size_t i = 0; i < n; i++) {
+		if (finder->candidates[i].sequence != call->sequence ||
+		    finder->candidates[i].forward_thread != call->forward_thread)
+			continue;
+		finder->has_first = true;
+		finder->first = i;
+		break;
+	}
+}
+
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
+
+static void see_node(struct pass_finder *finder, const struct call *call)
+{
+	if (!finder->is_open || finder->has_recorded) {
+		finder->passes = torsh_need_room(finder->passes, finder->n, &finder->n_room, sizeof(*finder->passes));
+		finder->passes[finder->n++] =
+			(struct profile_pass){.start_ns = call->start_ns, .end_ns = call->start_ns};
+		finder->is_open = true;
+		finder->has_recorded = false;
+	}
+	if (finder->n == 1 && call->sequence != OP_NO_SEQUENCE && !finder->has_start)
+		see_first_pass(finder, call);
+}
+
+/* Does the call show that a training has gone on to the next batch? */
+static bool is_next(const struct call *call)
+{
+	return call->traits & NAME_DATA ||
+	       (call->phase != PHASE_BACKWARD && (call->is_module || call->traits & NAME_LOSS));
+}
+
+void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call)
+{
+	if ((call->is_module || call->traits & NAME_DATA) && !finder->has_start) {
+		finder->has_start = true;
+		finder->start_ns = call->start_ns;
+	}
+	if (is_node(call)) {
+		if (!is_in_forward(call))
+			see_node(finder, call);
+		return;
+	}
+	if (finder->is_open && call->traits & NAME_OPTIMIZER)
+		finder->passes[finder->n - 1].end_ns = call->start_ns;
+	if (call->traits & NAME_OPTIMIZER || is_next(call))
+		finder->is_open = false;
+	if (call->kind != CALL_OPERATOR || call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE)
+		return;
+	if (call->phase == PHASE_FORWARD || call->is_phase_of_time)
+		finder->has_recorded = true;
+	if (!finder->n && !finder->has_start)
+		add_candidate(finder, call);
+}
+
+void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call)
+{
+	if (finder->is_open && is_node(call) && call->end_ns > finder->passes[finder->n - 1].end_ns)
+		finder->passes[finder->n - 1].end_ns = call->end_ns;
+}
+
+void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process *process)
+{
+	process->setup_end_ns = finder->has_start   ? finder->start_ns
+				: finder->has_first ? finder->candidates[finder->first].start_ns
+						    : 0;
+	free(process->passes);
+	process->passes = finder->passes;
+	process->n_passes = finder->n;
+	finder->passes = NULL;
+	finder->n = finder->n_room = 0;
+}
+
+bool torsh_passes_have(const struct profile_process *process, uint64_t at_ns)
+{
+	size_t low = 0, high = process->n_passes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->passes[middle].end_ns <= at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->n_passes && process->passes[low].start_ns <= at_ns;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The backward passes of a process, and with them the end of its setup. What follows a pass until an optimizer is called
+ * works on gradients (reducers, clipping), and so do the threads of a collective; nothing but the time shows that.
+ */
+#ifndef TORSH_PROFILE_PASSES_H
+#define TORSH_PROFILE_PASSES_H
+
+#include "tools/profile/calls.h"
+
+struct pass_finder;
+
+struct pass_finder *torsh_pass_finder_create(void);
+void torsh_pass_finder_destroy(struct pass_finder *finder);
+
+/* Report each call of one process, in the order of a walk. */
+void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call);
+void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call);
+
+/* Set passes and setup_end_ns of that process. */
+void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process *process);
+
+/* Is the moment within a pass, or between one and the optimizer? */
+bool torsh_passes_have(const struct profile_process *process, uint64_t at_ns);
+
+#endif

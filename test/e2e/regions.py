@@ -111,7 +111,7 @@ def strict(compiler, standard, *flags):
     need_command(compiler)
     program = scratch("built") / "regions"
     result = run([compiler, "-x", "c++" if "++" in compiler else "c", f"-std={standard}", *STRICT, *flags, "-o", program,
-                  SOURCE], timeout=60)
+                  SOURCE])
     expect_equal((result.returncode, result.stderr.decode()), (0, ""), "status and warnings of the compiler")
     expect_output(program, BARE, RECORDED)
 

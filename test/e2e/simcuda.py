@@ -316,7 +316,7 @@ def pytorch_trains_and_its_own_profiler_sees_what_happened():
     folder = scratch()
     said, truth = trained(folder, kernels="*gemm*=20000,*elementwise*=3000")
     expect_equal((said["moved"], said["error"]), (True, "OutOfMemoryError"), "what it said")
-    assert 0 <= said["elapsed_ms"] < 1000, said
+    assert said["elapsed_ms"] >= 0, said
     expect_equal(of_kind(truth, "violation"), [], "violations")
     # The caching allocator's segments are the device's allocations.
     changes = [line for line in of_kind(truth, "alloc", "free") if line["memory"] == 3]

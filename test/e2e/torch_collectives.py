@@ -9,7 +9,6 @@ import collections
 import csv
 import json
 import pathlib
-import socket
 import sqlite3
 import sys
 
@@ -28,17 +27,11 @@ NO_SEQUENCE = (1 << 64) - 1
 TYPES = {"Float": "float32", "Double": "float64", "Long": "int64", "Int": "int32", None: None}
 
 
-def free_port():
-    with socket.socket() as socket_:
-        socket_.bind(("127.0.0.1", 0))
-        return str(socket_.getsockname()[1])
-
-
 def communicate():
     """The folder with what the ranks wrote, and the recording."""
     written = scratch("written")
     # Without stacks, of which nothing is asked here: to name all of their lines takes longest.
-    result, output = record([torch_python(), PROGRAM, free_port(), written], env={"TORSH_PROFILER_WITH_STACK": 0})
+    result, output = record([torch_python(), PROGRAM, written], env={"TORSH_PROFILER_WITH_STACK": 0})
     expect_equal(result.returncode, 0, f"status\n{result.stderr.decode()}\n")
     return written, output
 

@@ -55,7 +55,7 @@ def modules_that_are_pipes_are_not_waited_for():
         make(folder / name)
         recording = written("texts", folder / name)
         for command in ("leaks", "report"):
-            result = run([TORSH, command, recording, "--json"], timeout=30)
+            result = run([TORSH, command, recording, "--json"])
             assert result.returncode in (0, 1), (name, command, result.stderr)
         leak, = leaks(recording)["leaks"]
         expect_equal((leak["bytes"], leak["stack"][0]["file"]), (100, None), f"the leak through a {name}")
@@ -85,7 +85,7 @@ def pipes_that_modules_name_are_not_waited_for():
         module, named = module_naming(scratch(kind.replace(" ", "_")), kind)
         for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
             make(named)
-            leak, = json.loads(run([TORSH, "leaks", written("texts", module), "--json"], timeout=30).stdout)["leaks"]
+            leak, = json.loads(run([TORSH, "leaks", written("texts", module), "--json"]).stdout)["leaks"]
             expect_equal(leak["stack"][0]["function"], "f", f"the function of a module with a {kind}")
             named.unlink()
 
@@ -95,7 +95,7 @@ def recordings_that_are_pipes_are_refused():
     folder = scratch("recordings")
     os.mkfifo(folder / "a.torsh")
     for path in (folder, folder / "a.torsh"):
-        expect_equal(run([TORSH, "leaks", path], timeout=30).returncode, 2, f"status for {path.name}")
+        expect_equal(run([TORSH, "leaks", path]).returncode, 2, f"status for {path.name}")
 
 
 @case

@@ -151,7 +151,7 @@ def readers_of_the_targets_stderr_do_not_wait_for_the_writer():
         os.kill(pid, signal.SIGSTOP)
         try:
             process.kill()
-            expect_equal(process.communicate(timeout=10)[1], b"", "stderr")
+            expect_equal(process.communicate(timeout=TIMEOUT_S)[1], b"", "stderr")
         finally:
             os.kill(pid, signal.SIGCONT)
 
@@ -171,7 +171,7 @@ def a_pipeline_ends_when_the_program_does():
         os.kill(pid, signal.SIGSTOP)
         try:
             process.kill()
-            expect_equal(process.communicate(timeout=10)[1], b"", "stderr")
+            expect_equal(process.communicate(timeout=TIMEOUT_S)[1], b"", "stderr")
         finally:
             os.kill(pid, signal.SIGCONT)
 

@@ -2,7 +2,7 @@
 """
 Two processes that do collectives over gloo, each under torch.profiler:
 
-    torch_collectives.py PORT FOLDER [RANK]
+    torch_collectives.py FOLDER [RANK]
 
 Without RANK it starts both, one after the other has a process group there. FOLDER gets for each rank what it did, in its
 own words, and torch.profiler's trace.
@@ -16,8 +16,8 @@ import sys
 WORLD = 2
 
 
-def start(port, folder):
-    command = [sys.executable, __file__, port, folder]
+def start(folder):
+    command = [sys.executable, __file__, folder]
     return max([child.wait() for child in [subprocess.Popen([*command, str(rank)]) for rank in range(WORLD)]])
 
 
@@ -44,14 +44,15 @@ def communicate(torch, dist, groups):
 
 
 def main():
-    port, folder, *rank = sys.argv[1:]
+    folder, *rank = sys.argv[1:]
     if not rank:
-        return start(port, folder)
+        return start(folder)
     import torch
     import torch.distributed as dist
 
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=rank[0], WORLD_SIZE=str(WORLD))
-    dist.init_process_group("gloo")
+    os.environ.update(RANK=rank[0], WORLD_SIZE=str(WORLD))
+    # They meet in a file: a port that is free now may be another's in a moment.
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=int(rank[0]), world_size=WORLD)
     groups = dist.group.WORLD, dist.new_group(list(range(WORLD)))
     torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3, requires_grad=True)).sum().backward()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profiler:

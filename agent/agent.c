@@ -33,7 +33,7 @@
 #include "shim/unloading.h"
 
 #define ARGUMENTS_MAX (32u << 10) /* bytes: what is longer is cut, and noted */
-#define STATUS_BYTES 4096
+#define STATUS_BYTES (1u << 20) /* a process may be in 65,536 groups, which stand first */
 #define PRELOAD_SEPARATORS " :" /* as ld.so has them */
 
 _Atomic int torsh_agent_state;

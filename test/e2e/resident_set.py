@@ -105,4 +105,18 @@ def of_go():
     read_from_outside([folder / "main"])
 
 
+N_GROUPS = 2000  # some 14 KB of a process's status, in front of its resident set
+
+
+@case
+def a_user_in_many_groups_has_one_too():
+    need_root()
+    output = scratch("recording")
+    result = run([sys.executable, "-c", "held = bytearray(1 << 20)"], agent_environment(output),
+                 preexec_fn=lambda: os.setgroups(range(100000, 100000 + N_GROUPS)))
+    expect_equal(result.returncode, 0, f"status ({result.stderr!r})")
+    found = peak(output)["rss_peak_bytes"]
+    assert found and found > 1 << 20, found
+
+
 main()

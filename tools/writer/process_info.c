@@ -14,6 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tools/writer/memory.h"
+
 /* From linux/pidfd.h of Linux 6.15, for older headers. */
 struct pidfd_information {
 	uint64_t mask;
@@ -113,31 +115,55 @@ static int read_number(const char *text, const char *name, uint64_t *number)
 	return 0;
 }
 
+/* However long it is: of a status the user's groups stand first. Returns 0 with a text that the caller frees, or -errno. */
+static int read_whole(int fd, char **text)
+{
+	uint32_t capacity = 4096, n = 0;
+	char *bytes = torsh_memory_room(capacity);
+	ssize_t n_read;
+	int result;
+
+	while ((n_read = pread(fd, bytes + n, capacity - n, (off_t)n)) > 0) {
+		n += (uint32_t)n_read;
+		bytes = torsh_memory_grow(bytes, &capacity, n, 1);
+	}
+	if (n_read < 0) {
+		result = -errno;
+		free(bytes);
+		return result;
+	}
+	bytes[n] = '\0';
+	*text = bytes;
+	return 0;
+}
+
 int torsh_process_read_status(int status_fd, struct process_status *status)
 {
 	uint64_t rss_kib, peak_kib;
-	char text[4096];
-	ssize_t n = pread(status_fd, text, sizeof(text) - 1, 0);
+	char *text;
+	int result = read_whole(status_fd, &text);
 
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	if (read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib))
-		return -ENODATA;
-	*status = (struct process_status){.rss_bytes = rss_kib << 10, .rss_peak_bytes = peak_kib << 10};
-	read_number(text, "\nSeccomp_filters:", &status->n_filters);
-	return 0;
+	if (result)
+		return result;
+	result = read_number(text, "\nVmHWM:", &peak_kib) || read_number(text, "\nVmRSS:", &rss_kib) ? -ENODATA : 0;
+	if (!result) {
+		*status = (struct process_status){.rss_bytes = rss_kib << 10, .rss_peak_bytes = peak_kib << 10};
+		read_number(text, "\nSeccomp_filters:", &status->n_filters);
+	}
+	free(text);
+	return result;
 }
 
 uint64_t torsh_process_filters(int status_fd)
 {
-	char status[4096];
-	ssize_t n = status_fd < 0 ? -1 : pread(status_fd, status, sizeof(status) - 1, 0);
-	const char *line;
+	uint64_t n = 0;
+	char *text;
 
-	status[n > 0 ? n : 0] = '\0';
-	line = strstr(status, "\nSeccomp_filters:");
-	return line ? strtoull(strchr(line, ':') + 1, NULL, 10) : 0;
+	if (status_fd < 0 || read_whole(status_fd, &text))
+		return 0;
+	read_number(text, "\nSeccomp_filters:", &n);
+	free(text);
+	return n;
 }
 
 static int ask_pidfd(int pidfd, int *status)

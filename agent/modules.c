@@ -19,10 +19,11 @@
 
 #include "agent/maps.h"
 #include "agent/probe.h"
+#include "agent/wire/channel.h"
 #include "shim/objects.h"
 #include "shim/sys.h"
 
-#define N_REMEMBERED 4096u
+#define N_REMEMBERED CHANNEL_MODULES /* of more at once the registry counts those that it has no room for */
 #define CHUNK_SLOTS 64u
 #define FINGERPRINT_BYTES 1024u
 #define FINGERPRINT_FUNCTIONS 16u
@@ -256,7 +257,7 @@ static void forget(struct slot *slot, uint32_t state, const struct module *modul
 	atomic_compare_exchange_strong(&slot->state, &state, state - SLOT_USED + SLOT_FREE);
 }
 
-/* With all slots used the object isn't remembered: its replacement would go unnoticed. 4096 objects are many. */
+/* With all slots used the object isn't remembered: its replacement goes unnoticed. Others have no room in the channel then. */
 static void remember(const struct module *module)
 {
 	for (uint32_t i = 0; i < N_REMEMBERED; i++) {

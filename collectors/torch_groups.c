@@ -6,30 +6,60 @@
 #include <stdatomic.h>
 
 #include "collectors/torch.h"
+#include "shim/sys.h"
 
-#define MOST_GROUPS 256u
+#define PIECE_GROUPS 509u /* a page with what stands before them */
 
-/* Written with Python's lock held; group i has number i + 1. */
-static _Atomic uintptr_t groups[MOST_GROUPS];
-static _Atomic uint32_t n_groups;
+/* Written with Python's lock held; group i has number first + i + 1. */
+struct piece {
+	struct piece *earlier; /* NULL: this is the first one */
+	uint32_t first;
+	_Atomic uint32_t n;
+	_Atomic uintptr_t groups[PIECE_GROUPS];
+};
+
+static struct piece *_Atomic last;
+
+static struct piece *add_piece(struct piece *earlier)
+{
+	struct piece *piece = torsh_sys_pages(sizeof(*piece));
+
+	if (!piece)
+		return NULL;
+	piece->earlier = earlier;
+	piece->first = earlier ? earlier->first + PIECE_GROUPS : 0;
+	/* Pairs with the acquire in torsh_torch_group_number. */
+	atomic_store_explicit(&last, piece, memory_order_release);
+	return piece;
+}
 
 uint32_t torsh_torch_group_add(uintptr_t group)
 {
-	uint32_t n = atomic_load_explicit(&n_groups, memory_order_relaxed);
+	struct piece *piece = atomic_load_explicit(&last, memory_order_relaxed);
+	uint32_t n;
 
-	if (n == MOST_GROUPS)
+	if (!piece || atomic_load_explicit(&piece->n, memory_order_relaxed) == PIECE_GROUPS)
+		piece = add_piece(piece);
+	if (!piece)
 		return 0;
-	atomic_store_explicit(&groups[n], group, memory_order_relaxed);
+	n = atomic_load_explicit(&piece->n, memory_order_relaxed);
+	atomic_store_explicit(&piece->groups[n], group, memory_order_relaxed);
 	/* Pairs with the acquire in torsh_torch_group_number. */
-	atomic_store_explicit(&n_groups, n + 1, memory_order_release);
-	return n + 1;
+	atomic_store_explicit(&piece->n, n + 1, memory_order_release);
+	return piece->first + n + 1;
 }
 
 uint32_t torsh_torch_group_number(uintptr_t group)
 {
-	uint32_t n = atomic_load_explicit(&n_groups, memory_order_acquire);
+	const struct piece *piece = atomic_load_explicit(&last, memory_order_acquire);
 
-	while (n && atomic_load_explicit(&groups[n - 1], memory_order_relaxed) != group)
-		n--;
-	return n;
+	for (; piece; piece = piece->earlier) {
+		uint32_t n = atomic_load_explicit(&piece->n, memory_order_acquire);
+
+		while (n && atomic_load_explicit(&piece->groups[n - 1], memory_order_relaxed) != group)
+			n--;
+		if (n)
+			return piece->first + n;
+	}
+	return 0;
 }

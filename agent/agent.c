@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/birth.h"
@@ -24,6 +26,7 @@
 #include "agent/registry.h"
 #include "agent/session.h"
 #include "agent/start_wait.h"
+#include "agent/status_request.h"
 #include "agent/text.h"
 #include "shim/allocator_calls.h"
 #include "shim/boot.h"
@@ -121,33 +124,36 @@ static long read_file(const char *path, char *buffer, size_t n_bytes)
 	return total;
 }
 
-/* "VmHWM: 1234 kB" in the text, in bytes; 0 where there is none. */
-static uint64_t find_peak(const char *status)
+/* "Seccomp_filters:	2" in the text. */
+static uint32_t find_filters(const char *status)
 {
-	const char *at = torsh_find_text(status, "VmHWM:");
-	uint64_t kib = 0;
+	const char *at = torsh_find_text(status, "Seccomp_filters:");
+	uint32_t n = 0;
 
 	if (!at)
-		return 0;
-	for (at += 6; *at == ' ' || *at == '\t'; at++)
+		return CHANNEL_FILTERS_UNKNOWN;
+	for (at += 16; *at == ' ' || *at == '\t'; at++)
 		;
 	for (; *at >= '0' && *at <= '9'; at++)
-		kib = kib * 10 + (uint64_t)(*at - '0');
-	return kib << 10;
+		n = n * 10 + (uint32_t)(*at - '0');
+	return n;
 }
 
-/* Of this process, in bytes; 0 when it can't be read. Not on the stack: _exit may be called on that of a signal handler. */
-static uint64_t rss_peak_bytes(void)
+/* The calling thread's, which is the only one. Not on the stack: fork may be called on that of a signal handler. */
+static uint32_t count_filters(void)
 {
-	char *status = torsh_sys_pages(STATUS_BYTES); /* of zeros */
-	uint64_t peak_bytes = 0;
+	char *status;
+	uint32_t n = CHANNEL_FILTERS_UNKNOWN;
 
-	if (!status)
+	if (TORSH_SYS(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) == SECCOMP_MODE_DISABLED)
 		return 0;
+	status = torsh_sys_pages(STATUS_BYTES); /* of zeros */
+	if (!status)
+		return n;
 	if (read_file("/proc/self/status", status, STATUS_BYTES - 1) > 0)
-		peak_bytes = find_peak(status);
+		n = find_filters(status);
 	torsh_sys_munmap(status, STATUS_BYTES);
-	return peak_bytes;
+	return n;
 }
 
 /* Does the counter run at one speed, also while a CPU sleeps, and is it what the kernel keeps time by? */
@@ -173,6 +179,7 @@ static void introduce(struct channel_header *header)
 	header->header_bytes = CHANNEL_HEADER_BYTES;
 	header->pid = (uint32_t)torsh_sys_getpid();
 	header->parent_pid = (uint32_t)getppid();
+	header->n_filters = count_filters();
 	header->clock = torsh_flow_clock_is_monotonic ? CHANNEL_CLOCK_MONOTONIC : CHANNEL_CLOCK_TSC;
 	header->stamp_shift = CHANNEL_STAMP_SHIFT;
 	torsh_clocks_read(header);
@@ -236,7 +243,7 @@ static int begin_session(struct channel_header *header, int fd)
 
 	if (result)
 		return result;
-	result = torsh_session_join(socket_path, fd);
+	result = torsh_session_join(socket_path, fd, &header->writer_pid);
 	if (!result)
 		return 0;
 	torsh_session_remove(socket_path);
@@ -257,7 +264,7 @@ static int open_channel(const struct channel *parent)
 		describe(&process->channel);
 	atomic_store_explicit(&process->channel.header->state, CHANNEL_RUNNING, memory_order_relaxed);
 	if (*socket_path)
-		result = torsh_session_join(socket_path, fd);
+		result = torsh_session_join(socket_path, fd, &process->channel.header->writer_pid);
 	if (!*socket_path || (result && !parent))
 		result = begin_session(process->channel.header, fd);
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -280,7 +287,7 @@ static int open_channel(const struct channel *parent)
 	last_channel = process->channel;
 	last_pid = process->pid;
 	if (process->pid == 1 && !parent)
-		torsh_start_wait(process->channel.header, socket_path);
+		torsh_start_wait(process->channel.header);
 	return 0;
 }
 
@@ -385,13 +392,18 @@ void torsh_agent_start(void)
 }
 
 static _Atomic int is_forbidden;
+static _Thread_local uint32_t fork_request; /* in the parent, before the last fork that was seen; 0: none */
 
 void torsh_agent_restart_in_child(void)
 {
 	struct channel parent = last_channel;
-	int result = -ECANCELED, is_sandboxed = torsh_agent_is_sandboxed();
+	int result = -ECANCELED, is_sandboxed;
 
 	torsh_flow_self = &torsh_flow_quiet;
+	if (torsh_config.follow && parent.header && !torsh_agent_is_sandboxed())
+		torsh_status_await(parent.header, fork_request);
+	fork_request = 0;
+	is_sandboxed = torsh_agent_is_sandboxed();
 	torsh_unloading_forked();
 	torsh_thread_forked();
 	torsh_counters = spare_counters;
@@ -421,11 +433,7 @@ int torsh_agent_is_abandoned(void)
 	const struct channel_header *header = torsh_process->channel.header;
 	uint32_t pid = atomic_load_explicit(&header->writer_pid, memory_order_relaxed);
 
-	/* Cheap while the writer lives. Where it was never there its pid says nothing: it may be a zombie. */
-	int is_gone = atomic_load_explicit(&header->writer_state, memory_order_acquire) == CHANNEL_WRITER_NONE ||
-		      torsh_sys_is_gone(pid);
-
-	return is_gone && !torsh_agent_is_sandboxed() && torsh_session_is_abandoned(socket_path);
+	return pid && torsh_sys_is_gone(pid);
 }
 
 void torsh_agent_forbid(void)
@@ -445,6 +453,34 @@ int torsh_agent_is_sandboxed(void)
 
 	return atomic_load_explicit(&is_forbidden, memory_order_relaxed) ||
 	       (header && atomic_load_explicit(&header->has_new_filter, memory_order_relaxed));
+}
+
+bool torsh_agent_has_begun_session(const struct channel_header *header)
+{
+	return !header->forked_from && torsh_session_is_own(socket_path, (int)header->pid);
+}
+
+/* The report is to give the reason for what isn't recorded from now on. */
+static void learn_filters(struct channel_header *header)
+{
+	torsh_status_await(header, torsh_status_request(header));
+	if (atomic_load_explicit(&header->has_new_filter, memory_order_relaxed))
+		torsh_agent_forbid();
+}
+
+int torsh_agent_is_sandboxed_now(void)
+{
+	if (!torsh_agent_is_sandboxed() && atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON &&
+	    torsh_process->pid)
+		learn_filters(torsh_process->channel.header);
+	return torsh_agent_is_sandboxed();
+}
+
+void torsh_agent_forking(void)
+{
+	if (torsh_config.follow && !torsh_agent_is_sandboxed() &&
+	    atomic_load_explicit(&torsh_agent_state, memory_order_acquire) == AGENT_ON && torsh_process->pid)
+		fork_request = torsh_status_request(torsh_process->channel.header);
 }
 
 /* Does the recording end before the program does, or is there none? */
@@ -485,12 +521,11 @@ void torsh_agent_exiting(int status, uint32_t how)
 	torsh_flow_event(flow, &event, NULL);
 	torsh_flow_leave(flow);
 	atomic_store_explicit(&header->exit_status, status, memory_order_relaxed);
-	if (!torsh_agent_is_sandboxed())
-		atomic_store_explicit(&header->rss_peak_bytes, rss_peak_bytes(), memory_order_relaxed);
 	atomic_store_explicit(&header->state, CHANNEL_EXITING, memory_order_release);
+	learn_filters(header);
 	/* A forked child leaves the writer to its parent. */
 	if (!header->forked_from && !say_if_abandoned(header))
-		torsh_exit_wait(header, torsh_session_is_own(socket_path, torsh_process->pid));
+		torsh_exit_wait(header, torsh_agent_has_begun_session(header));
 }
 
 /* A handler of the program's may go on elsewhere. abort itself makes this call in a process that SIGABRT can't end. */

@@ -68,11 +68,13 @@ static int await_answer(struct channel_header *header, int may_be_first)
 	wait.moved_ns = wait.begin_ns;
 	while (!atomic_load_explicit(&header->exit_answer, memory_order_acquire)) {
 		uint32_t wishes = wishes_of(header, may_be_first);
+		long result;
 
 		if (!wishes || !is_worth_it(&wait, atomic_load_explicit(&header->heartbeat, memory_order_relaxed), wishes))
 			return 0;
 		say_what_takes_so_long(&wait, wishes);
-		if (torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS) == -EINTR && !(wishes & EXIT_WHOLE))
+		result = torsh_sys_futex_wait(&header->exit_answer, 0, STEP_NS);
+		if ((result == -EINTR && !(wishes & EXIT_WHOLE)) || (result == -ETIMEDOUT && torsh_agent_is_abandoned()))
 			return 0;
 	}
 	return 1;

@@ -67,8 +67,14 @@ void torsh_agent_exiting(int status, uint32_t how);
  */
 void torsh_agent_aborting(void);
 
-/* Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes system calls. */
+/*
+ * Is the writer dead? What the channel says counts while that is NONE or ATTACHED. Takes a futex call. A writer that this
+ * process can't see, from another PID namespace, is never found dead.
+ */
 int torsh_agent_is_abandoned(void);
+
+/* Did the process with this channel begin the session, as this image or as a former one? */
+bool torsh_agent_has_begun_session(const struct channel_header *header);
 
 /* Is the calling thread one that shares its memory with the thread that hooks think it is (after vfork)? */
 int torsh_agent_is_borrowed(void);
@@ -76,5 +82,14 @@ int torsh_agent_is_borrowed(void);
 /* From here on the agent makes no system call that the program itself doesn't make, but for memory and futexes. */
 void torsh_agent_forbid(void);
 int torsh_agent_is_sandboxed(void);
+
+/*
+ * The same, as of now: before what only a start may do. A filter that was added past the agent is known from the writer,
+ * which is asked (agent/status_request.h).
+ */
+int torsh_agent_is_sandboxed_now(void);
+
+/* A fork is about to be called: the child is to know the same, and waits for that itself. */
+void torsh_agent_forking(void);
 
 #endif

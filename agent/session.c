@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,6 +30,9 @@
 
 #define SOCKET_FD 3
 #define RECORDING_FD 4
+#define N_WAITING_MAX 1024 /* connections that nobody has taken yet */
+#define EXEC_STEP_NS UINT64_C(1000000)
+#define EXEC_STEPS 50
 
 struct plan {
 	struct output output; /* with the target's pid: this is worked on in a child */
@@ -101,7 +105,7 @@ static int listen_at(const char *path)
 	if (fd < 0)
 		return -errno;
 	strcpy(address.sun_path, path);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1024)) {
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, N_WAITING_MAX)) {
 		int error = errno;
 
 		close(fd);
@@ -149,6 +153,9 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	torsh_companion_reset_signals();
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);
+	/* Who connects is told the pid of who has listened last. */
+	if (listen(SOCKET_FD, N_WAITING_MAX))
+		torsh_say("its end won't be noticed: the writer's socket: ", torsh_text_reason(-errno), NULL);
 	stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, RECORDING_FD + 1);
 	if (!torsh_config.summary || is_read_to_its_end(STDERR_FILENO))
 		dup2(STDIN_FILENO, STDERR_FILENO);
@@ -159,13 +166,10 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		TORSH_SYS(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
-static long fork_silently(void)
+/* Returns in the parent when the child has listened: at its exec, or its end. */
+static long fork_until_exec(void)
 {
-#if defined(__x86_64__)
-	return TORSH_SYS(SYS_fork, 0, 0, 0, 0, 0, 0);
-#else
-	return TORSH_SYS(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
-#endif
+	return TORSH_SYS(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0, 0);
 }
 
 /* Descriptors are where the writer finds them, and open beyond its exec. Neither is in the other's place. */
@@ -208,7 +212,7 @@ static int start_writer(struct plan *plan)
 		result = open_descriptors(plan);
 	if (result)
 		return -result;
-	pid = fork_silently();
+	pid = fork_until_exec();
 	if (pid == 0)
 		become_writer(plan);
 	if (pid < 0) {
@@ -343,22 +347,6 @@ free:
 	return result;
 }
 
-int torsh_session_is_abandoned(const char *socket_path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	long fd, result;
-
-	if (!*socket_path || strlen(socket_path) >= sizeof(address.sun_path))
-		return 0;
-	strcpy(address.sun_path, socket_path);
-	fd = TORSH_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
-	if (fd < 0)
-		return 0;
-	result = TORSH_SYS(SYS_connect, fd, &address, sizeof(address), 0, 0, 0);
-	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
-	return result == -ECONNREFUSED;
-}
-
 /* Returns the connection or -errno. */
 static int connect_to(const char *socket_path)
 {
@@ -380,7 +368,27 @@ static int connect_to(const char *socket_path)
 	return -error;
 }
 
-int torsh_session_join(const char *socket_path, int fd)
+/* In the middle of its exec the kernel denies a process, too; afterwards the writer calls exec no more. */
+static bool is_gone_for_good(uint32_t pid)
+{
+	const uint32_t nobody_wakes = 0;
+
+	for (int i = 0; i < EXEC_STEPS && torsh_sys_is_gone(pid); i++)
+		torsh_sys_futex_wait(&nobody_wakes, 0, EXEC_STEP_NS);
+	return torsh_sys_is_gone(pid);
+}
+
+/* An emulator doesn't keep the order in which the starter and the writer listen: then that is a process which has ended. */
+static void learn_writer(int s, _Atomic uint32_t *writer_pid)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (!getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid > 0 && !is_gone_for_good((uint32_t)peer.pid))
+		atomic_store_explicit(writer_pid, (uint32_t)peer.pid, memory_order_relaxed);
+}
+
+int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer_pid)
 {
 	struct channel_hello hello = {.magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = (uint32_t)getpid()};
 	struct iovec data = {.iov_base = &hello, .iov_len = sizeof(hello)};
@@ -398,6 +406,7 @@ int torsh_session_join(const char *socket_path, int fd)
 
 	if (s < 0)
 		return s;
+	learn_writer(s, writer_pid);
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = CMSG_LEN(sizeof(int));

@@ -20,14 +20,11 @@
 int torsh_session_begin(const char *program, const char *agent_path, _Atomic uint32_t *writer_pid,
 			char socket_path[SESSION_SOCKET_MAX]);
 
-/* Hand the channel behind fd to the session's writer. Returns 0 or -errno. */
-int torsh_session_join(const char *socket_path, int fd);
-
 /*
- * Is the socket there with nobody behind it, because the writer died? Asked of the socket rather than of the writer's
- * pid: that may be a zombie which nobody waits for, or of another pid namespace. 0 where it can't be found out.
+ * Hand the channel behind fd to the session's writer. Its pid as this process sees it is stored to writer_pid, where it is
+ * seen. Returns 0 or -errno.
  */
-int torsh_session_is_abandoned(const char *socket_path);
+int torsh_session_join(const char *socket_path, int fd, _Atomic uint32_t *writer_pid);
 
 /* Did this process begin the session, as the image that it is now or as one before? By the socket's name. */
 int torsh_session_is_own(const char *socket_path, int pid);

@@ -12,6 +12,6 @@
  * Wait until the writer has attached to the channel, whose process is in the recording then; for a time, and no longer than
  * the writer lives. Called before the program's first instruction.
  */
-void torsh_start_wait(struct channel_header *header, const char *socket_path);
+void torsh_start_wait(struct channel_header *header);
 
 #endif

@@ -20,6 +20,15 @@
 #define CUT "..." /* stands for those behind */
 #define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
 
+void torsh_process_forking(void)
+{
+	int saved = errno;
+
+	if (!torsh_agent_is_borrowed())
+		torsh_agent_forking();
+	errno = saved;
+}
+
 void torsh_process_forked(pid_t child)
 {
 	struct event event = {.id = EVENT_FORK, .fork = {.child = (uint32_t)child}};
@@ -277,7 +286,7 @@ static enum program_problem inspect(const char *program, struct program_start *s
 {
 	struct text found = TEXT_IN(start->program), culprit = TEXT_IN(start->culprit);
 
-	if (!torsh_agent_is_sandboxed())
+	if (!torsh_agent_is_sandboxed_now())
 		return torsh_program_inspect(program, &found, &culprit);
 	torsh_text_put(&found, program ? program : "?");
 	return PROGRAM_UNDER_FILTER;

@@ -169,7 +169,7 @@ bool torsh_filter_harms(const struct sock_fprog *filter)
 		{SYS_mremap, 4096},    {SYS_fstat, 3},	   {SYS_kill, 1},	   {SYS_clock_gettime, 1},
 		{SYS_getcwd, 4096},    {SYS_fstatfs, 3},   {SYS_faccessat, -100},  {SYS_pread64, 3},
 		{SYS_fgetxattr, 3},    {SYS_prctl, 39},	   {SYS_getuid, 0},	   {SYS_geteuid, 0},
-		{SYS_getgid, 0},       {SYS_getegid, 0},
+		{SYS_getgid, 0},       {SYS_getegid, 0},   {SYS_prctl, 21},	   {SYS_getsockopt, 3},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

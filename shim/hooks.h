@@ -62,6 +62,7 @@ struct child_plan {
 };
 
 /* Process: collectors/process.c. */
+void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_born(void); /* in the child */
 /* An exec is about to be called; the plan is dropped. Not 0: torsh_process_not_executed gets it when the exec failed. */

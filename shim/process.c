@@ -24,8 +24,10 @@
 
 EXPORT pid_t fork(void)
 {
-	pid_t child = torsh_next.fork();
+	pid_t child;
 
+	torsh_process_forking();
+	child = torsh_next.fork();
 	if (child > 0)
 		torsh_process_forked(child);
 	else if (!child)

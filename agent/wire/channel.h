@@ -17,7 +17,7 @@
 #include "agent/wire/clock.h"
 
 #define CHANNEL_MAGIC UINT64_C(0x3168636873726f74) /* "torshch1" */
-#define CHANNEL_VERSION 5u
+#define CHANNEL_VERSION 6u
 
 #define CHANNEL_HEADER_BYTES 8192u
 #define CHANNEL_THREADS 16384u /* slots; a thread takes one, its interrupted hooks may take a second */
@@ -96,6 +96,7 @@ struct channel_text {
 };
 
 #define CHANNEL_FILTER_UNDER_WAY (UINT64_C(1) << 32) /* in harmless_filters */
+#define CHANNEL_FILTERS_UNKNOWN UINT32_MAX
 
 struct channel_header {
 	uint64_t magic;
@@ -124,7 +125,7 @@ struct channel_header {
 	uint32_t pid;
 	uint32_t parent_pid;
 	uint32_t forked_from; /* pid of the recorded process whose fork this is, or 0; tables were copied from it */
-	uint32_t reserved;
+	uint32_t n_filters; /* of seccomp, of its first thread at its start; CHANNEL_FILTERS_UNKNOWN */
 
 	/* Clocks at the start: one moment, three ways. */
 	uint32_t clock; /* enum channel_clock */
@@ -147,12 +148,14 @@ struct channel_header {
 	_Atomic uint32_t text_used;
 	_Atomic uint32_t state; /* enum channel_state */
 	_Atomic int32_t exit_status;
-	_Atomic uint64_t rss_peak_bytes; /* VmHWM as read by the process itself at its exit; 0: it never came there */
+	_Atomic uint32_t writer_pid; /* in this process's PID namespace; 0: not known */
+	_Atomic uint32_t status_requests; /* a futex word: moves when the writer is to read /proc/PID/status */
+	_Atomic uint32_t status_unanswered; /* the request that was waited for in vain; 0: none */
 	_Atomic uint64_t counters[N_COUNTERS];
 	_Atomic uint32_t exit_waits; /* 1: it waits at its exit for exit_answer */
 	/*
 	 * Of the first thread's seccomp filters those that the agent ran and found harmless, in the lower half; in the upper
-	 * one how many calls are under way that add one. Partner: n_filters of the writer's struct target.
+	 * one how many calls are under way that add one. Partner: torsh_target_count_filters of the writer.
 	 */
 	_Atomic uint64_t harmless_filters;
 
@@ -168,10 +171,10 @@ struct channel_header {
 
 	/* Written by the writer. */
 	alignas(64) _Atomic uint32_t writer_state; /* enum channel_writer_state */
-	_Atomic uint32_t writer_pid;
 	_Atomic uint32_t n_freed; /* futex: of the n_closed, how many were given back */
 	_Atomic uint32_t freed_awaited; /* set by who waits for n_freed to move, cleared by the writer that woke it */
-	_Atomic uint32_t has_new_filter; /* it has one more than harmless_filters and the first look account for */
+	_Atomic uint32_t has_new_filter; /* it has one more than n_filters and harmless_filters account for */
+	_Atomic uint32_t status_answers; /* a futex word: so many of the status_requests were answered */
 	_Atomic uint64_t writer_cpu_ns; /* CPU time of the thread that drains, written every 200 ms by another one; 0: not yet */
 	_Atomic uint32_t heartbeat; /* moves at least every 100 ms while the writer drains or sleeps lightly */
 

@@ -4,11 +4,15 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from harness import *  # noqa: E402,F403
+from live_targets import Target, session_of  # noqa: E402
+
+N_AT_ONCE = 150  # more than the writer can wait for in one call
 
 # 60 MiB within some 100 ms, and an end of which the C library isn't told, as Go's programs have it.
 ABRUPT = r"""
@@ -26,6 +30,31 @@ int main(void)
 	syscall(SYS_exit_group, 0);
 }
 """
+
+MANY = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	int ends[2], n = 0;
+	char letter;
+	if (pipe(ends))
+		return 1;
+	for (int i = 0; i < N_AT_ONCE; i++) {
+		if (fork())
+			continue;
+		close(ends[1]);
+		memset(malloc(1 << 20), 1, 1 << 20);
+		_exit(read(ends[0], &letter, 1) != 0);
+	}
+	close(ends[1]);
+	for (int status; wait(&status) > 0 && !status;)
+		n++;
+	return n != N_AT_ONCE;
+}
+""".replace("N_AT_ONCE", str(N_AT_ONCE))
 
 GO = """
 package main
@@ -92,6 +121,37 @@ def of_c():
 @case
 def of_a_program_that_ends_past_the_c_library():
     read_from_outside([compiled(ABRUPT)])
+
+
+@case
+def of_programs_that_end_while_the_writer_is_stopped():
+    with Target() as target:
+        writer = session_of(target.pid)["writer_pid"]
+        os.kill(writer, signal.SIGSTOP)
+        try:
+            # It goes on only when all have ended: they may not wait for it without end.
+            target.tell("xx")
+            target.end()
+        finally:
+            os.kill(writer, signal.SIGCONT)
+    first, *children = [process["pid"] for process in leaks(target.output)["processes"]]
+    assert "at least" in peak(target.output, "--pid", str(first))["rss_peak_source"]
+    expect_equal(len(children), 2, "children")
+    for child in children:
+        report = peak(target.output, "--pid", str(child))
+        expect_equal(report["rss_peak_bytes"], None, "bytes that nobody has read")
+        assert "could not be read" in report["rss_peak_source"], report["rss_peak_source"]
+
+
+@case
+def of_many_that_end_at_once():
+    result, output = record([compiled(MANY)])
+    expect_equal(result.returncode, 0, "status")
+    children = leaks(output)["processes"][1:]
+    expect_equal(len(children), N_AT_ONCE, "children")
+    for child in children[::N_AT_ONCE // 4]:
+        report = peak(output, "--pid", str(child["pid"]))
+        assert report["rss_peak_bytes"] > 1 << 20 and "when it exited" in report["rss_peak_source"], report["rss_peak_source"]
 
 
 @case

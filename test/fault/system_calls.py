@@ -15,8 +15,6 @@ ACTIVITIES = ("storm", "map", "thread", "fork", "load", "signals", "exec", "exec
 # What it may make on top of the program's own, and why, in the activities that match.
 PERMITTED = tuple((re.compile(activities), re.compile(calls)) for activities, calls, _ in (
     (".*", "(futex|mmap|munmap|madvise).*", "everything with threads and a heap allows them"),
-    (".*", "(openat|read|close) /proc/(self|N)/status", "at an end: the highest resident set, which nobody can tell afterwards"),
-    (".*", "socket|(connect|close) socket:.*", "before the writer said that it is there: whether there is one"),
     ("exec.*|spawn", "get(e?[ug])id|prctl|(openat|readlinkat|faccessat|pread64|fstat|fstatfs|fgetxattr|close) .*",
      "before an exec: whether the program can load the agent"),
 ))

@@ -20,12 +20,13 @@ struct pair {
 	uint64_t now_ns;
 };
 
-static void start(struct pair *pair)
+static void start(struct pair *pair, uint32_t n_filters)
 {
 	const struct ticks_clock clock = {0};
 
 	*pair = (struct pair){0};
 	fake_channel_create(&pair->channel, 4);
+	pair->channel.header->n_filters = n_filters;
 	assert_int_equal(torsh_target_create(&pair->target, dup(pair->channel.fd), getpid(), -1), 0);
 	torsh_target_begin(pair->target, &clock);
 	pair->target->status_fd = memfd_create("status", MFD_CLOEXEC);
@@ -62,7 +63,7 @@ static void what_was_there_and_what_was_counted_is_known(void **state)
 	struct pair pair;
 
 	(void)state;
-	start(&pair);
+	start(&pair, 2);
 	count(&pair, 1, 0);
 	assert_false(look(&pair, 3));
 	count(&pair, 2, 0);
@@ -77,7 +78,7 @@ static void a_call_under_way_may_have_added_its_filter_or_not(void **state)
 	struct pair pair;
 
 	(void)state;
-	start(&pair);
+	start(&pair, 1);
 	assert_false(look(&pair, 1));
 	count(&pair, 0, 1);
 	assert_false(look(&pair, 1));
@@ -89,17 +90,13 @@ static void a_call_under_way_may_have_added_its_filter_or_not(void **state)
 	finish(&pair);
 }
 
-/* Either number might be the one to start from: it waits for a look in which nothing is under way. */
-static void the_first_look_is_one_at_which_nothing_is_under_way(void **state)
+/* The writer comes later than the process began. */
+static void one_that_was_added_before_the_first_look_is_new(void **state)
 {
 	struct pair pair;
 
 	(void)state;
-	start(&pair);
-	count(&pair, 0, 1);
-	assert_false(look(&pair, 1));
-	count(&pair, 0, 0);
-	assert_false(look(&pair, 0));
+	start(&pair, 0);
 	assert_true(look(&pair, 1));
 	finish(&pair);
 }
@@ -110,11 +107,22 @@ static void a_kernel_that_does_not_say_has_no_new_ones(void **state)
 	struct pair pair;
 
 	(void)state;
-	start(&pair);
+	start(&pair, 0);
 	count(&pair, 2, 0);
 	assert_false(look(&pair, 0));
 	count(&pair, 3, 0);
 	assert_false(look(&pair, 0));
+	finish(&pair);
+}
+
+/* /proc wasn't there for the process. */
+static void where_the_start_is_not_known_nothing_is_new(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	start(&pair, CHANNEL_FILTERS_UNKNOWN);
+	assert_false(look(&pair, 3));
 	finish(&pair);
 }
 
@@ -123,8 +131,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_there_and_what_was_counted_is_known),
 		cmocka_unit_test(a_call_under_way_may_have_added_its_filter_or_not),
-		cmocka_unit_test(the_first_look_is_one_at_which_nothing_is_under_way),
+		cmocka_unit_test(one_that_was_added_before_the_first_look_is_new),
 		cmocka_unit_test(a_kernel_that_does_not_say_has_no_new_ones),
+		cmocka_unit_test(where_the_start_is_not_known_nothing_is_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,7 @@ static void print_rss(struct json *json, const struct profile_process *process)
 	bool is_known = process && process->has_rss_peak;
 
 	torsh_json_member(json, "rss_peak_bytes", known_or_null(is_known, is_known ? process->rss_peak_bytes : 0));
-	torsh_json_member(json, "rss_peak_source", torsh_json_text(is_known ? process->rss_peak_source : NULL));
+	torsh_json_member(json, "rss_peak_source", torsh_json_text(process ? process->rss_peak_source : NULL));
 }
 
 /* Of which of the shared devices there is to be told; NULL: of all. */
@@ -293,6 +293,8 @@ static void print_heading(const struct view *view)
 		printf("highest resident set: %s%s%s%s\n", torsh_size_exact(process->rss_peak_bytes, bytes),
 		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
+	else if (process && process->rss_peak_source)
+		printf("highest resident set: %s\n", process->rss_peak_source);
 	if (process && process->vm.is_there)
 		printf("most mapped: %s\n", torsh_size_exact(process->vm.peak_bytes, bytes));
 }

@@ -113,6 +113,8 @@ static void print_peak(const struct overview *overview)
 		       torsh_size_exact(process->rss_peak_bytes, bytes),
 		       process->rss_peak_source ? " (" : "", process->rss_peak_source ? process->rss_peak_source : "",
 		       process->rss_peak_source ? ")" : "");
+	else if (process && process->rss_peak_source)
+		printf("highest resident set: %s\n", process->rss_peak_source);
 	if (process && process->vm.is_there)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
 		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),

@@ -231,7 +231,6 @@ void torsh_view_attach(const struct channel_view *view)
 {
 	struct channel_header *header = view->header;
 
-	atomic_store_explicit(&header->writer_pid, (uint32_t)getpid(), memory_order_relaxed);
 	/* Pairs with the acquire in torsh_start_wait of the agent. */
 	atomic_store_explicit(&header->writer_state, CHANNEL_WRITER_ATTACHED, memory_order_release);
 	syscall(SYS_futex, &header->writer_state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

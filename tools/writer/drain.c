@@ -23,6 +23,7 @@
 #include "tools/writer/rows.h"
 #include "tools/writer/shortage.h"
 #include "tools/writer/sleep.h"
+#include "tools/writer/status_reader.h"
 #include "tools/writer/summary.h"
 #include "tools/writer/together.h"
 
@@ -45,6 +46,7 @@ struct drain {
 	_Atomic int had_children; /* stored before n_finished moves */
 	_Atomic int has_no_room; /* too little memory is left: the writer ends */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
+	struct status_reader *status_reader;
 	struct attendance attendance; /* its jobs: any thread's, its rest is below */
 	struct awaited awaited;
 
@@ -92,6 +94,7 @@ static uint64_t session_ns(const struct drain *drain, uint64_t monotonic_ns)
 
 void torsh_drain_add(struct drain *drain, struct target *target)
 {
+	torsh_status_reader_add(drain->status_reader, target);
 	pthread_mutex_lock(&drain->lock);
 	drain->incoming = torsh_memory_grow(drain->incoming, &drain->incoming_capacity, drain->n_incoming,
 					    sizeof(*drain->incoming));
@@ -453,6 +456,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
 	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
 	torsh_lineage_end(&drain->lineage, target);
+	torsh_status_reader_remove(drain->status_reader, target);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
 	/* Pairs with the acquire in torsh_drain_finished. */
@@ -686,7 +690,7 @@ static void set_sleeping(struct drain *drain, uint32_t value)
 /* Until a producer's ring is a quarter full, or something else happened, or memory is to be read. */
 static void sleep_deeply(struct drain *drain, uint32_t seen, uint64_t now)
 {
-	_Atomic uint32_t *words[SLEEP_WORDS_MAX];
+	struct sleep_word words[SLEEP_WORDS_MAX];
 	uint32_t n = drain->n_targets;
 	uint64_t at_most_ns = drain->next_watch_ns > now ? drain->next_watch_ns - now : 1;
 
@@ -695,7 +699,7 @@ static void sleep_deeply(struct drain *drain, uint32_t seen, uint64_t now)
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		words[i] = &drain->targets[i]->view.header->writer_sleeps;
+		words[i] = (struct sleep_word){&drain->targets[i]->view.header->writer_sleeps, 1};
 	set_sleeping(drain, 1);
 	/* A producer publishes, then looks at writer_sleeps; we the other way round: one of us sees the other. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -807,10 +811,13 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	torsh_awaited_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
 	torsh_room_open(&drain->room, "");
-	if (!torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
+	drain->status_reader = torsh_status_reader_start();
+	if (drain->status_reader &&
+	    !torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
 			       options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
+	torsh_status_reader_stop(drain->status_reader);
 	torsh_attend_destroy(&drain->attendance);
 	torsh_awaited_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
@@ -841,6 +848,7 @@ const char *torsh_drain_stopped_why(const struct drain *drain)
 
 void torsh_drain_destroy(struct drain *drain)
 {
+	torsh_status_reader_stop(drain->status_reader);
 	torsh_ledger_destroy(&drain->ledger);
 	torsh_attend_destroy(&drain->attendance);
 	torsh_awaited_destroy(&drain->awaited);

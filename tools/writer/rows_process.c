@@ -112,13 +112,14 @@ static void put_end(Torsh__Process *row, const struct target *target)
 static void put_memory(Torsh__Process *row, const struct target *target)
 {
 	static char watched[] = "VmHWM of /proc/PID/status, last read shortly before it ended: at least";
-	static char told[] = "VmHWM of /proc/self/status, read by the process when it exited";
-	uint64_t own = atomic_load_explicit(&target->view.header->rss_peak_bytes, memory_order_relaxed);
+	static char at_exit[] = "VmHWM of /proc/PID/status, read when it exited";
+	static char unread[] = "not known: /proc/PID/status could not be read while it ran";
+	uint64_t last = atomic_load_explicit(&target->exit_peak_bytes, memory_order_relaxed);
+	uint64_t peak_bytes = last > target->rss_peak_bytes ? last : target->rss_peak_bytes;
 
-	if (!own && !target->rss_peak_bytes)
-		return;
-	ROWS_SET(row, rss_peak_bytes, own > target->rss_peak_bytes ? own : target->rss_peak_bytes);
-	row->rss_peak_source = own ? told : watched;
+	row->rss_peak_source = last ? at_exit : peak_bytes ? watched : unread;
+	if (peak_bytes)
+		ROWS_SET(row, rss_peak_bytes, peak_bytes);
 }
 
 static void put_counts(Torsh__Process *row, const struct target *target)

@@ -34,7 +34,7 @@ void torsh_sleep_lightly(_Atomic uint32_t *own, uint32_t seen, uint64_t at_most_
 	syscall(SYS_futex, own, FUTEX_WAIT_PRIVATE, seen, &timeout, NULL, 0);
 }
 
-int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, _Atomic uint32_t *const *words, uint32_t n,
+int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words, uint32_t n,
 		       uint64_t at_most_ns)
 {
 	struct wait_word waiters[SLEEP_WORDS_MAX + 1] = {
@@ -50,8 +50,8 @@ int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, _Atomic uint32_t *c
 		return -ENOSYS;
 	for (uint32_t i = 0; i < n; i++)
 		waiters[i + 1] = (struct wait_word){
-			.value = 1,
-			.address = (uintptr_t)words[i],
+			.value = words[i].expected,
+			.address = (uintptr_t)words[i].word,
 			.flags = WAIT_WORD_32,
 		};
 	if (syscall(SYS_futex_waitv, waiters, n + 1, 0, &until, CLOCK_MONOTONIC) < 0 &&

@@ -13,11 +13,17 @@
 /* Wait until *own is not `seen` any more, at most so long. */
 void torsh_sleep_lightly(_Atomic uint32_t *own, uint32_t seen, uint64_t at_most_ns);
 
+/* A word in shared memory, and what it is while there is nothing to do. */
+struct sleep_word {
+	_Atomic uint32_t *word;
+	uint32_t expected;
+};
+
 /*
- * The same, or until one of n words in shared memory is not 1 any more. Returns 0, or -ENOSYS when the kernel can't
+ * The same, or until one of n words is not as expected any more. Returns 0, or -ENOSYS when the kernel can't
  * (before 5.16, or more than SLEEP_WORDS_MAX words): then nothing was waited for.
  */
-int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, _Atomic uint32_t *const *words, uint32_t n,
+int torsh_sleep_deeply(_Atomic uint32_t *own, uint32_t seen, const struct sleep_word *words, uint32_t n,
 		       uint64_t at_most_ns);
 
 void torsh_sleep_wake(_Atomic uint32_t *own);

@@ -439,23 +439,15 @@ int torsh_target_has_bytes(struct target *target)
 	return 0;
 }
 
-/*
- * Has it a filter that the agent didn't find harmless? before: what the agent said before the status was read. Where that has
- * changed meanwhile nobody knows which of the two is older; the next look will.
- */
-static void watch_filters(struct target *target, const struct process_status *status, uint64_t before)
+void torsh_target_count_filters(const struct target *target, const struct process_status *status,
+				uint64_t harmless_filters)
 {
 	struct channel_header *header = target->view.header;
-	int64_t n_filters = (int64_t)status->n_filters, n_harmless = (uint32_t)before;
-	int64_t n_under_way = (int64_t)(before / CHANNEL_FILTER_UNDER_WAY);
+	uint64_t n_under_way = harmless_filters / CHANNEL_FILTER_UNDER_WAY;
+	uint64_t n_known = target->start.n_filters + (uint32_t)harmless_filters + n_under_way;
 
-	if (atomic_load(&header->harmless_filters) != before)
-		return;
-	if (!target->has_filters && !n_under_way) {
-		target->n_filters = n_filters - n_harmless;
-		target->has_filters = true;
-	}
-	if (target->has_filters && n_filters > target->n_filters + n_harmless + n_under_way)
+	if (target->start.n_filters != CHANNEL_FILTERS_UNKNOWN && status->n_filters > n_known &&
+	    atomic_load(&header->harmless_filters) == harmless_filters)
 		atomic_store_explicit(&header->has_new_filter, 1, memory_order_relaxed);
 }
 
@@ -480,7 +472,7 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 		target->rss_peak_bytes = status.rss_peak_bytes;
 		target->watch_every_ns = WATCH_OFTEN_NS;
 	}
-	watch_filters(target, &status, harmless_filters);
+	torsh_target_count_filters(target, &status, harmless_filters);
 	return now_ns + target->watch_every_ns;
 }
 

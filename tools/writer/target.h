@@ -21,6 +21,8 @@ enum target_fate {
 	TARGET_LEFT, /* the writer was told to end: what is there is taken, the rest is not waited for */
 };
 
+struct process_status;
+
 struct target_slot {
 	const uint8_t *ring, *large; /* mapped at their first use */
 	uint64_t consumed; /* over all uses */
@@ -73,9 +75,8 @@ struct target {
 	struct target_counts ended; /* of slots' uses that are over */
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
+	_Atomic uint64_t exit_peak_bytes; /* as it waited at its exit: stored by the status reader; 0: not read */
 	uint64_t last_rss_ns, watch_every_ns;
-	int64_t n_filters; /* at the first look, without those that the agent counted as harmless */
-	bool has_filters; /* that was taken */
 	uint32_t n_leaving; /* passes since TARGET_LEFT */
 	int takes_no_more; /* rings are left as they are: threads that fill theirs wait until the writer has ended */
 	uint64_t fold_until; /* nothing younger is folded: torsh_target_hold; ORDER_NO_BOUND: not held */
@@ -131,6 +132,13 @@ int torsh_target_has_bytes(struct target *target);
  * be done again.
  */
 uint64_t torsh_target_watch(struct target *target, uint64_t now_ns);
+
+/*
+ * Does status have a filter that the agent didn't find harmless? It is told then. harmless_filters: what the header said
+ * before the status was read; where that has changed meanwhile nobody knows which of the two is older, and nothing is done.
+ */
+void torsh_target_count_filters(const struct target *target, const struct process_status *status,
+				uint64_t harmless_filters);
 
 /*
  * All slots, the ones in use included: of a running target an instant's view in which produced is what was seen. What the

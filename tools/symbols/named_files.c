@@ -32,24 +32,33 @@ static int open_named(const char *path)
 	return -1;
 }
 
-/*
- * Interposes the C library's, because elfutils has no other hook for the .dwo of a unit. By another name here: headers may
- * define one inline. A descriptor opened with O_NONBLOCK doesn't wait at a file of /proc that is regular by its mode, either.
- */
-int torsh_named_files_open(const char *path, int flags, ...) __asm__("open");
-int torsh_named_files_open64(const char *path, int flags, ...) __asm__("open64") __attribute__((alias("open")));
-
-int torsh_named_files_open(const char *path, int flags, ...)
+static int open_by(const char *path, int flags, va_list arguments)
 {
 	mode_t mode = 0;
-	va_list arguments;
 
 	if (guarded && (flags & (O_ACCMODE | O_DIRECTORY | O_CREAT)) == O_RDONLY)
 		return open_named(path);
-	if (flags & (O_CREAT | __O_TMPFILE)) {
-		va_start(arguments, flags);
+	if (flags & (O_CREAT | __O_TMPFILE))
 		mode = va_arg(arguments, mode_t);
-		va_end(arguments);
-	}
 	return openat(AT_FDCWD, path, flags, mode);
 }
+
+/*
+ * Interposes the C library's, because elfutils has no other hook for the .dwo of a unit. By other names here: headers may
+ * define one inline. A descriptor opened with O_NONBLOCK doesn't wait at a file of /proc that is regular by its mode, either.
+ */
+#define OPEN(name, interposed)                                                              \
+	int torsh_named_files_##name(const char *path, int flags, ...) __asm__(interposed); \
+	int torsh_named_files_##name(const char *path, int flags, ...)                      \
+	{                                                                                   \
+		va_list arguments;                                                          \
+		int fd;                                                                     \
+                                                                                            \
+		va_start(arguments, flags);                                                 \
+		fd = open_by(path, flags, arguments);                                       \
+		va_end(arguments);                                                          \
+		return fd;                                                                  \
+	}
+OPEN(open, "open")
+OPEN(open64, "open64")
+#undef OPEN

@@ -6,9 +6,12 @@
 
 #include "tools/die.h"
 
-#define CANDIDATES_MAX 65536u
+#define CANDIDATES 65536u /* a power of two; where more are one pass's, its setup seems longer */
 
-/* Of the operators with a sequence number the last outermost one: it is the one that made the node of autograd with this number. */
+/*
+ * Of the operators with a sequence number the last outermost one: it made the node of autograd with this number. A
+ * start_ns of 0 is none.
+ */
 struct candidate {
 	uint64_t sequence, start_ns;
 	uint32_t forward_thread;
@@ -21,10 +24,8 @@ struct pass_finder {
 	bool has_recorded; /* since its last node autograd recorded operators: the next node is of another pass */
 	bool has_start; /* of the first module or batch */
 	uint64_t start_ns;
-	struct candidate *candidates; /* before the first pass, in the order of time */
-	size_t n_candidates, candidates_room;
-	bool has_first; /* the first pass goes through: */
-	size_t first; /* this candidate, and none before it */
+	struct candidate *candidates; /* before the first pass, by torsh_call_slot; NULL: none */
+	uint64_t first_ns; /* of the candidates that the first pass goes through; 0: none */
 };
 
 struct pass_finder *torsh_pass_finder_create(void)
@@ -55,35 +56,26 @@ static bool is_in_forward(const struct call *call)
 static void add_candidate(struct pass_finder *finder, const struct call *call)
 {
 	const struct call *outer = torsh_call_outer_operator(call);
-	struct candidate *last = finder->n_candidates ? &finder->candidates[finder->n_candidates - 1] : NULL;
-	struct candidate candidate = {
-		.sequence = call->sequence, .start_ns = call->start_ns, .forward_thread = call->forward_thread};
 
 	if (outer && outer->sequence == call->sequence)
 		return;
-	if (last && last->sequence == call->sequence && last->forward_thread == call->forward_thread) {
-		*last = candidate;
-		return;
-	}
-	if (finder->n_candidates == CANDIDATES_MAX)
-		return;
-	finder->candidates =
-		torsh_need_room(finder->candidates, finder->n_candidates, &finder->candidates_room, sizeof(candidate));
-	finder->candidates[finder->n_candidates++] = candidate;
+	if (!finder->candidates)
+		finder->candidates = torsh_need(calloc(CANDIDATES, sizeof(*finder->candidates)));
+	finder->candidates[torsh_call_slot(call, CANDIDATES)] = (struct candidate){
+		.sequence = call->sequence, .start_ns = call->start_ns, .forward_thread = call->forward_thread};
 }
 
 static void see_first_pass(struct pass_finder *finder, const struct call *call)
 {
-	size_t n = finder->has_first ? finder->first : finder->n_candidates;
+	const struct candidate *candidate;
 
-	for (size_t i = 0; i < n; i++) {
-		if (finder->candidates[i].sequence != call->sequence ||
-		    finder->candidates[i].forward_thread != call->forward_thread)
-			continue;
-		finder->has_first = true;
-		finder->first = i;
-		break;
-	}
+	if (!finder->candidates || call->sequence == OP_NO_SEQUENCE)
+		return;
+	candidate = &finder->candidates[torsh_call_slot(call, CANDIDATES)];
+	if (candidate->start_ns && candidate->sequence == call->sequence &&
+	    candidate->forward_thread == call->forward_thread &&
+	    (!finder->first_ns || candidate->start_ns < finder->first_ns))
+		finder->first_ns = candidate->start_ns;
 }
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
@@ -97,7 +89,7 @@ static void see_node(struct pass_finder *finder, const struct call *call)
 		finder->is_open = true;
 		finder->has_recorded = false;
 	}
-	if (finder->n == 1 && call->sequence != OP_NO_SEQUENCE && !finder->has_start)
+	if (finder->n == 1 && !finder->has_start)
 		see_first_pass(finder, call);
 }
 
@@ -139,9 +131,7 @@ void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call)
 
 void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process *process)
 {
-	process->setup_end_ns = finder->has_start   ? finder->start_ns
-				: finder->has_first ? finder->candidates[finder->first].start_ns
-						    : 0;
+	process->setup_end_ns = finder->has_start ? finder->start_ns : finder->first_ns;
 	free(process->passes);
 	process->passes = finder->passes;
 	process->n_passes = finder->n;

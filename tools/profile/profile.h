@@ -204,7 +204,7 @@ struct profile_process {
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* NULL: none was asked for */
 	size_t n_stacks, stacks_room;
-	/* When its first module or batch was requested, or what a backward pass goes through; 0: none, or nobody has looked yet. */
+	/* Of its first module or batch, or what a backward pass goes through; 0: none, or nobody has looked yet. */
 	uint64_t setup_end_ns;
 	struct profile_pass *passes; /* in the order of time; see tools/profile/passes.h */
 	size_t n_passes;

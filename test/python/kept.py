@@ -9,7 +9,7 @@ import os
 import sys
 import types
 
-CLASSES, MODULES = 3000, 300
+CLASSES, MODULES, NAMES = 3000, 300, 400_000
 kept = []
 
 
@@ -31,6 +31,12 @@ def run_modules(source):
         kept.append(module)
 
 
+def intern_names():
+    """The interpreter has one table of them."""
+    for i in range(NAMES):
+        kept.append(sys.intern(f"name {i}"))
+
+
 # Texts that are too large for Python's own allocator.
 functions = "".join(f"def function_{i}(a):\n    return a, '{i} {'a long text, ' * 150}'\n\n\n" for i in range(20))
 with open(os.path.join(sys.argv[1], "imported_again.py"), "w") as file:
@@ -39,4 +45,5 @@ sys.path.insert(0, sys.argv[1])
 make_classes()
 import_modules("imported_again")
 run_modules(functions)
+intern_names()
 os._exit(0)

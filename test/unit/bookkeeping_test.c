@@ -20,12 +20,12 @@ static const char *judge(const char *frames)
 	struct profile *profile = torsh_profile_create("test");
 	struct fixture fixture;
 	const char *what;
-	uint32_t stack;
+	uint32_t stack, caller;
 
 	fixture_start(&fixture, 1, 100);
 	stack = fixture_stack(&fixture, frames);
 	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	what = torsh_bookkeeping_of(NULL, profile->processes[0], stack);
+	what = torsh_bookkeeping_of(NULL, profile->processes[0], stack, &caller);
 	fixture_free(&fixture);
 	torsh_profile_destroy(profile);
 	return what;

@@ -128,12 +128,22 @@ static const char *judge_c_library(struct symbols *symbols, const struct profile
 	return "C library";
 }
 
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack)
+/* The stack without its innermost n frames. */
+static uint32_t without_frames(const struct profile_process *process, uint32_t stack, size_t n)
+{
+	while (n-- && stack && stack < process->n_stacks)
+		stack = process->stacks[stack].parent;
+	return stack < process->n_stacks ? stack : 0;
+}
+
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack,
+				 uint32_t *caller)
 {
 	uint32_t addresses[FRAMES_MAX];
 	size_t n = torsh_profile_walk(process, stack, addresses, FRAMES_MAX), i = 0;
 	enum bookkeeping_kind kind;
 
+	*caller = 0;
 	if (torsh_agent_stacks_has(process, stack))
 		return "torsh: what it asked of PyTorch";
 	if (n > FRAMES_MAX)
@@ -141,12 +151,13 @@ const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_p
 	if (!n)
 		return NULL;
 	kind = kind_of(process, addresses[0]);
-	if (kind == BOOKKEEPING_LOADER)
-		return "loader";
 	if (kind == BOOKKEEPING_NONE)
 		return NULL;
 	while (i < n && kind_of(process, addresses[i]) == kind)
 		i++;
+	*caller = without_frames(process, stack, i);
+	if (kind == BOOKKEEPING_LOADER)
+		return "loader";
 	if (kind == BOOKKEEPING_C_LIBRARY)
 		return judge_c_library(symbols, process, addresses[i - 1]);
 	/* Its constructors are run by the loader; whatever else it allocates, the program asked for. */

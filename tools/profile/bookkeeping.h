@@ -25,8 +25,10 @@ bool torsh_bookkeeping_is_owned(const char *function);
 
 /*
  * Whose bookkeeping a block with that stack is, e.g. "loader" or "C library: stdio buffers"; NULL: it is the
- * program's. symbols names functions that the recording doesn't; it may be NULL.
+ * program's. symbols names functions that the recording doesn't; it may be NULL. *caller: the stack without the library's
+ * frames, that of whoever called it; 0: nobody did, or the block is the agent's.
  */
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack);
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack,
+				 uint32_t *caller);
 
 #endif

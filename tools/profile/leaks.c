@@ -39,6 +39,7 @@ struct rules {
 	const struct profile_process *process;
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
 	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
+	uint64_t *kept_bytes; /* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
 };
 
 /* A rule for a stack; import: the stack of the import that it is for, 0 where it's of another kind. */
@@ -143,6 +144,7 @@ static void start_rules(struct rules *rules)
 			rules->of[kind][i] = NOT_ASKED;
 	}
 	rules->import_bytes = torsh_need_items(NULL, 0, rules->process->n_stacks, sizeof(*rules->import_bytes));
+	rules->kept_bytes = torsh_need_items(NULL, 0, rules->suppress->n, sizeof(*rules->kept_bytes));
 }
 
 static void end_rules(struct rules *rules)
@@ -150,6 +152,7 @@ static void end_rules(struct rules *rules)
 	for (int kind = 0; kind < N_SUPPRESS_KINDS; kind++)
 		free(rules->of[kind]);
 	free(rules->import_bytes);
+	free(rules->kept_bytes);
 }
 
 /* Of each of the holders; the caller frees it. */
@@ -159,8 +162,11 @@ static struct ruling *find_rulings(struct rules *rules, const struct holder *hol
 
 	for (size_t i = 0; i < n; i++) {
 		rulings[i] = rule_of_stack(rules, holders[i].stack);
-		if (rulings[i].rule >= 0)
-			rules->import_bytes[rulings[i].import] += holders[i].bytes;
+		if (rulings[i].rule < 0)
+			continue;
+		rules->import_bytes[rulings[i].import] += holders[i].bytes;
+		if (rules->suppress->rules[rulings[i].rule].kind == SUPPRESS_KEPT)
+			rules->kept_bytes[rulings[i].rule] += holders[i].bytes;
 	}
 	return rulings;
 }
@@ -171,7 +177,8 @@ static bool suppress_holder(struct leaks *leaks, const struct rules *rules, cons
 {
 	struct suppress_rule *rule;
 
-	if (ruling->rule < 0 || (ruling->import && rules->import_bytes[ruling->import] > LEAKS_IMPORT_BYTES))
+	if (ruling->rule < 0 || rules->kept_bytes[ruling->rule] > LEAKS_KEPT_BYTES ||
+	    (ruling->import && rules->import_bytes[ruling->import] > LEAKS_KEPT_BYTES))
 		return false;
 	rule = &rules->suppress->rules[ruling->rule];
 	rule->blocks += holder->blocks;
@@ -236,11 +243,33 @@ static void count_at_exec(struct leaks *leaks, const struct profile_process *pro
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
+/* For each of the holders whose bookkeeping it is, NULL where it's none; the caller frees it. */
+static const char **find_bookkeeping(const struct profile_process *process, struct symbols *symbols,
+				     const struct holder *holders, size_t n)
+{
+	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
+	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
+	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes)); /* by caller */
+
+	for (size_t i = 0; i < n; i++) {
+		found[i] = torsh_bookkeeping_of(symbols, process, holders[i].stack, &callers[i]);
+		if (found[i])
+			bytes[callers[i]] += holders[i].bytes;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (callers[i] && bytes[callers[i]] > LEAKS_KEPT_BYTES)
+			found[i] = NULL;
+	free(callers);
+	free(bytes);
+	return found;
+}
+
 static void find_in_process(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
 {
 	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
 	struct ruling *rulings = NULL;
+	const char **kept = NULL;
 	size_t first = leaks->found.n, n = first;
 
 	collect_alive(leaks, process);
@@ -256,12 +285,13 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 		leaks->alive_blocks += holder->blocks;
 		leaks->alive_bytes += holder->bytes;
 	}
+	if (!leaks->devices)
+		kept = find_bookkeeping(process, symbols, leaks->found.items + first, leaks->found.n - first);
 	for (size_t i = first; i < leaks->found.n; i++) {
 		const struct holder *holder = &leaks->found.items[i];
-		const char *what = leaks->devices ? NULL : torsh_bookkeeping_of(symbols, process, holder->stack);
 
-		if (what) {
-			keep_book(leaks, what, holder);
+		if (kept && kept[i - first]) {
+			keep_book(leaks, kept[i - first], holder);
 			continue;
 		}
 		if (rulings && suppress_holder(leaks, &rules, &rulings[i - first], holder))
@@ -274,6 +304,7 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 	}
 	leaks->found.n = n;
 	free(rulings);
+	free(kept);
 	end_rules(&rules);
 	if (!leaks->devices)
 		count_inherited(leaks, process);

@@ -3,8 +3,10 @@
  * The leaks of processes: blocks that were not freed when the process ended, less the bookkeeping of the libraries
  * and what a rule suppresses. Both are counted apart.
  *
- * A rule of the kind SUPPRESS_IMPORT counts for what the innermost import of a stack did, as far as all stacks through it hold
- * no more than LEAKS_IMPORT_BYTES by such rules: a line imports a module once, and what is more was made again and again.
+ * What is kept on purpose is made once; what is made again and again is a leak, whoever keeps it. So no more than
+ * LEAKS_KEPT_BYTES are left out of what one caller of a library made it keep as bookkeeping, of what a rule of the kind
+ * SUPPRESS_KEPT takes of a process, and of what such rules as SUPPRESS_IMPORT take of what the innermost import of a stack did:
+ * where it is more all of it is a leak.
  *
  * What was alive when a process became another program is no leak: exec gives all memory back, and a program that
  * is about to call it has no reason to free anything.
@@ -19,7 +21,7 @@
 #include "tools/profile/holders.h"
 #include "tools/profile/suppress.h"
 
-#define LEAKS_IMPORT_BYTES (UINT64_C(4) << 20)
+#define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
 
 struct leaks_kept {
 	const char *what; /* as torsh_bookkeeping_of names it */

@@ -18,7 +18,9 @@ from harness import *  # noqa: E402,F403
 HOSTILE = BUILD / "test/hostile"
 MEMORY_BYTES, CPU_S = 1 << 30, 10
 READERS = (("leaks",), ("report",), ("peak",), ("regions",), ("ops",), ("steps",), ("kernels",), ("check", "--max-leak", "1"),
-           *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv")))
+           ("tensors",), ("modules",), ("dump",),
+           *(("export", "--format", name) for name in ("pprof", "speedscope", "folded", "profile", "chrome", "perfetto", "csv",
+                                                          "tensorboard", "sqlite", "json", "memory", "part")))
 
 
 def written(kind, *arguments):

@@ -12,6 +12,7 @@
 #include "tools/die.h"
 #include "tools/export/chrome.h"
 #include "tools/profile/occupancy.h"
+#include "tools/profile/sparse_array.h"
 
 #define KEPT_TEXTS 1024u /* more than a training has kinds of launches; what two share one place is written anew */
 #define TEXT_BYTES 1024u /* of the longest, with 25 numbers */
@@ -31,7 +32,7 @@ struct kept_text {
 };
 
 struct chrome_kernels {
-	struct kept_text texts[KEPT_TEXTS];
+	struct sparse_array texts; /* of struct kept_text */
 };
 
 static uint64_t hash_of(const struct shape *shape)
@@ -165,7 +166,7 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct prof
 		.grid = {kernel->grid_x, kernel->grid_y, kernel->grid_z},
 		.block = {kernel->block_x, kernel->block_y, kernel->block_z},
 	};
-	struct kept_text *kept = &chrome->kernels->texts[hash_of(&shape) % KEPT_TEXTS];
+	struct kept_text *kept = torsh_sparse_array_at(&chrome->kernels->texts, hash_of(&shape) % KEPT_TEXTS);
 
 	if (!is_same(&kept->shape, &shape)) {
 		const struct device_list *devices = &torsh_survey_of(chrome->trace->survey, process)->devices;
@@ -180,10 +181,14 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct prof
 
 struct chrome_kernels *torsh_chrome_kernels_create(void)
 {
-	return torsh_need(calloc(1, sizeof(struct chrome_kernels)));
+	struct chrome_kernels *kernels = torsh_need(malloc(sizeof(*kernels)));
+
+	torsh_sparse_array_create(&kernels->texts, sizeof(struct kept_text));
+	return kernels;
 }
 
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels)
 {
+	torsh_sparse_array_destroy(&kernels->texts);
 	free(kernels);
 }

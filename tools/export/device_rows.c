@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/die.h"
+#include "tools/profile/sparse_array.h"
 
 #define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
 
@@ -25,11 +26,13 @@ struct stream_lanes {
 struct device_rows {
 	const struct device_rows_visitor *visitor;
 	void *context;
-	struct device_row *slots;
+	struct sparse_array slots; /* of struct device_row */
 	/* Most rows come in order, and stand in a ring; the others in a heap, the earliest at its top. */
-	struct place *ring, *heap;
-	uint32_t *unused; /* slots */
-	uint32_t n_ring, first, n_heap, n_unused, n_added;
+	struct sparse_array ring; /* of struct place */
+	struct place *heap;
+	uint32_t *unused; /* slots that rows have left */
+	size_t heap_room, unused_room;
+	uint32_t n_slots, n_ring, first, n_heap, n_unused, n_added;
 	uint64_t n_left_out;
 	void *streams; /* tree of struct stream_lanes */
 	struct stream_lanes *last;
@@ -42,6 +45,8 @@ struct device_rows *torsh_device_rows_create(const struct device_rows_visitor *v
 
 	rows->visitor = visitor;
 	rows->context = context;
+	torsh_sparse_array_create(&rows->slots, sizeof(struct device_row));
+	torsh_sparse_array_create(&rows->ring, sizeof(struct place));
 	return rows;
 }
 
@@ -163,6 +168,11 @@ static void sift_down(struct place *heap, size_t n, struct place place)
 	heap[i] = place;
 }
 
+static struct place *in_ring(struct device_rows *rows, uint32_t i)
+{
+	return torsh_sparse_array_at(&rows->ring, (rows->first + i) % WINDOW);
+}
+
 static struct place take_from_heap(struct device_rows *rows)
 {
 	struct place first = rows->heap[0];
@@ -174,7 +184,7 @@ static struct place take_from_heap(struct device_rows *rows)
 
 static struct place take_from_ring(struct device_rows *rows)
 {
-	struct place first = rows->ring[rows->first];
+	struct place first = *in_ring(rows, 0);
 
 	rows->first = (rows->first + 1) % WINDOW;
 	rows->n_ring--;
@@ -184,24 +194,21 @@ static struct place take_from_ring(struct device_rows *rows)
 /* Put the earliest one, and let its slot be used again. */
 static void take_first(struct device_rows *rows)
 {
-	bool is_in_ring = rows->n_ring && (!rows->n_heap || is_before(&rows->ring[rows->first], &rows->heap[0]));
+	bool is_in_ring = rows->n_ring && (!rows->n_heap || is_before(in_ring(rows, 0), &rows->heap[0]));
 	struct place first = is_in_ring ? take_from_ring(rows) : take_from_heap(rows);
 
-	put_row(rows, &rows->slots[first.slot]);
+	put_row(rows, torsh_sparse_array_find(&rows->slots, first.slot));
+	rows->unused = torsh_need_room(rows->unused, rows->n_unused, &rows->unused_room, sizeof(*rows->unused));
 	rows->unused[rows->n_unused++] = first.slot;
 }
 
-/* When the first row comes: most traces have none. */
-static void make_window(struct device_rows *rows)
+static uint32_t take_slot(struct device_rows *rows)
 {
-	rows->slots = torsh_need(malloc(WINDOW * sizeof(*rows->slots)));
-	rows->ring = torsh_need(malloc(WINDOW * sizeof(*rows->ring)));
-	rows->heap = torsh_need(malloc(WINDOW * sizeof(*rows->heap)));
-	rows->unused = torsh_need(malloc(WINDOW * sizeof(*rows->unused)));
-	while (rows->n_unused < WINDOW) {
-		rows->unused[rows->n_unused] = WINDOW - 1 - rows->n_unused;
-		rows->n_unused++;
-	}
+	if (!rows->n_unused && rows->n_slots < WINDOW)
+		return rows->n_slots++;
+	if (!rows->n_unused)
+		take_first(rows);
+	return rows->unused[--rows->n_unused];
 }
 
 void torsh_device_rows_add(struct device_rows *rows, const struct device_row *row)
@@ -209,17 +216,17 @@ void torsh_device_rows_add(struct device_rows *rows, const struct device_row *ro
 	struct place place = {.begin_ns = row->span.begin_ns,
 			      .end_ns = row->span.begin_ns + row->span.duration_ns,
 			      .number = rows->n_added++};
+	struct device_row *slot;
 
-	if (!rows->slots)
-		make_window(rows);
-	if (!rows->n_unused)
-		take_first(rows);
-	place.slot = rows->unused[--rows->n_unused];
-	rows->slots[place.slot] = *row;
-	if (!rows->n_ring || !is_before(&place, &rows->ring[(rows->first + rows->n_ring - 1) % WINDOW]))
-		rows->ring[(rows->first + rows->n_ring++) % WINDOW] = place;
-	else
+	place.slot = take_slot(rows);
+	slot = torsh_sparse_array_at(&rows->slots, place.slot);
+	*slot = *row;
+	if (!rows->n_ring || !is_before(&place, in_ring(rows, rows->n_ring - 1))) {
+		*in_ring(rows, rows->n_ring++) = place;
+	} else {
+		rows->heap = torsh_need_room(rows->heap, rows->n_heap, &rows->heap_room, sizeof(*rows->heap));
 		sift_up(rows->heap, rows->n_heap++, place);
+	}
 }
 
 static void free_stream(void *item)
@@ -246,8 +253,8 @@ uint64_t torsh_device_rows_destroy(struct device_rows *rows)
 	n_left_out = rows->n_left_out;
 	tdestroy(rows->devices, keep_item);
 	tdestroy(rows->streams, free_stream);
-	free(rows->slots);
-	free(rows->ring);
+	torsh_sparse_array_destroy(&rows->slots);
+	torsh_sparse_array_destroy(&rows->ring);
 	free(rows->heap);
 	free(rows->unused);
 	free(rows);

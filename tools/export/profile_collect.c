@@ -6,6 +6,7 @@
 
 #include "tools/die.h"
 #include "tools/export/profile.h"
+#include "tools/profile/sparse_array.h"
 
 #define FORWARD_CALLS 65536u /* forward calls are looked for among the latest: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
@@ -32,7 +33,7 @@ struct forward_call {
 struct process_names {
 	const struct profile_process *process;
 	struct known_name **by_label, **ranges;
-	struct forward_call *forward; /* torsh_call_slot */
+	struct sparse_array forward; /* of struct forward_call, by torsh_call_slot */
 };
 
 struct collector {
@@ -118,14 +119,13 @@ static struct call_id id_of(struct collector *collector, const struct call *call
 static void remember_forward(struct collector *collector, const struct call *call, const struct open_call *own)
 {
 	struct process_names *names = names_of(collector, call->process);
+	struct forward_call *forward;
 
 	if (call->scope != OP_FUNCTION || call->sequence == OP_NO_SEQUENCE || call->phase == PHASE_BACKWARD ||
 	    call->is_async)
 		return;
-	if (!names->forward)
-		names->forward = torsh_need(calloc(FORWARD_CALLS, sizeof(*names->forward)));
-	names->forward[torsh_call_slot(call, FORWARD_CALLS)] =
-		(struct forward_call){.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
+	forward = torsh_sparse_array_at(&names->forward, torsh_call_slot(call, FORWARD_CALLS));
+	*forward = (struct forward_call){.sequence = call->sequence, .thread = call->forward_thread, .id = own->id};
 }
 
 static struct call_id find_forward(struct collector *collector, const struct call *call)
@@ -134,9 +134,9 @@ static struct call_id find_forward(struct collector *collector, const struct cal
 	const struct call *outer = torsh_call_outer_operator(call);
 	const struct forward_call *found;
 
-	if (call->scope == OP_BACKWARD && call->sequence != OP_NO_SEQUENCE && names->forward) {
-		found = &names->forward[torsh_call_slot(call, FORWARD_CALLS)];
-		if (found->sequence == call->sequence && found->thread == call->forward_thread)
+	if (call->scope == OP_BACKWARD && call->sequence != OP_NO_SEQUENCE) {
+		found = torsh_sparse_array_find(&names->forward, torsh_call_slot(call, FORWARD_CALLS));
+		if (found && found->sequence == call->sequence && found->thread == call->forward_thread)
 			return found->id;
 	}
 	/* What a node of autograd calls belongs to the forward call that the node does. */
@@ -470,6 +470,7 @@ int torsh_profile_collect(struct profile_json *profile)
 		profile->texts[i].process = collector.names[i].process = trace->processes[i];
 		collector.names[i].by_label = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].by_label));
 		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
+		torsh_sparse_array_create(&collector.names[i].forward, sizeof(struct forward_call));
 	}
 	collector.join = torsh_device_join_create(trace->survey, &devices, &collector);
 	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
@@ -478,7 +479,7 @@ int torsh_profile_collect(struct profile_json *profile)
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		free(collector.names[i].by_label);
 		free(collector.names[i].ranges);
-		free(collector.names[i].forward);
+		torsh_sparse_array_destroy(&collector.names[i].forward);
 	}
 	free(collector.names);
 	place_all(profile);

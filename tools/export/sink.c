@@ -10,12 +10,13 @@
 void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed)
 {
 	sink->n = 0;
-	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES, &sink->buffer);
+	sink->n_room = SINK_BYTES_FIRST;
+	sink->writer = torsh_sink_writer_create(file, is_compressed, SINK_BYTES_FIRST, SINK_BYTES, &sink->buffer);
 }
 
 void torsh_sink_flush(struct sink *sink)
 {
-	sink->buffer = torsh_sink_writer_take(sink->writer, sink->n);
+	sink->buffer = torsh_sink_writer_take(sink->writer, sink->n, &sink->n_room);
 	sink->n = 0;
 }
 

@@ -16,12 +16,13 @@
 
 struct sink {
 	char *buffer;
-	size_t n;
+	size_t n, n_room;
 	struct sink_writer *writer;
 };
 
-#define SINK_BYTES (1u << 20)
 #define SINK_ROOM_MAX (1u << 16) /* that can be asked for at once */
+#define SINK_BYTES_FIRST SINK_ROOM_MAX /* of the first buffer: what a short run exports fills no more */
+#define SINK_BYTES (1u << 20) /* of the others */
 
 /* The file stays the caller's. */
 void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed);
@@ -35,7 +36,7 @@ void torsh_sink_flush(struct sink *sink);
 /* Room for n bytes, at most SINK_ROOM_MAX: what is written there counts with sink->n. */
 static inline char *torsh_sink_room(struct sink *sink, size_t n)
 {
-	if (sink->n + n > SINK_BYTES)
+	if (sink->n + n > sink->n_room)
 		torsh_sink_flush(sink);
 	return sink->buffer + sink->n;
 }

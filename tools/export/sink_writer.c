@@ -15,6 +15,11 @@
 
 enum thread_state { THREAD_NOT_STARTED, THREAD_RUNS, THREAD_REFUSED };
 
+struct buffer {
+	char *bytes;
+	size_t n_room;
+};
+
 struct sink_writer {
 	/* The thread's while it runs. */
 	FILE *file;
@@ -23,7 +28,8 @@ struct sink_writer {
 	int error; /* 0 or the first -errno */
 
 	/* The caller's. */
-	char *buffers[2];
+	struct buffer buffers[2]; /* the second one is made when the first is full */
+	size_t n_later;
 	unsigned filled; /* which of them is being filled */
 	enum thread_state state;
 	pthread_t thread;
@@ -108,14 +114,15 @@ static void end_thread(struct sink_writer *writer)
 
 /* ---- the caller's side ------------------------------------------------------------------------------------------- */
 
-struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_room, char **buffer)
+struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_first, size_t n_later,
+					     char **buffer)
 {
 	struct sink_writer *writer = torsh_need(calloc(1, sizeof(*writer)));
 
 	writer->file = file;
-	for (size_t i = 0; i < sizeof(writer->buffers) / sizeof(*writer->buffers); i++)
-		writer->buffers[i] = torsh_need(malloc(n_room));
-	*buffer = writer->buffers[0];
+	writer->n_later = n_later;
+	writer->buffers[0] = (struct buffer){.bytes = torsh_need(malloc(n_first)), .n_room = n_first};
+	*buffer = writer->buffers[0].bytes;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->changed, NULL);
 	if (!is_compressed)
@@ -129,26 +136,39 @@ struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, siz
 	return writer;
 }
 
-char *torsh_sink_writer_take(struct sink_writer *writer, size_t n)
+/* The buffer to be filled, whose bytes nobody needs any more, with all the room that it is to have. */
+static char *empty_buffer(struct sink_writer *writer, size_t *n_room)
 {
-	char *bytes = writer->buffers[writer->filled];
+	struct buffer *buffer = &writer->buffers[writer->filled];
+
+	if (buffer->n_room < writer->n_later) {
+		free(buffer->bytes);
+		*buffer = (struct buffer){.bytes = torsh_need(malloc(writer->n_later)), .n_room = writer->n_later};
+	}
+	*n_room = buffer->n_room;
+	return buffer->bytes;
+}
+
+char *torsh_sink_writer_take(struct sink_writer *writer, size_t n, size_t *n_room)
+{
+	char *bytes = writer->buffers[writer->filled].bytes;
 
 	if (writer->state == THREAD_NOT_STARTED)
 		writer->state =
 			pthread_create(&writer->thread, NULL, run_thread, writer) ? THREAD_REFUSED : THREAD_RUNS;
 	if (writer->state == THREAD_REFUSED) {
 		put_bytes(writer, bytes, n);
-		return bytes;
+		return empty_buffer(writer, n_room);
 	}
 	hand_over(writer, bytes, n);
 	/* Handed over was what the thread had not before: it has let go of the other one. */
 	writer->filled = !writer->filled;
-	return writer->buffers[writer->filled];
+	return empty_buffer(writer, n_room);
 }
 
 int torsh_sink_writer_end(struct sink_writer *writer, size_t n)
 {
-	char *bytes = writer->buffers[writer->filled];
+	char *bytes = writer->buffers[writer->filled].bytes;
 	int error;
 
 	if (writer->state == THREAD_RUNS)
@@ -162,8 +182,8 @@ int torsh_sink_writer_end(struct sink_writer *writer, size_t n)
 	error = writer->error;
 	pthread_mutex_destroy(&writer->lock);
 	pthread_cond_destroy(&writer->changed);
-	free(writer->buffers[0]);
-	free(writer->buffers[1]);
+	free(writer->buffers[0].bytes);
+	free(writer->buffers[1].bytes);
 	free(writer->packed);
 	free(writer->deflate);
 	free(writer);

@@ -13,11 +13,12 @@
 
 struct sink_writer;
 
-/* The file stays the caller's. n_room: bytes of a buffer. *buffer: the first one to fill. */
-struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_room, char **buffer);
+/* The file stays the caller's. *buffer: the first one to fill, of n_first bytes; later ones have n_later. */
+struct sink_writer *torsh_sink_writer_create(FILE *file, bool is_compressed, size_t n_first, size_t n_later,
+					     char **buffer);
 
-/* Take n bytes of the buffer that was given last. Returns the next one. */
-char *torsh_sink_writer_take(struct sink_writer *writer, size_t n);
+/* Take n bytes of the buffer that was given last. Returns the next one, and the bytes that it has room for. */
+char *torsh_sink_writer_take(struct sink_writer *writer, size_t n, size_t *n_room);
 
 /* The same for the last buffer; then let go of everything. Returns 0, or the first -errno of all. */
 int torsh_sink_writer_end(struct sink_writer *writer, size_t n);

@@ -11,6 +11,7 @@
 #include "tools/export/exporter.h"
 #include "tools/export/output.h"
 #include "tools/profile/cuda_frames.h"
+#include "tools/profile/sparse_array.h"
 #include "tools/profile/stack_view.h"
 #include "tools/report/json.h"
 
@@ -19,7 +20,7 @@
 
 struct process_forward {
 	const struct profile_process *process;
-	struct forward *items;
+	struct sparse_array items; /* of struct forward */
 };
 
 struct forward_calls {
@@ -255,7 +256,7 @@ struct forward_calls *torsh_forward_create(void)
 void torsh_forward_destroy(struct forward_calls *calls)
 {
 	for (size_t i = 0; i < calls->n; i++)
-		free(calls->processes[i].items);
+		torsh_sparse_array_destroy(&calls->processes[i].items);
 	free(calls->processes);
 	free(calls);
 }
@@ -271,10 +272,10 @@ static struct forward *find_slot(struct forward_calls *calls, const struct call 
 		calls->processes = torsh_need_room(calls->processes, calls->n, &calls->n_room, sizeof(*of));
 		calls->n++;
 		calls->processes[i].process = call->process;
-		calls->processes[i].items = torsh_need(calloc(FORWARD_CALLS, sizeof(struct forward)));
+		torsh_sparse_array_create(&calls->processes[i].items, sizeof(struct forward));
 	}
 	of = &calls->processes[i];
-	return &of->items[torsh_call_slot(call, FORWARD_CALLS)];
+	return torsh_sparse_array_at(&of->items, torsh_call_slot(call, FORWARD_CALLS));
 }
 
 /*

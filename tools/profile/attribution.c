@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/sparse_array.h"
 #include "tools/writer/key_index.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
@@ -47,8 +48,7 @@ struct process_state {
 	size_t n_paths, paths_room;
 	struct site *sites;
 	size_t n_sites, sites_room;
-	struct open_ranges *threads;
-	size_t n_threads;
+	struct sparse_array threads; /* of struct open_ranges */
 	char **operators; /* by label: what a range's text names; "": no operator. NULL: not looked at */
 	struct known_kernel *kernels; /* by label */
 };
@@ -204,17 +204,9 @@ static const struct known_kernel *know_kernel(struct attributor *attributor, str
 
 static struct open_ranges *ranges_of(struct process_state *state, uint32_t thread)
 {
-	size_t n = state->n_threads ? state->n_threads : 16;
-
 	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
-	while (n <= thread)
-		n *= 2;
-	if (n > state->n_threads) {
-		state->threads = torsh_need_items(state->threads, state->n_threads, n, sizeof(*state->threads));
-		state->n_threads = n;
-	}
-	return &state->threads[thread];
+	return torsh_sparse_array_at(&state->threads, thread);
 }
 
 static bool is_evidence(const struct call *call)
@@ -241,10 +233,10 @@ void torsh_attributor_end(struct attributor *attributor, const struct call *call
 	struct process_state *state = find_state(attributor, call->process);
 	struct open_ranges *ranges;
 
-	if (call->kind != CALL_RANGE || !state || call->thread >= state->n_threads)
+	if (call->kind != CALL_RANGE || !state)
 		return;
-	ranges = &state->threads[call->thread];
-	for (size_t i = ranges->n; i; i--) {
+	ranges = torsh_sparse_array_find(&state->threads, call->thread);
+	for (size_t i = ranges ? ranges->n : 0; i; i--) {
 		if (ranges->calls[i - 1] != call)
 			continue;
 		memmove(&ranges->calls[i - 1], &ranges->calls[i], (ranges->n - i) * sizeof(*ranges->calls));
@@ -257,7 +249,7 @@ struct call *torsh_attributor_range(const struct attributor *attributor, const s
 				    uint32_t thread)
 {
 	const struct process_state *state = find_state(attributor, process);
-	const struct open_ranges *ranges = state && thread < state->n_threads ? &state->threads[thread] : NULL;
+	const struct open_ranges *ranges = state ? torsh_sparse_array_find(&state->threads, thread) : NULL;
 
 	return ranges && ranges->n ? ranges->calls[ranges->n - 1] : NULL;
 }
@@ -426,6 +418,7 @@ struct attributor *torsh_attributor_create(struct profile_process *const *proces
 		state->process = processes[i];
 		torsh_key_index_create(&state->path_index);
 		torsh_key_index_create(&state->site_index);
+		torsh_sparse_array_create(&state->threads, sizeof(struct open_ranges));
 		/* The first path is none. */
 		state->paths = torsh_need_room(NULL, 0, &state->paths_room, sizeof(*state->paths));
 		state->n_paths = 1;
@@ -435,15 +428,17 @@ struct attributor *torsh_attributor_create(struct profile_process *const *proces
 
 static void free_state(struct process_state *state)
 {
+	struct open_ranges *ranges;
+
 	torsh_key_index_destroy(&state->path_index);
 	torsh_key_index_destroy(&state->site_index);
-	for (size_t i = 0; i < state->n_threads; i++)
-		free(state->threads[i].calls);
+	for (size_t i = 0; (ranges = torsh_sparse_array_next(&state->threads, &i)); i++)
+		free(ranges->calls);
 	for (size_t i = 0; state->operators && i <= state->process->n_functions; i++)
 		free(state->operators[i]);
 	free(state->operators);
 	free(state->kernels);
-	free(state->threads);
+	torsh_sparse_array_destroy(&state->threads);
 	free(state->paths);
 	free(state->sites);
 }

@@ -2,10 +2,6 @@
 /* See tools/profile/call_window.h. */
 #include "tools/profile/call_window.h"
 
-#include <stdlib.h>
-
-#include "tools/die.h"
-
 /* correlation 0: empty. */
 struct window_slot {
 	uint32_t correlation, number;
@@ -13,17 +9,17 @@ struct window_slot {
 
 void torsh_call_window_create(struct call_window *window)
 {
-	window->slots = torsh_need(calloc(WINDOW_CALLS, sizeof(*window->slots)));
+	torsh_sparse_array_create(&window->slots, sizeof(struct window_slot));
 }
 
 void torsh_call_window_destroy(struct call_window *window)
 {
-	free(window->slots);
+	torsh_sparse_array_destroy(&window->slots);
 }
 
 void torsh_call_window_add(struct call_window *window, uint32_t correlation, uint32_t number)
 {
-	struct window_slot *slot = &window->slots[correlation % WINDOW_CALLS];
+	struct window_slot *slot = torsh_sparse_array_at(&window->slots, correlation % WINDOW_CALLS);
 
 	/* Of two calls with one number the inner one is told first: it stays. */
 	if (correlation && slot->correlation != correlation)
@@ -32,8 +28,8 @@ void torsh_call_window_add(struct call_window *window, uint32_t correlation, uin
 
 bool torsh_call_window_find(const struct call_window *window, uint32_t correlation, uint32_t *number)
 {
-	const struct window_slot *slot = &window->slots[correlation % WINDOW_CALLS];
+	const struct window_slot *slot = torsh_sparse_array_find(&window->slots, correlation % WINDOW_CALLS);
 
-	*number = slot->number;
-	return correlation && slot->correlation == correlation;
+	*number = slot ? slot->number : 0;
+	return slot && correlation && slot->correlation == correlation;
 }

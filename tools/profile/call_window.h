@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WINDOW_CALLS (1u << 22) /* at a million calls a second four seconds; memory that is not used is not taken */
+#include "tools/profile/sparse_array.h"
+
+#define WINDOW_CALLS (1u << 22) /* at a million calls a second four seconds */
 
 struct call_window {
-	struct window_slot *slots; /* by the correlation's low bits */
+	struct sparse_array slots; /* by the correlation's low bits */
 };
 
 void torsh_call_window_create(struct call_window *window);

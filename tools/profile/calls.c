@@ -11,6 +11,7 @@
 #include "tools/profile/crossings.h"
 #include "tools/profile/module_chains.h"
 #include "tools/profile/open_calls.h"
+#include "tools/profile/sparse_array.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 #define DEPTH_MAX 4096u
@@ -18,22 +19,24 @@
 
 /* ---- the state of a walk ----------------------------------------------------------------------------------------- */
 
+/* The modules of a forward call, for its backward ones. */
+struct forward_modules {
+	uint64_t sequence;
+	const struct module_chain *modules;
+	uint32_t forward_thread;
+};
+
 struct process_state {
 	const struct profile_process *process;
-	struct open_calls *threads;
-	size_t n_threads;
-	uint32_t *busy; /* threads that may have open calls */
+	struct sparse_array threads; /* of struct open_calls */
+	struct open_calls **busy; /* threads that may have open calls */
 	size_t n_busy, busy_room;
 	void *async; /* tree of open asynchronous calls */
 	uint64_t n_calls, last_ns;
 	const struct crossing_list *known;
 	size_t next_known;
 	uint8_t *traits; /* by label */
-	struct {
-		uint64_t sequence;
-		const struct module_chain *modules;
-		uint32_t forward_thread;
-	} * forward; /* torsh_call_slot; made when there are modules */
+	struct sparse_array forward; /* of struct forward_modules, by torsh_call_slot */
 	struct module_chains chains;
 };
 
@@ -62,15 +65,7 @@ static struct open_calls *find_thread(struct process_state *state, uint32_t thre
 {
 	if (thread >= state->process->n_threads + THREADS_LOST)
 		return NULL;
-	if (thread >= state->n_threads) {
-		size_t n = state->n_threads ? state->n_threads : 16;
-
-		while (n <= thread)
-			n *= 2;
-		state->threads = torsh_need_items(state->threads, state->n_threads, n, sizeof(*state->threads));
-		state->n_threads = n;
-	}
-	return &state->threads[thread];
+	return torsh_sparse_array_at(&state->threads, thread);
 }
 
 static uint8_t traits_of(struct process_state *state, uint32_t label)
@@ -157,20 +152,19 @@ static void find_module(struct process_state *state, struct call *call, const st
 {
 	size_t slot = torsh_call_slot(call, SEQUENCES);
 	bool has_sequence = call->kind == CALL_OPERATOR && call->sequence != OP_NO_SEQUENCE;
+	struct forward_modules *forward;
 
 	if (outer)
 		call->modules = outer->inside;
 	if (call->modules && has_sequence && call->phase != PHASE_BACKWARD) {
-		if (!state->forward)
-			state->forward = torsh_need(calloc(SEQUENCES, sizeof(*state->forward)));
-		state->forward[slot].sequence = call->sequence;
-		state->forward[slot].forward_thread = call->forward_thread;
-		state->forward[slot].modules = call->modules;
+		forward = torsh_sparse_array_at(&state->forward, slot);
+		forward->sequence = call->sequence;
+		forward->forward_thread = call->forward_thread;
+		forward->modules = call->modules;
 	}
-	if (call->phase == PHASE_BACKWARD && has_sequence && state->forward &&
-	    state->forward[slot].sequence == call->sequence &&
-	    state->forward[slot].forward_thread == call->forward_thread)
-		call->modules = state->forward[slot].modules;
+	forward = call->phase == PHASE_BACKWARD && has_sequence ? torsh_sparse_array_find(&state->forward, slot) : NULL;
+	if (forward && forward->sequence == call->sequence && forward->forward_thread == call->forward_thread)
+		call->modules = forward->modules;
 	call->module = call->modules ? call->modules->module : 0;
 	call->inside =
 		call->is_module ? torsh_module_chains_add(&state->chains, call->modules, call->name) : call->modules;
@@ -182,14 +176,14 @@ static void list_thread(struct process_state *state, struct open_calls *thread)
 		return;
 	thread->is_listed = true;
 	state->busy = torsh_need_room(state->busy, state->n_busy, &state->busy_room, sizeof(*state->busy));
-	state->busy[state->n_busy++] = (uint32_t)(thread - state->threads);
+	state->busy[state->n_busy++] = thread;
 }
 
 /* The thread on which an operator with that record is open, and its place there; NULL: none. */
 static struct open_calls *find_record(struct process_state *state, uint32_t record, uint32_t *place)
 {
 	for (size_t i = 0; i < state->n_busy;) {
-		struct open_calls *thread = &state->threads[state->busy[i]];
+		struct open_calls *thread = state->busy[i];
 
 		*place = torsh_open_calls_find(thread, record);
 		if (*place != UINT32_MAX)
@@ -447,7 +441,9 @@ static void number_thread(struct walk *walk, struct process_state *state, const 
 
 static struct call *innermost_on(const struct process_state *state, uint32_t thread)
 {
-	return thread < state->n_threads ? torsh_open_calls_operator(&state->threads[thread]) : NULL;
+	const struct open_calls *open = torsh_sparse_array_find(&state->threads, thread);
+
+	return open ? torsh_open_calls_operator(open) : NULL;
 }
 
 static void end_started_range(struct walk *walk, struct process_state *state, const struct timeline_event *event)
@@ -464,7 +460,7 @@ static bool is_of_its_thread(const struct event *event)
 
 static void tell_launch(struct walk *walk, struct process_state *state, const struct timeline_event *event)
 {
-	struct open_calls *thread = event->thread < state->n_threads ? &state->threads[event->thread] : NULL;
+	struct open_calls *thread = torsh_sparse_array_find(&state->threads, event->thread);
 	struct calls_around around = {.in_operator = innermost_on(state, event->thread)};
 
 	if (thread) {
@@ -486,6 +482,7 @@ static int take_event(void *context, const struct profile_process *process, cons
 	};
 	struct walk *walk = context;
 	struct process_state *state = find_state(walk, process);
+	struct open_calls *thread;
 
 	if (!state)
 		return 0;
@@ -494,8 +491,9 @@ static int take_event(void *context, const struct profile_process *process, cons
 		state->last_ns = event->at_ns;
 	if (takers[event->event.id]) {
 		takers[event->event.id](walk, state, event);
-		if (event->thread < state->n_threads)
-			state->threads[event->thread].last_ns = event->at_ns;
+		thread = torsh_sparse_array_find(&state->threads, event->thread);
+		if (thread)
+			thread->last_ns = event->at_ns;
 	} else if (walk->visitor->launch && is_of_its_thread(&event->event)) {
 		tell_launch(walk, state, event);
 	} else if (walk->visitor->event) {
@@ -507,9 +505,9 @@ static int take_event(void *context, const struct profile_process *process, cons
 /* End what is open, the innermost first, and let go of everything. */
 static void close_state(struct walk *walk, struct process_state *state)
 {
-	for (size_t i = 0; i < state->n_threads; i++) {
-		struct open_calls *thread = &state->threads[i];
+	struct open_calls *thread;
 
+	for (size_t i = 0; (thread = torsh_sparse_array_next(&state->threads, &i)); i++) {
 		while (thread->n) {
 			struct call *call = thread->calls[thread->n - 1];
 
@@ -527,10 +525,10 @@ static void close_state(struct walk *walk, struct process_state *state)
 		end_async(walk, state, call->kind, call->kind == CALL_OPERATOR ? call->record : call->range,
 			  state->last_ns, call->thread);
 	}
-	free(state->threads);
+	torsh_sparse_array_destroy(&state->threads);
 	free(state->busy);
 	free(state->traits);
-	free(state->forward);
+	torsh_sparse_array_destroy(&state->forward);
 	torsh_module_chains_free(&state->chains);
 }
 
@@ -544,6 +542,8 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 	walk.states = torsh_need_items(NULL, 0, n_processes, sizeof(*walk.states));
 	for (size_t i = 0; i < n_processes; i++) {
 		walk.states[i].process = processes[i];
+		torsh_sparse_array_create(&walk.states[i].threads, sizeof(struct open_calls));
+		torsh_sparse_array_create(&walk.states[i].forward, sizeof(struct forward_modules));
 		walk.states[i].known = torsh_crossings_of(known, processes[i]->number);
 	}
 	rc = torsh_timeline_walk(profile, take_event, &walk);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/die.h"
+#include "tools/profile/sparse_array.h"
 
 #define SEQUENCE_MAX 65536u /* outermost operators of a thread that are remembered, the last ones */
 #define SEQUENCE_THREADS 16u
@@ -44,7 +45,7 @@ struct place {
 /* The last outermost operators of a thread, in a ring. */
 struct sequence {
 	uint32_t thread;
-	struct place *places;
+	struct sparse_array places; /* of struct place */
 	uint64_t n; /* ever */
 };
 
@@ -73,7 +74,7 @@ void torsh_step_finder_destroy(struct step_finder *finder)
 	free(finder->backward.items);
 	free(finder->scheduled.items);
 	for (size_t i = 0; i < finder->n_sequences; i++)
-		free(finder->sequences[i].places);
+		torsh_sparse_array_destroy(&finder->sequences[i].places);
 	free(finder);
 }
 
@@ -86,6 +87,7 @@ static void add_moment(struct moments *moments, struct moment moment)
 static void add_place(struct step_finder *finder, const struct call *call)
 {
 	struct sequence *sequence = finder->sequences, *end = sequence + finder->n_sequences;
+	struct place *place;
 
 	while (sequence < end && sequence->thread != call->thread)
 		sequence++;
@@ -94,9 +96,10 @@ static void add_place(struct step_finder *finder, const struct call *call)
 			return;
 		finder->n_sequences++;
 		sequence->thread = call->thread;
-		sequence->places = torsh_need(calloc(SEQUENCE_MAX, sizeof(*sequence->places)));
+		torsh_sparse_array_create(&sequence->places, sizeof(*place));
 	}
-	sequence->places[sequence->n++ % SEQUENCE_MAX] = (struct place){.at_ns = call->start_ns, .name = call->name};
+	place = torsh_sparse_array_at(&sequence->places, sequence->n++ % SEQUENCE_MAX);
+	*place = (struct place){.at_ns = call->start_ns, .name = call->name};
 }
 
 void torsh_step_finder_begin(struct step_finder *finder, const struct call *call)
@@ -303,7 +306,8 @@ static struct place *copy_places(const struct sequence *sequence, size_t *n)
 	*n = sequence->n > SEQUENCE_MAX ? SEQUENCE_MAX : sequence->n;
 	places = torsh_need_items(NULL, 0, *n, sizeof(*places));
 	for (size_t i = 0; i < *n; i++)
-		places[i] = sequence->places[(first + i) % SEQUENCE_MAX];
+		places[i] =
+			*(const struct place *)torsh_sparse_array_find(&sequence->places, (first + i) % SEQUENCE_MAX);
 	return places;
 }
 

@@ -222,10 +222,21 @@ static int read_header(struct recording_reader *reader, uint64_t at, struct chun
 	       header->stored_bytes <= reader->n_bytes - at - sizeof(*header);
 }
 
+/* One for all chunks that a thread reads, because it takes 100 KB, and a report reads a recording several times. */
+static ZSTD_DCtx *decompressor(void)
+{
+	static _Thread_local ZSTD_DCtx *made;
+
+	if (!made)
+		made = ZSTD_createDCtx();
+	return made;
+}
+
 /* The raw bytes of a chunk, or NULL when it is damaged. */
 static const uint8_t *read_payload(struct recording_reader *reader, const struct chunk_header *header, uint64_t at)
 {
 	const uint8_t *stored = fetch(reader, at + sizeof(*header), header->stored_bytes);
+	ZSTD_DCtx *zstd;
 
 	if (!stored || header->checksum != XXH64(stored, header->stored_bytes, 0))
 		return NULL;
@@ -233,7 +244,11 @@ static const uint8_t *read_payload(struct recording_reader *reader, const struct
 		return header->raw_bytes == header->stored_bytes ? stored : NULL;
 	if (header->coding != CHUNK_ZSTD || !room_for(&reader->raw, &reader->n_raw, header->raw_bytes + 1u))
 		return NULL;
-	if (ZSTD_decompress(reader->raw, header->raw_bytes, stored, header->stored_bytes) != header->raw_bytes)
+	zstd = decompressor();
+	if (!zstd)
+		return NULL;
+	if (ZSTD_decompressDCtx(zstd, reader->raw, header->raw_bytes, stored, header->stored_bytes) !=
+	    header->raw_bytes)
 		return NULL;
 	return reader->raw;
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* See tools/profile/sparse_array.h. */
+#include "tools/profile/sparse_array.h"
+
+#include <stdlib.h>
+
+#include "tools/die.h"
+
+#define PIECE_BYTES 4096u /* of a piece at most, unless one item is larger */
+
+void torsh_sparse_array_create(struct sparse_array *array, size_t item_bytes)
+{
+	*array = (struct sparse_array){.item_bytes = item_bytes};
+	while (item_bytes << (array->piece_bits + 1) <= PIECE_BYTES)
+		array->piece_bits++;
+}
+
+void torsh_sparse_array_destroy(struct sparse_array *array)
+{
+	for (size_t i = 0; i < array->n_pieces; i++)
+		free(array->pieces[i]);
+	free(array->pieces);
+	*array = (struct sparse_array){0};
+}
+
+void *torsh_sparse_array_add(struct sparse_array *array, size_t i)
+{
+	size_t piece = i >> array->piece_bits, n = array->n_pieces ? array->n_pieces : 4;
+
+	while (n <= piece)
+		n *= 2;
+	if (n > array->n_pieces) {
+		array->pieces = torsh_need_items(array->pieces, array->n_pieces, n, sizeof(*array->pieces));
+		array->n_pieces = n;
+	}
+	array->pieces[piece] = torsh_need(calloc((size_t)1 << array->piece_bits, array->item_bytes));
+	return torsh_sparse_array_find(array, i);
+}
+
+void *torsh_sparse_array_next(const struct sparse_array *array, size_t *i)
+{
+	size_t piece = *i >> array->piece_bits;
+
+	if (piece < array->n_pieces && array->pieces[piece])
+		return torsh_sparse_array_find(array, *i);
+	while (piece < array->n_pieces && !array->pieces[piece])
+		piece++;
+	*i = piece << array->piece_bits;
+	return torsh_sparse_array_find(array, *i);
+}

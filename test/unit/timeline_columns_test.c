@@ -154,6 +154,14 @@ static void fields_of_later_versions_are_0(void **state)
 	torsh_timeline_close(reader);
 }
 
+static void a_message_without_bytes_is_refused(void **state)
+{
+	struct timeline_reader *reader;
+
+	(void)state;
+	assert_int_equal(torsh_timeline_open(&reader, 1, NULL, 0), -EPROTO);
+}
+
 static void what_was_cut_or_changed_is_refused(void **state)
 {
 	struct timeline_event *events = malloc(N_EVENTS * sizeof(*events));
@@ -182,6 +190,7 @@ int main(void)
 		cmocka_unit_test(what_goes_in_comes_out),
 		cmocka_unit_test(fields_of_later_versions_are_0),
 		cmocka_unit_test(what_was_cut_or_changed_is_refused),
+		cmocka_unit_test(a_message_without_bytes_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

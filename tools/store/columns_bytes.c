@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define CAPACITY_FIRST 256u /* a recording has some hundred columns for each process, most of them short */
+
 int torsh_bytes_reserve(struct column_bytes *column, size_t n)
 {
-	size_t capacity = column->capacity ? column->capacity : 4096;
+	size_t capacity = column->capacity ? column->capacity : CAPACITY_FIRST;
 	uint8_t *larger;
 
 	if (column->capacity - column->n >= n)

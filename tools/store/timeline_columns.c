@@ -2,6 +2,7 @@
 #include "tools/store/timeline_columns.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +30,9 @@ static uint32_t column_of(uint32_t id)
 
 #define EVENT(id, NAME, name, text) enum { FIELDS_OF_##NAME = 0
 #define FIELD(type, name) +1
-#define END(NAME) \
-	}         \
-	;         \
+#define END(NAME)                                                                \
+	}                                                                        \
+	;                                                                        \
 	_Static_assert((int)EVENT_##NAME < EVENT_ID_END, "readers take its id"); \
 	_Static_assert((int)FIELDS_OF_##NAME <= (int)FIELDS_MAX_OF(EVENT_##NAME), "its fields have columns");
 #include "agent/wire/events.def"
@@ -46,10 +47,18 @@ struct timeline_writer {
 	int result; /* of the event under way */
 };
 
+struct read_column {
+	struct column_reader bytes;
+	uint64_t last;
+};
+
+/* The columns of an event's fields stand together, and only those of events that the message has. */
 struct timeline_reader {
-	struct column_reader columns[N_COLUMNS];
-	uint64_t last[N_COLUMNS];
 	uint32_t n_left;
+	struct read_column common[N_COMMON];
+	struct read_column *fields[EVENT_ID_END]; /* by the event's id */
+	struct read_column none[DEVICE_FIELDS_MAX]; /* the fields of the others: empty */
+	struct read_column columns[];
 };
 
 struct timeline_writer *torsh_timeline_create(void)
@@ -157,6 +166,49 @@ int torsh_timeline_take(struct timeline_writer *writer, uint32_t *n_events, uint
 	return result;
 }
 
+/* The event whose field a column from N_COMMON on is. */
+static uint32_t event_of(uint64_t column)
+{
+	if (column < N_COMMON + DEVICES_FROM * FIELDS_MAX)
+		return (uint32_t)((column - N_COMMON) / FIELDS_MAX);
+	return DEVICES_FROM + (uint32_t)((column - column_of(DEVICES_FROM)) / DEVICE_FIELDS_MAX);
+}
+
+/* Step over the directory, and see which events have columns. Returns how many columns there are for their fields, or -EPROTO. */
+static int measure(struct column_reader *directory, uint64_t n_used, bool has_columns[EVENT_ID_END])
+{
+	int n = 0;
+
+	for (uint64_t i = 0; i < n_used; i++) {
+		uint64_t column = torsh_bytes_take_varint(directory);
+
+		torsh_bytes_take_varint(directory); /* its length */
+		if (directory->is_short || column >= N_COLUMNS)
+			return -EPROTO;
+		if (column < N_COMMON || has_columns[event_of(column)])
+			continue;
+		has_columns[event_of(column)] = true;
+		n += FIELDS_MAX_OF(event_of(column));
+	}
+	return n;
+}
+
+static struct timeline_reader *create_reader(uint32_t n_events, const bool has_columns[EVENT_ID_END], int n_columns)
+{
+	struct timeline_reader *reader = calloc(1, sizeof(*reader) + (size_t)n_columns * sizeof(*reader->columns));
+	struct read_column *at;
+
+	if (!reader)
+		return NULL;
+	reader->n_left = n_events;
+	at = reader->columns;
+	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
+		reader->fields[id] = has_columns[id] ? at : reader->none;
+		at += has_columns[id] ? FIELDS_MAX_OF(id) : 0;
+	}
+	return reader;
+}
+
 /* The directory's columns, one behind the other from `at` on. */
 static int open_columns(struct timeline_reader *reader, struct column_reader *directory, uint64_t n_used,
 			const uint8_t *at)
@@ -165,10 +217,13 @@ static int open_columns(struct timeline_reader *reader, struct column_reader *di
 
 	for (uint64_t i = 0; i < n_used; i++) {
 		uint64_t column = torsh_bytes_take_varint(directory), n = torsh_bytes_take_varint(directory);
+		uint32_t id = column < N_COMMON ? 0 : event_of(column);
+		struct read_column *opened =
+			column < N_COMMON ? &reader->common[column] : reader->fields[id] + (column - column_of(id));
 
-		if (directory->is_short || column >= N_COLUMNS || n > (uint64_t)(end - at))
+		if (n > (uint64_t)(end - at))
 			return -EPROTO;
-		reader->columns[column] = (struct column_reader){.at = at, .end = at + n};
+		opened->bytes = (struct column_reader){.at = at, .end = at + n};
 		at += n;
 	}
 	return 0;
@@ -176,21 +231,22 @@ static int open_columns(struct timeline_reader *reader, struct column_reader *di
 
 int torsh_timeline_open(struct timeline_reader **opened, uint32_t n_events, const uint8_t *bytes, size_t n_bytes)
 {
-	struct column_reader directory = {.at = bytes, .end = bytes + n_bytes}, measured;
+	/* Where there are none, bytes may be NULL. */
+	struct column_reader directory = {.at = bytes, .end = n_bytes ? bytes + n_bytes : bytes}, measured;
 	uint64_t n_used = torsh_bytes_take_varint(&directory);
+	bool has_columns[EVENT_ID_END] = {false};
 	struct timeline_reader *reader;
+	int n_columns;
 
 	if (directory.is_short || n_used > N_COLUMNS || n_events > TIMELINE_EVENTS_MAX)
 		return -EPROTO;
 	measured = directory;
-	for (uint64_t i = 0; i < 2 * n_used; i++)
-		torsh_bytes_take_varint(&measured);
-	if (measured.is_short)
-		return -EPROTO;
-	reader = calloc(1, sizeof(*reader));
+	n_columns = measure(&measured, n_used, has_columns);
+	if (n_columns < 0)
+		return n_columns;
+	reader = create_reader(n_events, has_columns, n_columns);
 	if (!reader)
 		return -ENOMEM;
-	reader->n_left = n_events;
 	if (open_columns(reader, &directory, n_used, measured.at)) {
 		free(reader);
 		return -EPROTO;
@@ -204,30 +260,30 @@ void torsh_timeline_close(struct timeline_reader *reader)
 	free(reader);
 }
 
-static inline uint64_t take(struct timeline_reader *reader, uint32_t column, int *is_short)
+static inline uint64_t take(struct read_column *read, int *is_short)
 {
-	struct column_reader *bytes = &reader->columns[column];
+	struct column_reader *bytes = &read->bytes;
 
 	/* A field that this recording's writer didn't know. */
 	if (!bytes->at)
 		return 0;
 	/* Most differences take one byte. */
 	if (bytes->at < bytes->end && *bytes->at < 0x80)
-		return reader->last[column] += torsh_bytes_unzigzag(*bytes->at++);
-	reader->last[column] += torsh_bytes_unzigzag(torsh_bytes_take_varint(bytes));
+		return read->last += torsh_bytes_unzigzag(*bytes->at++);
+	read->last += torsh_bytes_unzigzag(torsh_bytes_take_varint(bytes));
 	*is_short |= bytes->is_short;
-	return reader->last[column];
+	return read->last;
 }
 
 static void take_fields(struct timeline_reader *reader, struct event *event, int *is_short)
 {
-	uint32_t column = column_of(event->id);
+	struct read_column *column = reader->fields[event->id];
 
 	switch (event->id) {
 #define EVENT(id, NAME, name, text) \
 	case EVENT_##NAME: {        \
 		struct event_##name *e = &event->name;
-#define FIELD(type, name) e->name = (torsh_wire_##type)take(reader, column++, is_short);
+#define FIELD(type, name) e->name = (torsh_wire_##type)take(column++, is_short);
 #define END(NAME) \
 	break;    \
 	}
@@ -245,14 +301,14 @@ int torsh_timeline_next(struct timeline_reader *reader, struct timeline_event *e
 
 	if (!reader->n_left)
 		return 0;
-	id = take(reader, COLUMN_ID, &is_short);
+	id = take(&reader->common[COLUMN_ID], &is_short);
 	if (!EVENT_IS_TIMELINE(id))
 		return -EPROTO;
 	memset(event, 0, sizeof(*event));
 	event->event.id = (uint32_t)id;
-	event->at_ns = take(reader, COLUMN_AT, &is_short);
-	event->thread = (uint32_t)take(reader, COLUMN_THREAD, &is_short);
-	event->stack = (uint32_t)take(reader, COLUMN_STACK, &is_short);
+	event->at_ns = take(&reader->common[COLUMN_AT], &is_short);
+	event->thread = (uint32_t)take(&reader->common[COLUMN_THREAD], &is_short);
+	event->stack = (uint32_t)take(&reader->common[COLUMN_STACK], &is_short);
 	take_fields(reader, &event->event, &is_short);
 	if (is_short)
 		return -EPROTO;

@@ -126,7 +126,7 @@ def of_a_program_that_ends_past_the_c_library():
 @case
 def of_programs_that_end_while_the_writer_is_stopped():
     with Target() as target:
-        writer = session_of(target.pid)["writer_pid"]
+        writer = wait_until(lambda: session_of(target.pid), "a writer")["writer_pid"]
         os.kill(writer, signal.SIGSTOP)
         try:
             # It goes on only when all have ended: they may not wait for it without end.

@@ -380,3 +380,11 @@ int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memo
 	scratch->initial = scratch->row;
 	return run_program(&machine, d.fde_program, pc);
 }
+
+bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc)
+{
+	struct frame_description d = {.encoding = DWARF_PE_ABSOLUTE};
+	const uint8_t *fde = find_fde(eh_frame_hdr, memory, pc);
+
+	return fde && !read_fde(&d, memory, fde, pc) && d.start == pc;
+}

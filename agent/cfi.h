@@ -67,4 +67,7 @@ struct cfi_scratch {
 int torsh_cfi_read(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc,
 		   struct cfi_scratch *scratch);
 
+/* Whether the code that one entry describes begins at pc: there is a function. */
+bool torsh_cfi_begins(const uint8_t *eh_frame_hdr, const struct object_memory *memory, uintptr_t pc);
+
 #endif

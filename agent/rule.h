@@ -14,6 +14,8 @@
 
 #include "agent/cfi.h"
 
+struct module;
+
 enum rule_kind {
 	/* Up to here the table says "not known yet" by 0. CFA: the stack pointer of the outer frame. */
 	RULE_RSP = 1, /* CFA = rsp + offset; rbp at CFA + where */
@@ -94,5 +96,11 @@ uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t 
 
 /* Whether ip starts the code that returns from a signal. memory is that of the object there, NULL: there is none. */
 bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
+
+/*
+ * Whether the return address ip, whose object is module, and before which nothing is described, is a function that no code calls
+ * from there: who made the stack put it there, for when its first function is done (makecontext). There is no caller.
+ */
+bool torsh_rule_is_origin(uintptr_t ip, const struct module *module);
 
 #endif

@@ -16,6 +16,15 @@
 /* There are rules of code that no object held: a new object may lie where such code was. */
 static _Atomic bool has_orphans;
 
+/* Of instructions. */
+enum {
+	CALL_RELATIVE = 0xe8,
+	CALL_RELATIVE_BYTES = 5,
+	CALL_INDIRECT = 0xff,
+	CALL_INDIRECT_FIELD = 2,
+	LONGEST_CALL = 7,
+};
+
 enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
 
 /* mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C library. */
@@ -29,6 +38,23 @@ bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memor
 	if (!is_there && !(torsh_probe(ip) && torsh_probe(last - 7)))
 		return false;
 	return memcmp((const void *)ip, signal_return, sizeof(signal_return)) == 0;
+}
+
+/* Whether the bytes before ip are a call: near and relative, or through a register or memory. */
+static bool follows_call(uintptr_t ip)
+{
+	const uint8_t *at = (const uint8_t *)ip;
+
+	for (int n = 2; n <= LONGEST_CALL; n++)
+		if (at[-n] == CALL_INDIRECT && (at[1 - n] >> 3 & 7) == CALL_INDIRECT_FIELD)
+			return true;
+	return at[-CALL_RELATIVE_BYTES] == CALL_RELATIVE;
+}
+
+bool torsh_rule_is_origin(uintptr_t ip, const struct module *module)
+{
+	return torsh_object_room(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL && !follows_call(ip) &&
+	       torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
 }
 
 /* rule of a kind with both offsets, or RULE_BAD when these don't fit. */
@@ -125,8 +151,10 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch);
 	rule = err ? RULE_BAD : compile_row(&scratch->row, ip);
+	if (err == -ENOENT)
+		rule = !is_exact && torsh_rule_is_origin(ip, &module) ? RULE_STOP : RULE_NO_INFO;
 	torsh_unwind_pages_were_read(&module);
-	return err == -ENOENT ? RULE_NO_INFO : rule;
+	return rule;
 }
 
 uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)

@@ -122,7 +122,7 @@ static int step_by_ucontext(struct unwind_cursor *c)
 	return c->registers[CFI_RIP] ? 1 : 0;
 }
 
-enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT };
+enum way { WAY_ROW, WAY_CHAIN, WAY_UCONTEXT, WAY_NONE /* there is no caller */ };
 
 /* Or -errno. Not inlined: the module isn't on the stack, which may be a small one, while the step is made. */
 static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
@@ -130,6 +130,7 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	uintptr_t pc = c->registers[CFI_RIP] - !c->is_exact;
 	struct module module;
 	enum module_answer answer = torsh_modules_find(pc, &module);
+	bool is_origin;
 	int err;
 
 	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
@@ -137,8 +138,11 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	if (answer == MODULE_NONE)
 		return WAY_CHAIN;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
+	is_origin = err == -ENOENT && !c->is_exact && torsh_rule_is_origin(c->registers[CFI_RIP], &module);
 	torsh_unwind_pages_were_read(&module);
-	return err == -ENOENT ? WAY_CHAIN : err ? err : WAY_ROW;
+	if (err == -ENOENT)
+		return is_origin ? WAY_NONE : WAY_CHAIN;
+	return err ? err : WAY_ROW;
 }
 
 static int step(struct unwind_cursor *c)
@@ -152,6 +156,8 @@ static int step(struct unwind_cursor *c)
 		return step_by_chain(c);
 	case WAY_UCONTEXT:
 		return step_by_ucontext(c);
+	case WAY_NONE:
+		return 0;
 	default:
 		return way;
 	}

@@ -114,21 +114,47 @@ static void run_with_pointer_above(void)
 		coroutine.garbage(capture_only, (uintptr_t)false_frame);
 }
 
-static void a_frame_pointer_to_unreadable_memory_does_no_harm(void **state)
+static void run_coroutine(void (*function)(void))
 {
-	(void)state;
-	coroutine.garbage = make_code(garbage_code, sizeof(garbage_code));
 	coroutine.area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(coroutine.area, MAP_FAILED);
 	getcontext(&coroutine.other);
 	coroutine.other.uc_stack.ss_sp = coroutine.area;
 	coroutine.other.uc_stack.ss_size = AREA_BYTES / 2 - 32768;
 	coroutine.other.uc_link = &coroutine.main;
-	makecontext(&coroutine.other, run_with_pointer_above, 0);
+	coroutine.other.uc_mcontext.gregs[REG_RBP] = (greg_t)(coroutine.area + AREA_BYTES / 2 + 64);
+	makecontext(&coroutine.other, function, 0);
 	swapcontext(&coroutine.main, &coroutine.other);
-	assert_true(is_cut(main_flow));
 	munmap(coroutine.area, AREA_BYTES);
+}
+
+static void a_frame_pointer_to_unreadable_memory_does_no_harm(void **state)
+{
+	(void)state;
+	coroutine.garbage = make_code(garbage_code, sizeof(garbage_code));
+	run_coroutine(run_with_pointer_above);
+	assert_true(is_cut(main_flow));
 	munmap((void *)coroutine.garbage, 4096);
+}
+
+static void run_hooks(void)
+{
+	for (int i = 0; i < 10; i++)
+		call_hook();
+	assert_false(is_cut(main_flow));
+	assert_int_equal(addresses[main_flow->ids[0]].flags, ADDRESS_RETURN);
+}
+
+/* Nothing describes what lies before the function that it leads to in the end; the frame pointer is another stack's. */
+static void stacks_of_makecontext_end_where_it_made_them_begin(void **state)
+{
+	uint64_t cut = counters[COUNTER_captures_cut];
+
+	(void)state;
+	begin_comparing();
+	run_coroutine(run_hooks);
+	expect_no_mismatch(10);
+	assert_int_equal(counters[COUNTER_captures_cut], cut);
 }
 
 /* ---- assembly ---- */
@@ -353,6 +379,7 @@ int main(void)
 		cmocka_unit_test(made_code_with_frame_pointers_is_followed),
 		cmocka_unit_test(made_code_without_frame_pointers_ends_the_stack_there),
 		cmocka_unit_test(a_frame_pointer_to_unreadable_memory_does_no_harm),
+		cmocka_unit_test(stacks_of_makecontext_end_where_it_made_them_begin),
 		cmocka_unit_test(assembly_without_information_is_passed_by_the_frame_pointer),
 		cmocka_unit_test(frames_found_through_rbx_are_walked_with_all_registers),
 		cmocka_unit_test(a_library_in_anothers_place_has_its_own_rules),

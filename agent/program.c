@@ -47,44 +47,46 @@ static long search_program(const char *file, struct text *found)
 	return fd;
 }
 
-/* The absolute path of an open file; where the kernel can't tell, that by which it was found. */
-static void put_path(long fd, const struct text *found, struct text *out)
-{
-	char link[32];
-	struct text name = TEXT_IN(link);
-	long n;
-
-	torsh_text_put(&name, "/proc/self/fd/");
-	torsh_text_put_number(&name, (uint64_t)fd);
-	n = torsh_sys_readlink(link, out->bytes, out->capacity - 1);
-	out->length = n > 0 ? (size_t)n : 0;
-	out->bytes[out->length] = '\0';
-	if (n <= 0)
-		torsh_text_put(out, found->bytes);
-}
-
 /* Too much for the stack: exec may be called on that of a signal handler. */
 struct inspection {
 	struct executable_source source;
 	struct text *program, *culprit;
-	char found[PATH_MAX];
+	struct stat stat;
+	struct statfs system;
+	struct text path, link_path; /* in the following */
+	char found[PATH_MAX], link[sizeof("/proc/self/fd/") + 20];
 };
+
+/* The absolute path of an open file; where the kernel can't tell, that by which it was found. */
+static void put_path(struct inspection *inspection, long fd, struct text *out)
+{
+	long n;
+
+	inspection->link_path = (struct text)TEXT_IN(inspection->link);
+	torsh_text_put(&inspection->link_path, "/proc/self/fd/");
+	torsh_text_put_number(&inspection->link_path, (uint64_t)fd);
+	n = torsh_sys_readlink(inspection->link, out->bytes, out->capacity - 1);
+	out->length = n > 0 ? (size_t)n : 0;
+	out->bytes[out->length] = '\0';
+	if (n <= 0)
+		torsh_text_put(out, inspection->found);
+}
 
 static long open_next(struct executable_source *source, const char *path, unsigned n_scripts)
 {
 	struct inspection *inspection = (struct inspection *)source;
-	struct text found = TEXT_IN(inspection->found);
 	long fd;
 
+	inspection->path = (struct text)TEXT_IN(inspection->found);
 	/* The kernel looks for an interpreter at its path, and nowhere else. */
 	if (n_scripts) {
-		torsh_text_put(&found, path);
+		torsh_text_put(&inspection->path, path);
 		fd = open_program(path);
 	} else {
-		fd = search_program(path, &found);
+		fd = search_program(path, &inspection->path);
 	}
 	if (fd >= 0)
-		put_path(fd, &found, n_scripts ? inspection->culprit : inspection->program);
+		put_path(inspection, fd, n_scripts ? inspection->culprit : inspection->program);
 	return fd;
 }
 
@@ -93,18 +95,19 @@ static long read_at(long fd, void *out, size_t n_bytes, uint64_t offset)
 	return TORSH_SYS(SYS_pread64, fd, out, n_bytes, offset, 0, 0);
 }
 
-static long read_rights(long fd, struct executable_rights *rights)
+static long read_rights(struct executable_source *source, long fd, struct executable_rights *rights)
 {
-	struct statfs system = {0};
-	struct stat stat = {0};
-	long rc = torsh_sys_fstat(fd, &stat);
+	struct inspection *inspection = (struct inspection *)source;
+	struct statfs *system = &inspection->system;
+	struct stat *stat = &inspection->stat;
+	long rc = torsh_sys_fstat(fd, stat);
 
 	if (rc)
 		return rc;
-	rights->mode = stat.st_mode;
-	rights->owner = stat.st_uid;
-	rights->group = stat.st_gid;
-	rights->is_nosuid = TORSH_SYS(SYS_fstatfs, fd, &system, 0, 0, 0, 0) == 0 && system.f_flags & MOUNT_NOSUID;
+	rights->mode = stat->st_mode;
+	rights->owner = stat->st_uid;
+	rights->group = stat->st_gid;
+	rights->is_nosuid = TORSH_SYS(SYS_fstatfs, fd, system, 0, 0, 0, 0) == 0 && system->f_flags & MOUNT_NOSUID;
 	rights->n_capabilities = TORSH_SYS(SYS_fgetxattr, fd, "security.capability", rights->capabilities,
 					   sizeof(rights->capabilities), 0, 0);
 	return 0;
@@ -115,15 +118,14 @@ static void close_program(long fd)
 	TORSH_SYS(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-static struct executable_caller describe_caller(void)
+/* Not inlined: it isn't on the stack while the program is looked at. */
+static __attribute__((noinline)) void describe_caller(struct executable_caller *caller)
 {
-	return (struct executable_caller){
-		.user = (uint32_t)TORSH_SYS(SYS_getuid, 0, 0, 0, 0, 0, 0),
-		.effective_user = (uint32_t)TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0),
-		.group = (uint32_t)TORSH_SYS(SYS_getgid, 0, 0, 0, 0, 0, 0),
-		.effective_group = (uint32_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0),
-		.has_no_new_privileges = TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1,
-	};
+	caller->user = (uint32_t)TORSH_SYS(SYS_getuid, 0, 0, 0, 0, 0, 0);
+	caller->effective_user = (uint32_t)TORSH_SYS(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+	caller->group = (uint32_t)TORSH_SYS(SYS_getgid, 0, 0, 0, 0, 0, 0);
+	caller->effective_group = (uint32_t)TORSH_SYS(SYS_getegid, 0, 0, 0, 0, 0, 0);
+	caller->has_no_new_privileges = TORSH_SYS(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1;
 }
 
 static bool is_agent_there(void)
@@ -138,13 +140,11 @@ enum program_problem torsh_program_inspect(const char *path, struct text *progra
 
 	if (!inspection)
 		return PROGRAM_FINE;
-	inspection->source = (struct executable_source){
-		.open = open_next,
-		.read = read_at,
-		.read_rights = read_rights,
-		.close = close_program,
-		.caller = describe_caller(),
-	};
+	inspection->source.open = open_next;
+	inspection->source.read = read_at;
+	inspection->source.read_rights = read_rights;
+	inspection->source.close = close_program;
+	describe_caller(&inspection->source.caller);
 	inspection->program = program;
 	inspection->culprit = culprit;
 	problem = torsh_executable_inspect(&inspection->source, path);

@@ -18,6 +18,7 @@
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
 #define CUT "..." /* stands for those behind */
+#define SLOTS_ON_STACK 64u /* of an environment for a child */
 #define PROGRAMS_TEXT_MAX (1u << 20) /* of the text area, for all such programs of a process */
 
 void torsh_process_forking(void)
@@ -70,6 +71,7 @@ static void record_exec(uint32_t has_failed)
 
 /* What a program event's text is put together in: too much for the stack of a signal handler. */
 struct program_start {
+	struct text found, found_culprit; /* in the following */
 	char program[PATH_MAX], culprit[PATH_MAX];
 	char text[2 * PATH_MAX + ARGUMENTS_MAX + sizeof(CUT)];
 };
@@ -148,6 +150,13 @@ static int is_on(void)
 
 static _Thread_local struct flow *muted; /* the flow of a thread that has none now */
 
+static void drop_start(struct child_plan *plan)
+{
+	if (plan->start)
+		torsh_sys_munmap(plan->start, sizeof(*plan->start));
+	plan->start = NULL;
+}
+
 enum told { TOLD_EXEC = 1, TOLD_PROGRAM = 2 };
 
 int torsh_process_executing(struct child_plan *plan, char *const *argv)
@@ -160,7 +169,7 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))
 		told |= TOLD_PROGRAM;
-	torsh_process_drop_plan(plan);
+	drop_start(plan);
 	if (!is_on() || is_borrowed)
 		return told;
 	torsh_cuda_executing();
@@ -284,41 +293,45 @@ void torsh_process_loading_allocator(const char *path)
 /* The program's file is looked at here, once; where that might end the process, which put a filter on itself, not at all. */
 static enum program_problem inspect(const char *program, struct program_start *start)
 {
-	struct text found = TEXT_IN(start->program), culprit = TEXT_IN(start->culprit);
-
+	start->found = (struct text)TEXT_IN(start->program);
+	start->found_culprit = (struct text)TEXT_IN(start->culprit);
 	if (!torsh_agent_is_sandboxed_now())
-		return torsh_program_inspect(program, &found, &culprit);
-	torsh_text_put(&found, program ? program : "?");
+		return torsh_program_inspect(program, &start->found, &start->found_culprit);
+	torsh_text_put(&start->found, program ? program : "?");
 	return PROGRAM_UNDER_FILTER;
 }
 
-struct child_plan torsh_process_plan(const char *program, char *const *envp)
+void torsh_process_plan(struct child_plan *plan, const char *program, char *const *envp)
 {
-	struct child_plan plan = {.envp = envp};
-
+	*plan = (struct child_plan){.envp = envp};
 	/* Nothing is kept for children where the agent is inert. */
 	if ((!program && !torsh_agent_is_sandboxed()) || !torsh_environment_slots_apart(envp))
-		return plan;
-	plan.start = torsh_sys_pages(sizeof(*plan.start));
-	if (!plan.start)
-		return plan;
-	plan.problem = inspect(program, plan.start);
-	plan.is_apart = torsh_program_is_apart(plan.problem);
-	if (plan.problem == PROGRAM_FINE)
-		torsh_process_drop_plan(&plan);
-	return plan;
+		return;
+	plan->start = torsh_sys_pages(sizeof(*plan->start));
+	if (!plan->start)
+		return;
+	plan->problem = inspect(program, plan->start);
+	plan->is_apart = torsh_program_is_apart(plan->problem);
+	if (plan->problem == PROGRAM_FINE)
+		drop_start(plan);
 }
 
 void torsh_process_drop_plan(struct child_plan *plan)
 {
-	if (plan->start)
-		torsh_sys_munmap(plan->start, sizeof(*plan->start));
-	plan->start = NULL;
+	drop_start(plan);
+	if (plan->slots)
+		torsh_sys_munmap(plan->slots, plan->n_slots * sizeof(*plan->slots));
+	plan->slots = NULL;
 }
 
-size_t torsh_process_environment_slots(const struct child_plan *plan)
+size_t torsh_process_environment_slots(struct child_plan *plan)
 {
-	return plan->is_apart ? torsh_environment_slots_apart(plan->envp) : torsh_environment_slots(plan->envp);
+	size_t n = plan->is_apart ? torsh_environment_slots_apart(plan->envp) : torsh_environment_slots(plan->envp);
+
+	if (n > SLOTS_ON_STACK && !torsh_agent_is_borrowed())
+		plan->slots = torsh_sys_pages(n * sizeof(*plan->slots));
+	plan->n_slots = n;
+	return n;
 }
 
 char *const *torsh_process_environment(const struct child_plan *plan, char **slots)

@@ -59,13 +59,15 @@ struct child_plan {
 	bool is_apart; /* it must not load the agent */
 	enum program_problem problem;
 	struct program_start *start; /* pages of the plan's own where there is a problem, else NULL */
+	char **slots; /* the same for an environment too large for the stack, of n_slots, else NULL */
+	size_t n_slots;
 };
 
 /* Process: collectors/process.c. */
 void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_born(void); /* in the child */
-/* An exec is about to be called; the plan is dropped. Not 0: torsh_process_not_executed gets it when the exec failed. */
+/* An exec is about to be called, which needs no more of the plan than the environment. Not 0: torsh_process_not_executed gets it when the exec failed. */
 int torsh_process_executing(struct child_plan *plan, char *const *argv);
 void torsh_process_not_executed(int told);
 /* posix_spawn made a child by the plan. */
@@ -108,9 +110,14 @@ void torsh_cuda_exiting(void);
 void torsh_cuda_executing(void);
 
 /* program is NULL where it is not known. */
-struct child_plan torsh_process_plan(const char *program, char *const *envp);
+void torsh_process_plan(struct child_plan *plan, const char *program, char *const *envp);
+/* Keeps errno. */
 void torsh_process_drop_plan(struct child_plan *plan);
-size_t torsh_process_environment_slots(const struct child_plan *plan);
+/*
+ * How many slots the environment needs, 0 where envp can be passed on as it is. Many are in the plan: pages, which a
+ * child after vfork doesn't take, as nobody would give them back when its exec succeeds.
+ */
+size_t torsh_process_environment_slots(struct child_plan *plan);
 char *const *torsh_process_environment(const struct child_plan *plan, char **slots);
 
 /* The program behind a descriptor as a path. */

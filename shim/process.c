@@ -35,11 +35,12 @@ EXPORT pid_t fork(void)
 	return child;
 }
 
-/* The environment that a child is to have by the plan; the array is on the caller's stack. */
-#define CHILD_ENVIRONMENT(plan)                                                                                 \
-	({                                                                                                      \
-		size_t n_slots_ = torsh_process_environment_slots(plan);                                        \
-		n_slots_ ? torsh_process_environment(plan, alloca(n_slots_ * sizeof(char *))) : (plan)->envp; \
+/* The environment that a child is to have by the plan; the array is on the caller's stack where the plan has none. */
+#define CHILD_ENVIRONMENT(plan)                                                                                       \
+	({                                                                                                            \
+		size_t n_slots_ = torsh_process_environment_slots(plan);                                              \
+		char **slots_ = n_slots_ && !(plan)->slots ? alloca(n_slots_ * sizeof(char *)) : (plan)->slots; \
+		n_slots_ ? torsh_process_environment(plan, slots_) : (plan)->envp;                                    \
 	})
 
 /* Calls an exec function between the collectors' two marks: it returns only when it failed. */
@@ -50,39 +51,42 @@ EXPORT pid_t fork(void)
                                                                     \
 		if (told_)                                          \
 			torsh_process_not_executed(told_);          \
+		torsh_process_drop_plan(plan);                      \
 		result_;                                            \
 	})
 
+typedef int exec_function(const char *program, char *const *argv, char *const *envp);
+
+/* Not inlined: the lists of arguments have enough on the stack. */
+static __attribute__((noinline)) int execute(exec_function *next, const char *program, char *const *argv,
+					     char *const *envp)
+{
+	char *const *environment;
+	struct child_plan plan;
+
+	torsh_process_plan(&plan, program, envp);
+	environment = CHILD_ENVIRONMENT(&plan);
+	return EXECUTE(&plan, argv, next(program, argv, environment));
+}
+
 EXPORT int execve(const char *path, char *const *argv, char *const *envp)
 {
-	struct child_plan plan = torsh_process_plan(path, envp);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
-
-	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
+	return execute(torsh_next.execve, path, argv, envp);
 }
 
 EXPORT int execv(const char *path, char *const *argv)
 {
-	struct child_plan plan = torsh_process_plan(path, environ);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
-
-	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
+	return execute(torsh_next.execve, path, argv, environ);
 }
 
 EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
 {
-	struct child_plan plan = torsh_process_plan(file, envp);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
-
-	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
+	return execute(torsh_next.execvpe, file, argv, envp);
 }
 
 EXPORT int execvp(const char *file, char *const *argv)
 {
-	struct child_plan plan = torsh_process_plan(file, environ);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
-
-	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
+	return execute(torsh_next.execvpe, file, argv, environ);
 }
 
 EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
@@ -92,7 +96,7 @@ EXPORT int fexecve(int fd, char *const *argv, char *const *envp)
 	struct child_plan plan;
 
 	torsh_process_name_descriptor(fd, path);
-	plan = torsh_process_plan(path, envp);
+	torsh_process_plan(&plan, path, envp);
 	environment = CHILD_ENVIRONMENT(&plan);
 	return EXECUTE(&plan, argv, torsh_next.fexecve(fd, argv, environment));
 }
@@ -108,88 +112,74 @@ EXPORT int execveat(int dir, const char *path, char *const *argv, char *const *e
 		torsh_process_name_descriptor(dir, descriptor);
 		program = descriptor;
 	}
-	plan = torsh_process_plan(program, envp);
+	torsh_process_plan(&plan, program, envp);
 	environment = CHILD_ENVIRONMENT(&plan);
 	return EXECUTE(&plan, argv, torsh_next.execveat(dir, path, argv, environment, flags));
 }
 
-static size_t count_arguments(va_list from)
-{
-	size_t n = 1;
-	va_list rest;
-
-	va_copy(rest, from);
-	while (va_arg(rest, char *))
-		n++;
-	va_end(rest);
-	return n;
-}
-
-static void collect_arguments(char **argv, const char *first, va_list *rest)
-{
-	*argv = (char *)first;
-	while (*argv)
-		*++argv = va_arg(*rest, char *);
-}
-
-/* The list forms: argv from the arguments, on the stack, and behind its NULL what the function takes further. */
-#define ARGUMENTS_BEFORE(first, rest)                                                              \
-	({                                                                                         \
-		char **argv_ = alloca(((first) ? count_arguments(rest) + 1 : 1) * sizeof(char *)); \
-		collect_arguments(argv_, first, &(rest));                                          \
-		argv_;                                                                             \
+/*
+ * The list forms: argv from the arguments, on the stack; rest is what the function takes further, behind the NULL. Not in
+ * functions of their own, for which the compiler would store all registers that might pass arguments.
+ */
+#define BEGIN_ARGUMENTS(first, rest)                              \
+	({                                                        \
+		size_t n_ = 1;                                    \
+		char **argv_;                                     \
+                                                                  \
+		va_start(rest, first);                            \
+		for (const char *at_ = first; at_; n_++)          \
+			at_ = va_arg(rest, char *);               \
+		va_end(rest);                                     \
+		argv_ = alloca(n_ * sizeof(char *));              \
+		argv_[0] = (char *)(first);                       \
+		va_start(rest, first);                            \
+		for (size_t i_ = 1; i_ < n_; i_++)                \
+			argv_[i_] = va_arg(rest, char *);         \
+		argv_;                                            \
 	})
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
-	struct child_plan plan = torsh_process_plan(path, environ);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	char **argv;
 	va_list rest;
 
-	va_start(rest, first);
-	argv = ARGUMENTS_BEFORE(first, rest);
+	argv = BEGIN_ARGUMENTS(first, rest);
 	va_end(rest);
-	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
+	return execute(torsh_next.execve, path, argv, environ);
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-	struct child_plan plan = torsh_process_plan(file, environ);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
 	char **argv;
 	va_list rest;
 
-	va_start(rest, first);
-	argv = ARGUMENTS_BEFORE(first, rest);
+	argv = BEGIN_ARGUMENTS(first, rest);
 	va_end(rest);
-	return EXECUTE(&plan, argv, torsh_next.execvpe(file, argv, environment));
+	return execute(torsh_next.execvpe, file, argv, environ);
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
-	char *const *given, *const *environment;
-	struct child_plan plan;
+	char *const *envp;
 	char **argv;
 	va_list rest;
 
-	va_start(rest, first);
-	argv = ARGUMENTS_BEFORE(first, rest);
-	given = va_arg(rest, char *const *);
+	argv = BEGIN_ARGUMENTS(first, rest);
+	envp = va_arg(rest, char *const *);
 	va_end(rest);
-	plan = torsh_process_plan(path, given);
-	environment = CHILD_ENVIRONMENT(&plan);
-	return EXECUTE(&plan, argv, torsh_next.execve(path, argv, environment));
+	return execute(torsh_next.execve, path, argv, envp);
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	struct child_plan plan = torsh_process_plan(path, envp);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
+	char *const *environment;
+	struct child_plan plan;
 	pid_t child;
 	int error;
 
+	torsh_process_plan(&plan, path, envp);
+	environment = CHILD_ENVIRONMENT(&plan);
 	error = torsh_next.posix_spawn(&child, path, actions, attributes, argv, environment);
 	if (!error) {
 		if (pid)
@@ -204,11 +194,13 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const *argv, char *const *envp)
 {
-	struct child_plan plan = torsh_process_plan(file, envp);
-	char *const *environment = CHILD_ENVIRONMENT(&plan);
+	char *const *environment;
+	struct child_plan plan;
 	pid_t child;
 	int error;
 
+	torsh_process_plan(&plan, file, envp);
+	environment = CHILD_ENVIRONMENT(&plan);
 	error = torsh_next.posix_spawnp(&child, file, actions, attributes, argv, environment);
 	if (!error) {
 		if (pid)

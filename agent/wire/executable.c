@@ -44,22 +44,23 @@ static enum loader loader_named(const char *path)
  * The loader that the program headers name. A program without one is static, unless it is a loader itself, run as a command.
  * Returns an enum loader or -ENOEXEC.
  */
-static long find_loader(struct executable_source *source, long fd, const char *path, const ElfW(Ehdr) * header)
+static long find_loader(struct executable_source *source, long fd, const char *path)
 {
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		ElfW(Phdr) segment;
+	ElfW(Phdr) *segment = &source->segment;
+
+	for (unsigned i = 0; i < source->header.e_phnum; i++) {
 		enum loader loader;
 		long n;
 
-		if (source->read(fd, &segment, sizeof(segment), header->e_phoff + i * sizeof(segment)) !=
-		    (long)sizeof(segment))
+		if (source->read(fd, segment, sizeof(*segment), source->header.e_phoff + i * sizeof(*segment)) !=
+		    (long)sizeof(*segment))
 			return -ENOEXEC;
-		if (segment.p_type != PT_INTERP)
+		if (segment->p_type != PT_INTERP)
 			continue;
-		if (segment.p_filesz < 2 || segment.p_filesz > EXECUTABLE_LINE_BYTES)
+		if (segment->p_filesz < 2 || segment->p_filesz > EXECUTABLE_LINE_BYTES)
 			return -ENOEXEC;
-		n = source->read(fd, source->line, segment.p_filesz, segment.p_offset);
-		if (n != (long)segment.p_filesz)
+		n = source->read(fd, source->line, segment->p_filesz, segment->p_offset);
+		if (n != (long)segment->p_filesz)
 			return -ENOEXEC;
 		source->line[n] = '\0';
 		loader = loader_named(source->line);
@@ -95,29 +96,34 @@ static bool gains_privileges(const struct executable_caller *caller, const struc
 	       (caller->user != 0 && !rights->is_nosuid && grants_capabilities(rights));
 }
 
+static bool is_executable(const ElfW(Ehdr) * header)
+{
+	return (header->e_type == ET_EXEC || header->e_type == ET_DYN) && header->e_phentsize == sizeof(ElfW(Phdr)) &&
+	       header->e_phnum <= HEADERS_MAX;
+}
+
 static long inspect_elf(struct executable_source *source, long fd, const char *path)
 {
-	struct executable_rights rights = {0};
-	ElfW(Ehdr) header;
+	const ElfW(Ehdr) *header = &source->header;
 	long loader, rc;
 
-	if (source->read(fd, &header, sizeof(header), 0) != (long)sizeof(header))
+	if (source->read(fd, &source->header, sizeof(*header), 0) != (long)sizeof(*header))
 		return -ENOEXEC;
-	if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
-	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != OWN_MACHINE)
+	if (header->e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_machine != OWN_MACHINE)
 		return PROGRAM_FOREIGN;
-	if ((header.e_type != ET_EXEC && header.e_type != ET_DYN) || header.e_phentsize != sizeof(ElfW(Phdr)) ||
-	    header.e_phnum > HEADERS_MAX)
+	if (!is_executable(header))
 		return -ENOEXEC;
-	loader = find_loader(source, fd, path, &header);
+	loader = find_loader(source, fd, path);
 	if (loader < 0)
 		return loader;
 	if (loader == LOADER_OTHER)
 		return PROGRAM_OTHER_LIBC;
-	rc = source->read_rights(fd, &rights);
+	source->rights = (struct executable_rights){0};
+	rc = source->read_rights(source, fd, &source->rights);
 	if (rc < 0)
 		return rc;
-	if (gains_privileges(&source->caller, &rights))
+	if (gains_privileges(&source->caller, &source->rights))
 		return PROGRAM_PRIVILEGED;
 	return loader == LOADER_NONE ? PROGRAM_STATIC : PROGRAM_FINE;
 }
@@ -141,8 +147,11 @@ static bool read_interpreter(char *line, size_t n)
 
 enum { LEADS_ON = N_PROGRAM_PROBLEMS };
 
-/* LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. */
-static long inspect_file(struct executable_source *source, long fd, const char *path)
+/*
+ * LEADS_ON with its interpreter's path in source->line, or what is known of an ELF program. Not inlined: the stack may be a small
+ * one, and it isn't on it while files are looked for.
+ */
+static __attribute__((noinline)) long inspect_file(struct executable_source *source, long fd, const char *path)
 {
 	char magic[SELFMAG];
 	long n = source->read(fd, magic, sizeof(magic), 0);

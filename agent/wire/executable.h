@@ -6,6 +6,7 @@
 #ifndef TORSH_WIRE_EXECUTABLE_H
 #define TORSH_WIRE_EXECUTABLE_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,10 +39,14 @@ struct executable_source {
 	/* As pread: bytes, or -errno. */
 	long (*read)(long fd, void *out, size_t n_bytes, uint64_t offset);
 	/* 0 or -errno. */
-	long (*read_rights)(long fd, struct executable_rights *rights);
+	long (*read_rights)(struct executable_source *source, long fd, struct executable_rights *rights);
 	void (*close)(long fd);
 	struct executable_caller caller;
-	char line[EXECUTABLE_LINE_BYTES + 1]; /* too much for the stack of a signal handler */
+	/* Too much for the stack of a signal handler. */
+	struct executable_rights rights;
+	ElfW(Ehdr) header;
+	ElfW(Phdr) segment;
+	char line[EXECUTABLE_LINE_BYTES + 1];
 };
 
 /*

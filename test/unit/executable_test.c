@@ -71,8 +71,9 @@ static long read_file(long fd, void *out, size_t n_bytes, uint64_t offset)
 	return (long)n;
 }
 
-static long read_rights(long fd, struct executable_rights *rights)
+static long read_rights(struct executable_source *source, long fd, struct executable_rights *rights)
 {
+	(void)source;
 	*rights = disk.files[fd].rights;
 	return 0;
 }

@@ -80,11 +80,12 @@ static long read_at(long fd, void *out, size_t n_bytes, uint64_t offset)
 	return n < 0 ? -errno : n;
 }
 
-static long read_rights(long fd, struct executable_rights *rights)
+static long read_rights(struct executable_source *source, long fd, struct executable_rights *rights)
 {
 	struct statvfs system;
 	struct stat status;
 
+	(void)source;
 	if (fstat((int)fd, &status))
 		return -errno;
 	rights->mode = status.st_mode;

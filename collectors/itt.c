@@ -104,17 +104,13 @@ static void push(const struct itt_domain *domain, struct range_text name)
 	torsh_ranges_push(&says);
 }
 
-static void start(enum range_kind kind, const struct itt_domain *domain, struct itt_id id, struct range_text name)
+/* Not inlined: the ids that the call came with have enough on the stack. */
+static __attribute__((noinline)) void start(uint64_t number, const struct itt_domain *domain, struct range_text name,
+					    const char *category)
 {
-	static const char *const categories[] = {[KIND_FRAME] = "frame", [KIND_REGION] = "region", [KIND_EVENT] = NULL};
-	struct range_says says = says_of(domain, name, categories[kind]);
+	struct range_says says = says_of(domain, name, category);
 
-	torsh_ranges_start(&says, number_of(kind, domain, id));
-}
-
-static void end(enum range_kind kind, const void *domain, struct itt_id id)
-{
-	torsh_ranges_end(number_of(kind, domain, id));
+	torsh_ranges_start(&says, number);
 }
 
 static void mark(const struct itt_domain *domain, struct range_text name)
@@ -145,34 +141,44 @@ static struct itt_histogram *record_histogram_create(struct itt_histogram *their
 	return has_consumer || !name ? theirs : torsh_itt_histogram(domain, name, x_type, y_type);
 }
 
-/* The name of a histogram's bar: "name[x]", x its place where that is no whole number. */
-static struct range_text bar_name(const struct itt_histogram *histogram, size_t i, const void *x, struct text text)
+/*
+ * The name of a histogram's bar: "name[x]", x its place where that is no whole number. Not inlined: it isn't on the stack while
+ * the bar is sent.
+ */
+static __attribute__((noinline)) void name_bar(const struct itt_histogram *histogram, size_t i, const void *x,
+					       struct text *text)
 {
 	struct range_says at = {0};
 
 	if (x)
 		read_number(&at, histogram->x_type, (const char *)x + i * bytes_of(histogram->x_type));
-	torsh_text_put(&text, histogram->name);
-	torsh_text_put(&text, "[");
-	torsh_text_put_number(&text, at.payload_type == PAYLOAD_U64 ? at.payload : i);
-	torsh_text_put(&text, "]");
-	return (struct range_text){.bytes = text.bytes};
+	text->length = 0;
+	torsh_text_put(text, histogram->name);
+	torsh_text_put(text, "[");
+	torsh_text_put_number(text, at.payload_type == PAYLOAD_U64 ? at.payload : i);
+	torsh_text_put(text, "]");
+}
+
+static __attribute__((noinline)) void submit_bar(const struct itt_histogram *histogram, const char *name, const void *y)
+{
+	struct range_says says = says_of(histogram->domain, (struct range_text){.bytes = name}, NULL);
+
+	read_number(&says, histogram->y_type, y);
+	torsh_ranges_value(&says, VALUE_SAMPLE);
 }
 
 static void record_histogram_submit(struct itt_histogram *histogram, size_t n, void *x, void *y)
 {
-	struct text room;
+	struct text name;
 
 	if (!histogram || !histogram->name || !y)
 		return;
-	room = torsh_text_map(LABEL_ROOM);
+	name = torsh_text_map(LABEL_ROOM);
 	for (size_t i = 0; i < n; i++) {
-		struct range_says says = says_of(histogram->domain, bar_name(histogram, i, x, room), NULL);
-
-		read_number(&says, histogram->y_type, (const char *)y + i * bytes_of(histogram->y_type));
-		torsh_ranges_value(&says, VALUE_SAMPLE);
+		name_bar(histogram, i, x, &name);
+		submit_bar(histogram, name.bytes, (const char *)y + i * bytes_of(histogram->y_type));
 	}
-	torsh_text_unmap(&room);
+	torsh_text_unmap(&name);
 }
 
 static void *record_counter_create_typed(void *theirs, int has_consumer, const char *name, const char *domain,
@@ -325,12 +331,12 @@ static void record_task_begin_overlapped(const struct itt_domain *domain, struct
 					 struct itt_string *name)
 {
 	(void)parent;
-	start(KIND_TASK, domain, id, string_text(name));
+	start(number_of(KIND_TASK, domain, id), domain, string_text(name), NULL);
 }
 
 static void record_task_end_overlapped(const struct itt_domain *domain, struct itt_id id)
 {
-	end(KIND_TASK, domain, id);
+	torsh_ranges_end(number_of(KIND_TASK, domain, id));
 }
 
 static void record_task_begin_overlapped_ex(const struct itt_domain *domain, void *clock, uint64_t at, struct itt_id id,
@@ -352,23 +358,28 @@ static void record_region_begin(const struct itt_domain *domain, struct itt_id i
 				struct itt_string *name)
 {
 	(void)parent;
-	start(KIND_REGION, domain, id, string_text(name));
+	start(number_of(KIND_REGION, domain, id), domain, string_text(name), "region");
 }
 
 static void record_region_end(const struct itt_domain *domain, struct itt_id id)
 {
-	end(KIND_REGION, domain, id);
+	torsh_ranges_end(number_of(KIND_REGION, domain, id));
+}
+
+static uint64_t frame_number(const struct itt_domain *domain, const struct itt_id *id)
+{
+	return number_of(KIND_FRAME, domain, id ? *id : (struct itt_id){0});
 }
 
 /* Frames have no name but their domain's. */
 static void record_frame_begin_v3(const struct itt_domain *domain, struct itt_id *id)
 {
-	start(KIND_FRAME, domain, id ? *id : (struct itt_id){0}, domain_text(domain));
+	start(frame_number(domain, id), domain, domain_text(domain), "frame");
 }
 
 static void record_frame_end_v3(const struct itt_domain *domain, struct itt_id *id)
 {
-	end(KIND_FRAME, domain, id ? *id : (struct itt_id){0});
+	torsh_ranges_end(frame_number(domain, id));
 }
 
 /* A frame that is over: marked, with how long it was, in ns where the times are of our get_timestamp. */
@@ -483,13 +494,13 @@ static int record_event_start(int theirs, int has_consumer, int event)
 {
 	uint32_t label = (uint32_t)torsh_key_map_find(&events, (uint64_t)(uint32_t)event + 1);
 
-	start(KIND_EVENT, NULL, event_id(event), (struct range_text){.label = label});
+	start(number_of(KIND_EVENT, NULL, event_id(event)), NULL, (struct range_text){.label = label}, NULL);
 	return has_consumer ? theirs : 0;
 }
 
 static int record_event_end(int theirs, int has_consumer, int event)
 {
-	end(KIND_EVENT, NULL, event_id(event));
+	torsh_ranges_end(number_of(KIND_EVENT, NULL, event_id(event)));
 	return has_consumer ? theirs : 0;
 }
 

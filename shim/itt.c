@@ -95,7 +95,7 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 	attach_consumer(client, groups);
 	for (struct api *api = client->apis; api && api->name; api++) {
 		const struct place *place = find_place(api->name);
-		function *set = *api->pointer;
+		function *set = *api->pointer, *own;
 
 		if (!place) {
 			/* What nobody hears costs no more than without a tool. */
@@ -103,9 +103,10 @@ EXPORT void __itt_api_init(struct client *client, int groups)
 				*api->pointer = api->none;
 			continue;
 		}
-		/* The same functions for every client: a tool knows only one of itself. */
-		if (set && set != api->first && set != api->none)
+		memcpy(&own, (const char *)&torsh_itt_functions + place->offset, sizeof(own));
+		/* The same functions for every client: a tool knows only one of itself. A client may call again. */
+		if (set && set != api->first && set != api->none && set != own)
 			memcpy((char *)&torsh_itt_consumer + place->offset, &set, sizeof(set));
-		memcpy(api->pointer, (const char *)&torsh_itt_functions + place->offset, sizeof(*api->pointer));
+		*api->pointer = own;
 	}
 }

@@ -12,10 +12,13 @@ from harness import *  # noqa: E402,F403
 PROGRAM = PROGRAMS / "stack_use"
 # Which functions: most bytes on top of their own in later calls, and in a first one, which learns.
 MOST = tuple((re.compile(pattern), most) for pattern, *most in (
-    # As the C library's own, these have a child's environment on the stack.
-    ("exec.*|fexecve", 1536, 1536),
-    # The driver calls it at its start: CUPTI is opened, which takes what the loader takes for a library that it looks for.
-    ("InitializeInjection", 512, 16384),
+    # The driver calls it, once, at its start, having opened the agent: CUPTI is opened in turn and started, which takes what the
+    # loader and CUPTI take.
+    ("InitializeInjection", 512, 8192),
+    # What the C library allocates for its message is a first call of its own.
+    ("__assert.*", 1536, 1536),
+    # The name of each bar is made first.
+    ("itt-histogram_submit", 640, 1536),
     (".*", 512, 1536),
 ))
 SMALL_BYTES = 4096  # as in stack_use.c
@@ -26,7 +29,11 @@ EXPORTS = LISTED[1].replace(";", " ").split()
 # What NVTX is given for its slots, by module and slot.
 SLOTS = [f"nvtx-{module}-{slot}" for module, slot in
          re.findall(r"^NVTX(?:_VOID)?\((\d+), (\d+),", (ROOT / "shim/nvtx.def").read_text(), flags=re.M)]
-FUNCTIONS = EXPORTS + SLOTS
+# What ITT's clients are given, by name.
+ITT = ["itt-" + name for name in re.findall(r"^ITT(?:\([^,]*, |_VOID\(|_ALSO\()(\w+),", (ROOT / "shim/itt.def").read_text(), flags=re.M)]
+# Ways of calling that take other paths: a program that is there, an environment that the caller scrubbed.
+WAYS = ["execve_found", "execlp_found", "execve_scrubbed", "posix_spawn_found"]
+FUNCTIONS = EXPORTS + SLOTS + ITT + WAYS
 # What else the agent calls in a driver.
 DRIVER = ("cuInit cuCtxGetCurrent cuCtxGetDevice cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxSynchronize cuDeviceGetCount "
           "cuDevicePrimaryCtxGetState cuDevicePrimaryCtxRetain cuEventCreate cuEventRecord cuEventQuery cuEventElapsedTime "
@@ -56,9 +63,9 @@ def parse(result):
 
 
 def measured(env):
-    """What each exported function takes by itself, and with the agent; those that only the agent has are called as cuInit is."""
+    """What each function takes by itself, and with the agent; those that only the agent has are called as cuInit is."""
     of_libc = parse(run([PROGRAM], {**clean_environment(), **BOUND}))
-    command = [PROGRAM, library(), "cuInit", "InitializeInjection", *[name for name in EXPORTS if name not in of_libc]]
+    command = [PROGRAM, library(), "cuInit", "InitializeInjection", *[name for name in EXPORTS + ITT if name not in of_libc]]
     bare = parse(run(command, {**clean_environment(), **BOUND}))
     return {name: bare.get(name, bare["cuInit"]) for name in FUNCTIONS}, parse(record(command, env={**BOUND, **env})[0])
 

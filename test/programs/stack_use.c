@@ -3,8 +3,9 @@
  * How many bytes of stack each function takes that the agent interposes: stack_use [LIBRARY NAME...] prints a line for each:
  * its name, those of the first call, those of later ones, and "fits" when a third one came back on a stack of 4 KiB. The C
  * library's are known here; of the names all others are called with pointers to zeros, as they stand in the libraries; so are
- * those that NVTX is given for its slots, under names like "nvtx-1-9". Those that don't return are called in a child. Or
- * stack_use handler: a crash is handled on an alternate stack of 8 KiB, and ends with 42.
+ * those that NVTX is given for its slots, under names like "nvtx-1-9", and ITT for its list, asked for as "itt-task_begin".
+ * Those that don't return are called in a child. Or stack_use handler: a crash is handled on an alternate stack of 8 KiB, and
+ * ends with 42.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -26,6 +27,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "test/programs/stack_use.h"
+
 #define STACK_BYTES 65536
 #define SMALL_BYTES 4096
 #define ZEROS_BYTES 65536
@@ -33,11 +36,14 @@
 #define HANDLER_STACK_BYTES 8192
 #define PATTERN 0xa5
 #define NOWHERE "/nonexistent/program"
+#define FOUND "/bin/true"
+#define N_MANY 1000 /* variables, none of which the agent needs */
 
 static char *stack; /* of STACK_BYTES, shared with children */
 static char *small; /* of SMALL_BYTES, below which there is nothing */
 static ucontext_t caller, callee;
 static char *const arguments[] = {(char *)NOWHERE, NULL};
+static const char *many[N_MANY + 1];
 static void *volatile sink, *pages, *library;
 static volatile int number;
 
@@ -66,6 +72,16 @@ static void *taken(void **from)
 			return one;
 	}
 	return NULL;
+}
+
+static int spawn_and_wait(void)
+{
+	pid_t child;
+	int error = posix_spawn(&child, FOUND, NULL, NULL, arguments, environ);
+
+	if (!error)
+		waitpid(child, NULL, 0);
+	return error;
 }
 
 #define CALLS                                                                                       \
@@ -100,10 +116,14 @@ static void *taken(void **from)
 	CALL(execveat, number = execveat(AT_FDCWD, NOWHERE, arguments, environ, 0))                 \
 	CALL(posix_spawn, number = posix_spawn(NULL, NOWHERE, NULL, NULL, arguments, environ))      \
 	CALL(posix_spawnp, number = posix_spawnp(NULL, NOWHERE, NULL, NULL, arguments, environ))    \
+	CALL(posix_spawn_found, number = spawn_and_wait())                                          \
+	CALL(execve_scrubbed, number = execve(NOWHERE, arguments, (char **)many))                   \
 	CALL(dlopen, sink = dlopen("libm.so.6", RTLD_NOW))                                          \
 	CALL(dlsym, number = dlsym(library, "cos") != NULL)                                         \
 	CALL(dlclose, number = dlclose(library))                                                    \
 	CALL(dlmopen, number = dlmopen(LM_ID_BASE, NOWHERE, RTLD_NOW) != NULL)                      \
+	CALL_IN_CHILD(execve_found, number = execve(FOUND, arguments, environ))                     \
+	CALL_IN_CHILD(execlp_found, number = execlp("true", "true", NULL))                          \
 	CALL_IN_CHILD(_exit, _exit(0))                                                              \
 	CALL_IN_CHILD(_Exit, _Exit(0))                                                              \
 	CALL_IN_CHILD(quick_exit, quick_exit(0))                                                    \
@@ -220,59 +240,12 @@ static void measure_fork(void)
 
 /* ---- functions by name ---- */
 
-typedef long function(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
-
 static function *called;
-static void *with[12];
 
 static void call_by_name(void)
 {
 	number = (int)called(with[0], with[1], with[2], with[3], with[4], with[5], with[6], with[7], with[8], with[9],
 			     with[10], with[11]);
-}
-
-/* NVTX's client, as its headers are one: each module's slots, which a tool fills in (enum NvtxCallbackModule). */
-#define N_MODULES 7
-#define N_SLOTS 16
-
-static function *slots[N_MODULES][N_SLOTS];
-
-static int get_module(int module, function ***table[], unsigned int *n_slots)
-{
-	static function **tables[N_MODULES][N_SLOTS];
-
-	for (int i = 0; i < N_SLOTS; i++)
-		tables[module][i] = &slots[module][i];
-	*table = tables[module];
-	*n_slots = N_SLOTS;
-	return 1;
-}
-
-static const void *get_table(uint32_t id)
-{
-	static const struct {
-		size_t struct_size;
-		int (*get_module)(int module, function ***table[], unsigned int *n_slots);
-	} callbacks = {sizeof(callbacks), get_module};
-
-	return id == 1 ? &callbacks : NULL;
-}
-
-static int begins(const char *name, const char *start)
-{
-	return !strncmp(name, start, strlen(start));
-}
-
-/* Texts, but not the empty one, which has no label; and events, which zeros are. */
-static void set_nvtx_arguments(const char *slot, void *zeros)
-{
-	static const char *const with_event[] = {"1-1", "1-4", "1-8", "5-1", "5-2", "5-4"};
-
-	with[0] = begins(slot, "1-") ? (void *)L"range" : zeros;
-	with[1] = with[2] = (void *)L"range";
-	for (size_t i = 0; i < sizeof(with_event) / sizeof(with_event[0]); i++)
-		if (!strcmp(slot, with_event[i]))
-			with[0] = with[1] = zeros;
 }
 
 /* What zeros won't do for. */
@@ -299,8 +272,12 @@ static void set_arguments(const char *name, void *zeros)
 		with[0] = (void *)"cuInit";
 	if (begins(name, "nvtx-"))
 		set_nvtx_arguments(name + strlen("nvtx-"), zeros);
+	if (begins(name, "itt-"))
+		set_itt_arguments(name + strlen("itt-"));
 	if (!strcmp(name, "InitializeInjectionNvtx2"))
 		with[0] = (void *)get_table;
+	if (!strcmp(name, "__itt_api_init"))
+		with[0] = &itt_client;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -346,8 +323,10 @@ static int measure_names(const char *library, char **names)
 
 	if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
 		return 3;
+	make_itt_handles();
 	for (; *names; names++) {
-		called = (function *)dlsym(RTLD_DEFAULT, *names);
+		called = begins(*names, "itt-") ? find_itt(*names + strlen("itt-"))
+						: (function *)dlsym(RTLD_DEFAULT, *names);
 		if (called)
 			measure_called(*names, zeros);
 	}
@@ -395,6 +374,8 @@ int main(int argc, char **argv)
 	mprotect(small, SMALL_BYTES, PROT_NONE);
 	small += SMALL_BYTES;
 	sink = malloc(100);
+	for (int i = 0; i < N_MANY; i++)
+		many[i] = "VARIABLE=value";
 	pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 3; i++) {
 		blocks[i] = malloc(200);

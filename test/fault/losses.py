@@ -320,6 +320,21 @@ def ranges_nested_to_any_depth_are_sent_as_the_schedule_says():
         expect_equal([(region["calls"], region["left_open"]) for region in report["regions"]], [(n, 0)], "ranges")
 
 
+OPEN_SHOWN = 4096  # calls within one another of a thread that reports of calls and exports take
+
+
+@case
+def calls_nested_too_deep_for_a_report_are_said_to_be_left_out():
+    for n_deeper in (0, 100):
+        _, output = nested("steps", OPEN_SHOWN + n_deeper, TORSH_PROFILER_ACTIVITIES="cpu")
+        report, text = read_report("ops", output, "--limit", "0"), torsh("ops", output)
+        expect_equal(report["too_deep_calls"], 3 * n_deeper, "calls that are too deep")
+        words = f"{3 * n_deeper} calls are left out: {OPEN_SHOWN} others were open"
+        expect_equal(words in text, bool(n_deeper), "that they are left out")
+        export = run([TORSH, "export", output, "--format", "chrome", "-o", output / "trace.json"])
+        expect_equal((export.returncode, words in export.stderr.decode()), (0, bool(n_deeper)), "what the export says")
+
+
 CHAIN_MOST = 2048  # frames of Python that a stack can have; of a deeper one at least the innermost 512 are there
 RECURSES = """
 import sys

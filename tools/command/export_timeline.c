@@ -74,6 +74,10 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 	int rc;
 
 	torsh_survey_make(&survey, trace.profile, trace.processes, trace.n_processes);
+	if (survey.counts.n_too_deep)
+		fprintf(stderr,
+			"torsh: %" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
+			survey.counts.n_too_deep, CALLS_DEPTH_MAX);
 	trace.survey = &survey;
 	trace.from_ns = window->from_ns;
 	trace.to_ns = window->to_ns;

@@ -88,7 +88,8 @@ static void parse_sort(struct ops_options *options, const char *text, struct arg
 			return;
 		}
 	}
-	argp_error(state, "--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"", text);
+	argp_error(state, "--sort takes self, total, calls, average, p99, device, memory, flops or name, not \"%s\"",
+		   text);
 }
 
 static void parse_group(struct ops_options *options, const char *text, struct argp_state *state)
@@ -222,8 +223,7 @@ static cJSON *make_total(const struct view *view, const struct operator_total *t
 	torsh_json_set(object, "p99_ns", known_or_null(total->calls, percentile(total, 0.99)));
 	torsh_json_set(object, "max_ns", known_or_null(total->calls, total->max_ns));
 	torsh_json_set(object, "device_ns", known_or_null(view->operators.has_devices, total->device_ns));
-	torsh_json_set(object, "self_device_ns",
-		       known_or_null(view->operators.has_devices, total->self_device_ns));
+	torsh_json_set(object, "self_device_ns", known_or_null(view->operators.has_devices, total->self_device_ns));
 	torsh_json_set(object, "flops", known_or_null(total->has_flops, total->flops));
 	torsh_json_set(object, "flops_all", known_or_null(total->has_flops, total->flops_all));
 	torsh_json_set(object, "self_flops", known_or_null(total->has_flops, total->self_flops));
@@ -287,6 +287,7 @@ static void print_json(const struct view *view)
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
 	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->survey.counts.n_cut));
+	torsh_json_member(&json, "too_deep_calls", torsh_json_u64(view->survey.counts.n_too_deep));
 	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->survey.counts.n_unmatched));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
@@ -410,6 +411,9 @@ static void print_text(const struct view *view)
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
 	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
 	torsh_selection_text(stdout, &view->survey);
+	if (view->survey.counts.n_too_deep)
+		printf("%" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
+		       view->survey.counts.n_too_deep, CALLS_DEPTH_MAX);
 	if (!operators->calls) {
 		puts("No operators were recorded.");
 		return;

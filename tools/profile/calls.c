@@ -14,7 +14,6 @@
 #include "tools/profile/sparse_array.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
-#define DEPTH_MAX 4096u
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */
 
 /* ---- the state of a walk ----------------------------------------------------------------------------------------- */
@@ -224,7 +223,7 @@ static void begin_call(struct walk *walk, struct process_state *state, struct op
 
 static bool is_too_deep(struct walk *walk, const struct open_calls *thread)
 {
-	if (thread && thread->n < DEPTH_MAX)
+	if (thread && thread->n < CALLS_DEPTH_MAX)
 		return false;
 	walk->counts.n_too_deep++;
 	return true;

@@ -129,11 +129,13 @@ struct calls_visitor {
 		       const struct calls_around *around);
 }; /* each may be NULL */
 
+#define CALLS_DEPTH_MAX 4096u
+
 struct calls_counts {
 	uint64_t n_events, n_calls;
 	uint64_t n_cut; /* calls without an end */
 	uint64_t n_unmatched; /* ends without a call */
-	uint64_t n_too_deep; /* calls that were left out: more than 4096 were open on their thread */
+	uint64_t n_too_deep; /* calls that were left out: CALLS_DEPTH_MAX were open on their thread */
 };
 
 /*

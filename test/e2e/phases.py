@@ -112,6 +112,13 @@ def workers_load_data_whoever_is_asked_for():
         n = len(operators(of_process(found, number)))
         expect_equal(by_phase(output, "--pid", str(pids[number])), {"data": n}, f"process {number} alone")
     expect_equal(set(by_phase(output, "--pid", str(pids[1]))), {"setup", *PHASES}, "the process that trains, alone")
+    memory = read_report("tensors", output, "--limit", "0")["devices"]
+    expect_equal({device["pid"] for device in memory}, {pids[n] for n in workers_of(found) | {1}}, "processes with tensors")
+    for device in memory:
+        expect_equal(sum(holder["bytes"] for holder in device["holders"]), device["peak_bytes"], "bytes at the peak")
+        assert device["held_bytes"] <= device["peak_bytes"], f"more at the end than at the peak: {device}"
+        # The host's allocator reserves nothing; what it says after a fork counts the parent's tensors, too.
+        expect_equal({device[name] for name in device if "reserved" in name or "allocated_" in name}, {None}, "its sums")
 
 
 for name in ("plain", "functional", "workers", "spawned_workers", "served_workers", "accumulation", "two_optimizers",

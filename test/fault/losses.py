@@ -359,7 +359,9 @@ def stacks_of_too_many_python_frames_say_so():
         is_cut = n > CHAIN_MOST
         assert n_there == n + 1 if not is_cut else 512 <= n_there <= CHAIN_MOST, (n, n_there)
         cuts = [frame["cut"] for frame in holder["stack"] if "cut" in frame]
-        expect_equal(cuts, ["deeper than is recorded"] if is_cut else [], "where it was cut")
+        # Before 3.11 each call is several of the interpreter's own, whose frames are cut, too.
+        has_cut = is_cut or sys.version_info < (3, 11)
+        expect_equal(set(cuts), {"deeper than is recorded"} if has_cut else set(), "where it was cut")
         expect_equal((report["events"]["losses"], report["recording"]["complete"]), ([], True), "losses")
 
 

@@ -566,9 +566,13 @@ def counted(name, function):
     return {str(operator).replace("aten.", "aten::"): n for operator, n in counter.get_flop_counts().get("Global", {}).items()}
 
 
-if __name__ == "__main__":
+def count_all(programs):
     torch.set_num_threads(1)
     add_newer_formulas()
     warnings.simplefilter("ignore")
-    print(json.dumps({name: counted(name, function) for name, function in PROGRAMS.items()
-                      if name in (sys.argv[1:] or PROGRAMS)}))
+    print(json.dumps({name: counted(name, function) for name, function in programs.items()
+                      if name in (sys.argv[1:] or programs)}))
+
+
+if __name__ == "__main__":
+    count_all(PROGRAMS)

@@ -15,6 +15,8 @@ MOST = tuple((re.compile(pattern), most) for pattern, *most in (
     # The driver calls it, once, at its start, having opened the agent: CUPTI is opened in turn and started, which takes what the
     # loader and CUPTI take.
     ("InitializeInjection", 512, 8192),
+    # Where the writer hasn't yet said whether there are filters it is waited for, by a clock that takes stack, too.
+    ("exec.*|fexecve", 576, 1536),
     # What the C library allocates for its message is a first call of its own.
     ("__assert.*", 1536, 1536),
     # The name of each bar is made first.

@@ -27,16 +27,19 @@ WARNINGS := -Wall -Wextra $(if $(STRICT),-Werror)
 SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined)
 COMMON := -g -O2 $(WARNINGS) -D_GNU_SOURCE -DTORSH_VERSION='"$(VERSION)"' -I. -fno-omit-frame-pointer
 
+# files_below FOLDERS,ENDINGS: what lies in folders and the folders below.
+files_below = $(sort $(foreach folder,$1,$(foreach ending,$2,$(wildcard \
+	$(folder)/*$(ending) $(folder)/*/*$(ending) $(folder)/*/*/*$(ending) $(folder)/*/*/*/*$(ending)))))
+
 # ---- the agent: what is loaded into the target --------------------------------------------------------------------
 
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 OTHER_ARCH := $(if $(filter aarch64,$(ARCH)),x86_64,aarch64)
-# What is built here runs on every glibc from 2.28: older versions of its symbols are asked for (shim/glibc.h), and the
+# What is built here runs on every glibc from 2.28: older versions of its symbols are asked for (shim/libc/glibc.h), and the
 # parts of it that were files of their own before 2.34 are named, which are empty files since.
-GLIBC_FLAGS := -include shim/glibc.h
+GLIBC_FLAGS := -include shim/libc/glibc.h
 GLIBC_LINK := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state
-TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(sort $(wildcard \
-	agent/*.c agent/wire/*.c collectors/*.c shim/*.c shim/*.S)))
+TARGET_SOURCES := $(filter-out %_$(OTHER_ARCH).c %_$(OTHER_ARCH).S,$(call files_below,agent collectors shim,.c .S))
 TARGET_OBJECTS := $(patsubst %,$(BUILD)/target/%.o,$(basename $(TARGET_SOURCES))) $(BUILD)/target/torch_script.o
 
 # The wrappers are called malloc, calloc and so on: the compiler may not know what these do, or it turns one into a
@@ -54,7 +57,7 @@ AGENT := $(BUILD)/libtorshagent.so
 
 # Private jemalloc: the distribution's position-independent archive with every public name behind a prefix, so that
 # the target can have a jemalloc of its own. The names are read from the archive; another version may have others.
-# Imports through which it would obey the target's settings, start threads or be recorded itself lead to shim/jemalloc.c.
+# Imports through which it would obey the target's settings, start threads or be recorded itself lead to shim/allocators/jemalloc.c.
 # Its constructor is left out: it takes 8 MiB of address space, also where it serves nobody.
 JEMALLOC_ARCHIVE := $(firstword $(wildcard /usr/lib/$(ARCH)-linux-gnu/libjemalloc_pic.a /usr/lib64/libjemalloc_pic.a \
 	/usr/lib/libjemalloc_pic.a))
@@ -77,18 +80,19 @@ endif
 # ---- the tools: writer, reports, command --------------------------------------------------------------------------
 
 GEN := $(BUILD)/gen
-PROTO := $(sort $(wildcard tools/store/*.proto tools/export/*.proto))
+PROTO := $(call files_below,tools,.proto)
 GEN_SOURCES := $(patsubst %.proto,$(GEN)/%.pb-c.c,$(PROTO))
 GEN_HEADERS := $(GEN_SOURCES:.c=.h)
+GEN_INCLUDE := $(addprefix -I,$(GEN) $(patsubst %/,%,$(sort $(dir $(GEN_SOURCES)))))
 GEN_OBJECTS := $(GEN_SOURCES:.c=.o) $(GEN)/default_suppressions.o
 TOOL_MAINS := tools/torsh.c tools/torsh-writer.c
-TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c agent/wire/*.c)))
+TOOL_SOURCES := $(filter-out $(TOOL_MAINS),$(call files_below,tools agent/wire,.c))
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SOURCES))
 TOOL_LIB := $(BUILD)/libtorshtools.a
 TOOL_BINARIES := $(patsubst tools/%.c,$(BUILD)/%,$(wildcard $(TOOL_MAINS)))
 
 TOOL_MODULES := libprotobuf-c libzstd libxxhash libcjson libdw libelf zlib ncursesw
-TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS)
+TOOL_FLAGS := -std=c11 $(COMMON) $(GLIBC_FLAGS) -DTORSH_TOOL $(GEN_INCLUDE) $(SANITIZE_FLAGS)
 TOOL_CFLAGS = $(TOOL_FLAGS) $(shell pkg-config --cflags $(TOOL_MODULES))
 # Not all of them need all of these: the writer draws nothing.
 TOOL_LIBS = -Wl,--as-needed $(shell pkg-config --libs $(TOOL_MODULES)) -lstdc++ -lm $(GLIBC_LINK) \
@@ -135,9 +139,9 @@ define as_string
 	@{ echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \
 		sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } >$@
 endef
-$(GEN)/default_suppressions.c: tools/default.suppressions
+$(GEN)/default_suppressions.c: tools/memory/leaks/default.suppressions
 	$(call as_string,torsh_default_suppressions)
-$(GEN)/torch_script.c: collectors/torch_script.py
+$(GEN)/torch_script.c: collectors/torch/torch_script.py
 	$(call as_string,torsh_torch_script)
 
 $(BUILD)/target/torch_script.o: $(GEN)/torch_script.c $(BUILD)/flags
@@ -149,13 +153,13 @@ $(BUILD)/target/torch_script.o: $(GEN)/torch_script.c $(BUILD)/flags
 $(GEN)/%.o: $(GEN)/%.c $(BUILD)/flags
 	$(call say,cc,$<)$(CC) -std=c11 -g -O2 -I$(GEN) $(SANITIZE_FLAGS) -c -o $@ $<
 
-$(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) shim/glibc.def Makefile | needs
+$(BUILD)/jemalloc/libtorshjemalloc.a: $(JEMALLOC_ARCHIVE) shim/libc/glibc.def Makefile | needs
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@nm -g --defined-only $< 2>/dev/null | awk 'NF == 3 { print $$3 }' | sort -u | \
 		grep -vE '^(je_|_Z|DW\.ref\.)' | sed 's/.*/& $(JEMALLOC_PREFIX)&/' >$(@D)/names
 	@nm -u $< 2>/dev/null | awk 'NF == 2 { print $$2 }' | sort -u | \
 		grep -xF $(addprefix -e ,$(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)) | sed 's/\(secure_\)*\(.*\)/& $(JEMALLOC_PREFIX)\2/' >>$(@D)/names
-	@sed -n 's/^VERSIONED(\(.*\), \(.*\))/\1 \1@GLIBC_$(if $(filter aarch64,$(ARCH)),2.17,\2)/p' shim/glibc.def | \
+	@sed -n 's/^VERSIONED(\(.*\), \(.*\))/\1 \1@GLIBC_$(if $(filter aarch64,$(ARCH)),2.17,\2)/p' shim/libc/glibc.def | \
 		grep -vE '^($(subst $() ,|,$(strip $(JEMALLOC_IMPORTS) $(JEMALLOC_UNUSED)))) ' >>$(@D)/names
 	@cp $< $(@D)/archive.a
 	@ar t $(@D)/archive.a | grep cpp | xargs -r ar d $(@D)/archive.a
@@ -194,13 +198,13 @@ INSTALLED := "$(DESTDIR)$(PREFIX)"
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(INSTALLED)/bin $(INSTALLED)/lib/torsh
 	install -m 755 $(BUILD)/torsh $(INSTALLED)/bin/torsh
-	install -m 644 tools/default.suppressions $(INSTALLED)/lib/torsh/
+	install -m 644 tools/memory/leaks/default.suppressions $(INSTALLED)/lib/torsh/
 	install -m 755 $(AGENT) $(BUILD)/torsh-writer $(INSTALLED)/lib/torsh/
 	ln -sf torsh/libtorshagent.so $(INSTALLED)/lib/libtorshagent.so
-	if [ -e tools/torsh.1 ]; then \
-		install -d $(INSTALLED)/share/man/man1 && install -m 644 tools/torsh.1 $(INSTALLED)/share/man/man1/; fi
+	if [ -e tools/man/torsh.1 ]; then \
+		install -d $(INSTALLED)/share/man/man1 && install -m 644 tools/man/torsh.1 $(INSTALLED)/share/man/man1/; fi
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/torsh/python
-	install -m 644 shim/torsh.h $(INSTALLED)/include/
+	install -m 644 shim/ranges/torsh.h $(INSTALLED)/include/
 	install -m 644 tools/python/torsh.py $(INSTALLED)/lib/torsh/python/
 
 clean: ## remove what was built; the environments build/*venv* stay

@@ -18,7 +18,7 @@
 #define HOOK_FRAME __builtin_frame_address(0)
 #define HOOK_CALLER __builtin_return_address(0)
 
-/* Heap: collectors/heap.c. block may be NULL: the call failed. */
+/* Heap: collectors/heap/heap_events.c. block may be NULL: the call failed. */
 void torsh_heap_allocated(void *block, size_t size, enum alloc_entry entry, const void *frame);
 /* By another allocator than malloc's, which can't be asked for its usable size. */
 void torsh_heap_allocated_elsewhere(void *block, size_t size, enum alloc_entry entry, const void *frame);
@@ -38,10 +38,10 @@ void torsh_heap_ignored(void *block);
 enum { HEAP_OPERATORS_RECORD = 1, HEAP_LSAN_DISABLES = 2 };
 extern int torsh_heap_exceptions;
 
-/* LeakSanitizer's interface: a block was allocated and recorded (shim/lsan.c). */
+/* LeakSanitizer's interface: a block was allocated and recorded (shim/allocators/lsan.c). */
 void torsh_lsan_allocated(void *block);
 
-/* Address space: collectors/vm.c. Each makes the call, so that its stamp can be taken before it. */
+/* Address space: collectors/heap/mapping_events.c. Each makes the call, so that its stamp can be taken before it. */
 void torsh_vm_mapped(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset, const void *frame);
 int torsh_vm_unmap(void *at, size_t n_bytes);
 void *torsh_vm_remap(void *at, size_t old_bytes, size_t n_bytes, int flags, void *wanted, const void *frame);
@@ -51,7 +51,7 @@ void torsh_vm_advised(void *at, size_t n_bytes, int advice);
 
 /*
  * What a child that runs a program is to find in its environment, and what is to be said of the program: made before the
- * program is started. See agent/environment.h.
+ * program is started. See agent/process/environment.h.
  */
 struct program_start;
 struct child_plan {
@@ -63,7 +63,7 @@ struct child_plan {
 	size_t n_slots;
 };
 
-/* Process: collectors/process.c. */
+/* Process: collectors/process/process_events.c. */
 void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
 void torsh_process_born(void); /* in the child */
@@ -93,7 +93,7 @@ void torsh_process_loading_apart(const char *path); /* a library that will find 
 void torsh_process_loading_allocator(const char *path); /* an allocator, whose own functions are not interposed */
 
 /*
- * PyTorch: collectors/torch.c. n_bytes below 0: the block is about to be freed. device as in event_tensor; allocated
+ * PyTorch: collectors/torch/operator_events.c. n_bytes below 0: the block is about to be freed. device as in event_tensor; allocated
  * and reserved are the allocator's sums, 0 where it keeps none.
  */
 int torsh_torch_wants_memory(void);
@@ -104,7 +104,7 @@ void torsh_torch_out_of_memory(int64_t n_bytes, uint64_t allocated, uint64_t res
 void torsh_torch_loading(const char *path); /* a library is about to be opened */
 void torsh_torch_found(void); /* libtorch is loaded, and its static objects are made */
 
-/* CUDA: collectors/cuda.c. The driver starts, before there is a context; the process is about to end, or to exec. */
+/* CUDA: collectors/cuda/cuda.c. The driver starts, before there is a context; the process is about to end, or to exec. */
 void torsh_cuda_injected(void);
 void torsh_cuda_exiting(void);
 void torsh_cuda_executing(void);

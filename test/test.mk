@@ -12,7 +12,7 @@ $(TARGET_LIB): $(TARGET_OBJECTS)
 		readelf -sW $$object | awk '$$5 != "LOCAL" && $$6 == "DEFAULT" && $$7 != "UND" { exit 1 }' && echo $$object; \
 	done)
 
-UNIT_TESTS := $(patsubst test/unit/%.c,$(TEST)/unit/%,$(sort $(wildcard test/unit/*_test.c)))
+UNIT_TESTS := $(patsubst test/unit/%.c,$(TEST)/unit/%,$(call files_below,test/unit,_test.c))
 PROGRAMS := $(patsubst test/programs/%.c,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.c))) \
 	$(patsubst test/programs/%.cc,$(TEST)/programs/%,$(sort $(wildcard test/programs/*.cc))) \
 	$(patsubst test/programs/lib%_so.c,$(TEST)/programs/lib%.so,$(wildcard test/programs/lib*_so.c))
@@ -29,7 +29,7 @@ ESCAPES := $(TEST)/escapes
 HOSTILE := $(TEST)/hostile
 COUNTER_NAMES := $(TEST)/counter_names
 
-TEST_FLAGS := -std=gnu11 $(COMMON) -I$(GEN) -I$(GEN)/tools/store -I$(GEN)/tools/export $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
+TEST_FLAGS := -std=gnu11 $(COMMON) $(GEN_INCLUDE) $(SANITIZE_FLAGS) -Wno-unknown-attributes -MMD -MP
 # Programs that are looked at from outside: what they allocate must really happen, with the lines that they have.
 PROGRAM_FLAGS := -g -O1 $(WARNINGS) -fno-builtin -fno-inline -fno-optimize-sibling-calls -pthread -MMD -MP
 
@@ -38,7 +38,7 @@ $(TEST)/unit/%: test/unit/%.c $(TARGET_LIB) $(TOOL_LIB) $(BUILD)/flags
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(TOOL_LIB) $(TARGET_LIB) -lcmocka $(TOOL_LIBS)
 
 # Compare with headers that are not needed to build: without them they are skipped.
-$(addprefix $(TEST)/unit/,cupti_test cupti_profiler_test cuda_memory_test driver_test occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
+$(addprefix $(TEST)/unit/,$(addprefix shim/,cupti_test cupti_profiler_test cuda_memory_test driver_test) device/occupancy_test): TEST_FLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Write recordings for tests of the readers.
 $(SYNTHETIC) $(ESCAPES) $(HOSTILE): $(TEST)/%: test/lib/%.c $(TOOL_LIB) $(BUILD)/flags
@@ -92,7 +92,7 @@ check: all unit test-programs simcuda $(REPLAYS) ## run the tests in their short
 # walk stacks fault on purpose, which the sanitizer's handlers would take from them.
 test-tools:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SANITIZE=address,undefined tools unit asan-replays
-	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz --without unit/stack_
+	@BUILD=$(BUILD)/asan $(PYTHON) test/run --jobs $(J) --match '$(T)' --only unit,fuzz --without unit/agent/stack_
 asan-replays: $(REPLAYS)
 
 test-gpu: ## the tests of test/gpu, which make test runs on a simulated device, on the one of this machine
@@ -170,7 +170,7 @@ $(BENCH)/pair $(BENCH)/threads: $(BENCH)/%: test/bench/%.c $(BUILD)/flags
 # NVTX, where its headers are here.
 NVTX_INCLUDE := $(firstword $(wildcard $(BUILD)/venv/lib/python3*/site-packages/nvidia/cu*/include $(CUDA_HOME)/include \
 	/usr/local/cuda/include))
-$(BENCH)/regions: test/bench/regions.c shim/torsh.h $(BUILD)/flags
+$(BENCH)/regions: test/bench/regions.c shim/ranges/torsh.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. $(NVTX_INCLUDE:%=-isystem %) -o $@ $< -ldl
 
@@ -186,7 +186,7 @@ $(BENCH)/libempty_observer.so: test/bench/empty_observer.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl
 
-$(BENCH)/libempty_cupti.so: test/bench/empty_cupti.c shim/cupti.h shim/cupti.def $(BUILD)/flags
+$(BENCH)/libempty_cupti.so: test/bench/empty_cupti.c shim/cuda/cupti.h shim/cuda/cupti.def $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -I. -D_GNU_SOURCE -fPIC -shared -pthread -o $@ $< -ldl
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "tools/command/command.h"
-#include "tools/die.h"
-#include "tools/terminal.h"
+#include "tools/base/die.h"
+#include "tools/base/terminal.h"
 
 #ifndef TORSH_VERSION
 #define TORSH_VERSION "unknown"

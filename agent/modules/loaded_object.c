@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Program headers in memory. See object.h. */
-#include "agent/object.h"
+#include "agent/modules/loaded_object.h"
 
 #include <link.h>
 #include <string.h>
 
-#include "agent/probe.h"
+#include "agent/modules/memory_probe.h"
 
 struct headers {
 	const ElfW(Phdr) * segments;

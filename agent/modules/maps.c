@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The kernel's list of mappings, read line by line. See maps.h. */
-#include "agent/maps.h"
+#include "agent/modules/maps.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "agent/probe.h"
-#include "agent/text.h"
-#include "shim/objects.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/process/text_buffer.h"
+#include "shim/loader/objects.h"
 #include "shim/sys.h"
 
 /* One line of maps. Objects are distinguished by their inodes. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/modules.h"
+#include "agent/modules/module_watch.h"
 
 struct text;
 

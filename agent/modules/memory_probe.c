@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Asking the kernel whether memory is readable. See probe.h. */
-#include "agent/probe.h"
+/* Asking the kernel whether memory is readable. See memory_probe.h. */
+#include "agent/modules/memory_probe.h"
 
 #include <errno.h>
 

@@ -3,18 +3,18 @@
  * Modules are found from addresses, not by listening to dlopen: the first return address in a module registers it.
  * A small table of what was found last spares the search; it is flushed when code may have been unmapped.
  */
-#include "agent/registry.h"
+#include "agent/modules/module_registry.h"
 
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
 #include <string.h>
 
-#include "agent/counter.h"
-#include "agent/modules.h"
-#include "agent/process.h"
-#include "agent/python.h"
-#include "agent/text.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/module_watch.h"
+#include "agent/process/process.h"
+#include "agent/python/python.h"
+#include "agent/process/text_buffer.h"
 
 #define N_CACHED 512u
 

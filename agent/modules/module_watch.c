@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The objects that stacks went through, remembered so that their replacement is noticed. See modules.h.
+ * The objects that stacks went through, remembered so that their replacement is noticed. See module_watch.h.
  *
  * Another thread may unmap an object at any time, unless it is on the calling thread's stack. Only those are read, and
  * those that a guess takes to be on it, while no other thread unmaps; all others are compared by the kernel, word by
@@ -9,7 +9,7 @@
  * A remembered object is a slot that one thread at a time fills. Readers take a copy, which is one object's when the
  * slot's state, which never comes back, is the same before and after.
  */
-#include "agent/modules.h"
+#include "agent/modules/module_watch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/maps.h"
-#include "agent/probe.h"
+#include "agent/modules/maps.h"
+#include "agent/modules/memory_probe.h"
 #include "agent/wire/channel.h"
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 #include "shim/sys.h"
 
 #define N_REMEMBERED CHANNEL_MODULES /* of more at once the registry counts those that it has no room for */

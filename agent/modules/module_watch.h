@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/object.h"
+#include "agent/modules/loaded_object.h"
 
 struct module {
 	uintptr_t start, end; /* its mapping */
@@ -34,7 +34,7 @@ enum module_answer {
 
 /*
  * The object that holds pc, which is remembered; gone is called for a remembered one that it has replaced. It is on the
- * calling thread's stack, or unloading is forbidden (shim/unloading.h): nobody unmaps it meanwhile.
+ * calling thread's stack, or unloading is forbidden (shim/loader/unloading.h): nobody unmaps it meanwhile.
  */
 enum module_answer torsh_modules_find(uintptr_t pc, struct module *module);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/clocks.h"
+#include "agent/process/clocks.h"
 
 #include <time.h>
 
-#include "agent/flow.h"
+#include "agent/producer/flow.h"
 
 #define N_TRIES 3
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/config.h"
+#include "agent/process/config.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"
 #include "shim/sys.h"
@@ -307,7 +307,7 @@ static int store(const char *name, const char *value)
 #define VARIABLE(NAME, kind, field, accepted) \
 	if (!strcmp(name, #NAME))                     \
 		return parse_##kind(value, &torsh_config.field);
-#include "agent/variables.def"
+#include "agent/process/variables.def"
 #undef VARIABLE
 	return -1;
 }
@@ -318,7 +318,7 @@ static const struct variable {
 #define NOW 0
 #define LATER 1
 #define VARIABLE(NAME, kind, field, accepted) {#NAME, accepted},
-#include "agent/variables.def"
+#include "agent/process/variables.def"
 #undef VARIABLE
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/environment.h"
+#include "agent/process/environment.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 #include "shim/sys.h"
 
 #define PRELOAD "LD_PRELOAD="

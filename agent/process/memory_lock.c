@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/memory_lock.h"
+#include "agent/process/memory_lock.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "agent/process.h"
+#include "agent/process/process.h"
 #include "shim/sys.h"
 
 #define PAGE 4096u

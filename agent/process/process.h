@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/channel.h"
-#include "agent/flow.h"
-#include "agent/schedule.h"
+#include "agent/producer/channel.h"
+#include "agent/producer/flow.h"
+#include "agent/producer/schedule.h"
 
 enum agent_state {
 	AGENT_UNSTARTED, /* no hook was called yet */
@@ -85,7 +85,7 @@ int torsh_agent_is_sandboxed(void);
 
 /*
  * The same, as of now: before what only a start may do. A filter that was added past the agent is known from the writer,
- * which is asked (agent/status_request.h).
+ * which is asked (agent/session/status_request.h).
  */
 int torsh_agent_is_sandboxed_now(void);
 

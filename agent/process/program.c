@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/program.h"
+#include "agent/process/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "agent/process.h"
-#include "agent/text.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/executable.h"
 #include "shim/sys.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/patience.h"
+#include "agent/producer/backpressure.h"
 
 /* A writer that is stopped, or waits for a disk that doesn't answer. */
 #define SILENT_AT_MOST_NS UINT64_C(2000000000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/channel.h"
+#include "agent/producer/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

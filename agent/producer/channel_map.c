@@ -4,7 +4,7 @@
  * that programs count. The program may close it, and open another file under its number: so what was mapped by it
  * counts only if it still leads to the channel. Otherwise the header's mapping is duplicated and moved to the place.
  */
-#include "agent/channel.h"
+#include "agent/producer/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

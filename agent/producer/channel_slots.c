@@ -3,12 +3,12 @@
  * The channel's slots as the target takes them and gives them back: those that are free stand on a stack, so that the
  * one given back last, whose pages are there, is the next one taken. See PROTOCOL.md.
  */
-#include "agent/channel.h"
+#include "agent/producer/channel.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
 
-#include "shim/thread.h"
+#include "shim/libc/thread.h"
 
 /* Slots that the channel's first thread takes. */
 #define N_NAMED 2

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end is in birth.c.
+ * What flows do off the hot path: they wait, lose, and send cold events. How they are born and end is in lifecycle.c.
  */
-#include "agent/flow.h"
+#include "agent/producer/flow.h"
 
 #include <errno.h>
 
-#include "agent/birth.h"
-#include "agent/counter.h"
-#include "agent/memory_lock.h"
-#include "agent/patience.h"
-#include "agent/process.h"
+#include "agent/producer/lifecycle.h"
+#include "agent/producer/counter.h"
+#include "agent/process/memory_lock.h"
+#include "agent/producer/backpressure.h"
+#include "agent/process/process.h"
 
 static uint64_t monotonic_ns(void)
 {

@@ -19,12 +19,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/python.h"
-#include "agent/stack.h"
-#include "agent/stamp.h"
+#include "agent/python/python.h"
+#include "agent/stack/stack.h"
+#include "agent/producer/stamp.h"
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
-#include "shim/cpython.h"
+#include "shim/cpython/cpython.h"
 #include "shim/sys.h"
 
 enum flow_state {
@@ -59,8 +59,8 @@ struct flow {
 	struct ring ring;
 	struct stack *stack;
 	struct python *python; /* NULL until it was needed; torsh_flow_pages, as the next two */
-	struct operators *operators; /* the same, collectors/torch.c's */
-	struct open_calls *open; /* the same, agent/schedule.c's */
+	struct operators *operators; /* the same, collectors/torch/operator_events.c's */
+	struct open_calls *open; /* the same, agent/producer/schedule.c's */
 	struct flow_pages pages[FLOW_PAGES];
 	struct flow *interrupt; /* NULL until a handler needed it */
 	uint64_t user; /* of the late flow: the mark of the thread whose it was last */
@@ -248,7 +248,7 @@ void torsh_flow_mend(struct flow *flow);
 void torsh_flow_settle_ring(struct flow *flow);
 
 /*
- * Wait until is_there(context) or the writer is given up on, as agent/patience.h says. await: sleeps until that may have
+ * Wait until is_there(context) or the writer is given up on, as agent/producer/backpressure.h says. await: sleeps until that may have
  * changed, one step at most. Adds the time to *waited_ns. 0: given up.
  */
 struct flow_await {

@@ -4,8 +4,8 @@
  */
 #include <time.h>
 
-#include "agent/counter.h"
-#include "agent/flow.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/flow.h"
 
 int torsh_flow_clock_is_monotonic;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/key_map.h"
+#include "agent/producer/key_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/label.h"
+#include "agent/producer/label.h"
 
 #include <string.h>
 
-#include "agent/counter.h"
-#include "agent/key_map.h"
-#include "agent/process.h"
-#include "agent/registry.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/key_map.h"
+#include "agent/process/process.h"
+#include "agent/modules/module_registry.h"
 
 static struct key_map texts; /* hash of the bytes -> offset << 32 | length */
 static struct key_map labels; /* hash of the bytes -> label */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/birth.h"
+#include "agent/producer/lifecycle.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "agent/counter.h"
-#include "agent/memory_lock.h"
-#include "agent/patience.h"
-#include "agent/process.h"
-#include "shim/thread.h"
+#include "agent/producer/counter.h"
+#include "agent/process/memory_lock.h"
+#include "agent/producer/backpressure.h"
+#include "agent/process/process.h"
+#include "shim/libc/thread.h"
 
 /* The shared flow is held for the time of an event, or as long as its ring is full. */
 #define LATE_SPINS 1000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/schedule.h"
+#include "agent/producer/schedule.h"
 
-#include "agent/process.h"
+#include "agent/process/process.h"
 
 #define OPEN_FIRST 256u /* room that doubles up to the next */
 #define OPEN_MAX 65536u /* calls without an end must not fill the memory: those further in are sent, whatever step it is */

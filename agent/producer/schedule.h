@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "agent/config.h"
+#include "agent/process/config.h"
 #include "agent/wire/event.h"
 
 struct flow;

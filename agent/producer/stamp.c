@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/stamp.h"
+#include "agent/producer/stamp.h"
 
 #include <stdbool.h>
 #include <time.h>

@@ -14,12 +14,12 @@
  *	shared until T		where the owner changed too often. Whoever reads a time before T has fenced and owns
  *				nothing; whoever reads a later one owns. All that an owner reads from then on is >= T
  *
- * A flow's own readings never go back: agent/flow.h sees to that.
+ * A flow's own readings never go back: agent/producer/flow.h sees to that.
  *
  * The counter may be set back below all of us at once: by a suspend, or when a virtual machine or a process image moves to
  * another machine. Stamps are the counter plus a lift, 0 at first, that makes good for it:
  *
- *	owned by this flow	no other flow stamped since, so its own last stamp is the highest of all: agent/flow.h compares
+ *	owned by this flow	no other flow stamped since, so its own last stamp is the highest of all: agent/producer/flow.h compares
  *	shared until T		readings below T - SHARED_TICKS were never shared: compared with the reference
  *	the owner changes	compared with the reference (agent/wire/clock.h): by CLOCK_MONOTONIC, which is not set back, the
  *				counter must be so far by now. Where it isn't, what is missing is added to the lift, with

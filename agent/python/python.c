@@ -6,18 +6,18 @@
  * link stands at number at + (ids of links outside of it), and a call to another C function by the same line changes
  * nothing but the evaluation function's own frame and what is inside of it.
  */
-#include "agent/python.h"
+#include "agent/python/python.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/process.h"
-#include "agent/probe.h"
-#include "agent/python_chain.h"
-#include "agent/text.h"
-#include "shim/cpython.h"
-#include "shim/cpython_memory.h"
+#include "agent/process/config.h"
+#include "agent/process/process.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/python/python_chain.h"
+#include "agent/process/text_buffer.h"
+#include "shim/cpython/cpython.h"
+#include "shim/cpython/cpython_memory.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 #define NOWHERE UINT32_MAX

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/stack.h"
+#include "agent/stack/stack.h"
 
 struct link_map;
 struct python;

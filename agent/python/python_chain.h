@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/python_code.h"
+#include "agent/python/python_code.h"
 
 #define CHAIN_MAX_LINKS 2048u
 /* A deeper chain keeps this many inner ones, so that it can grow for a while, and is walked anew below the fewest. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/python_code.h"
+#include "agent/python/python_code.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/key_map.h"
-#include "agent/label.h"
-#include "agent/probe.h"
-#include "agent/process.h"
-#include "agent/python_lines.h"
-#include "agent/registry.h"
-#include "shim/cpython.h"
+#include "agent/producer/key_map.h"
+#include "agent/producer/label.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/process/process.h"
+#include "agent/python/python_lines.h"
+#include "agent/modules/module_registry.h"
+#include "shim/cpython/cpython.h"
 
 /* Bits of a str's state. */
 #define TEXT_KIND(state) ((state) >> 2 & 7u)

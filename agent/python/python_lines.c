@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/python_lines.h"
+#include "agent/python/python_lines.h"
 
 /* To 3.9: pairs of bytes, both differences: offset (unsigned) and line (signed). */
 static uint32_t line_by_lnotab(const uint8_t *table, size_t n_bytes, uint32_t line, int32_t offset)

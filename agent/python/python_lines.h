@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/cpython.h"
+#include "shim/cpython/cpython.h"
 
 /*
  * The line of the instruction at offset bytes, or 0 where the table says that there is none. Before the first

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/exit_wait.h"
+#include "agent/session/exit_wait.h"
 
 #include <errno.h>
 #include <time.h>
 
-#include "agent/channel.h"
-#include "agent/process.h"
-#include "agent/text.h"
+#include "agent/producer/channel.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
 
 #define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
 #define STEP_NS UINT64_C(50000000)

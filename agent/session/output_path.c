@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/output.h"
+#include "agent/session/output_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/config.h"
-#include "agent/text.h"
+#include "agent/process/config.h"
+#include "agent/process/text_buffer.h"
 #include "shim/sys.h"
 
 #define RECORDINGS_MAX 1000 /* of one program and pid in one directory */

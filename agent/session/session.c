@@ -4,7 +4,7 @@
  * descriptors are never in the way. That child was made by clone without a signal: no SIGCHLD, and no wait() of the
  * target sees it.
  */
-#include "agent/session.h"
+#include "agent/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/companion.h"
-#include "agent/config.h"
-#include "agent/output.h"
-#include "agent/text.h"
+#include "agent/session/writer_process.h"
+#include "agent/process/config.h"
+#include "agent/session/output_path.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
 #include "shim/sys.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/start_wait.h"
+#include "agent/session/start_wait.h"
 
 #include "shim/sys.h"
 

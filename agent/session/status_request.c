@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/status_request.h"
+#include "agent/session/status_request.h"
 
 #include <time.h>
 
-#include "agent/process.h"
+#include "agent/process/process.h"
 #include "shim/sys.h"
 
 /* A writer that runs answers within some 10 us; one that is stopped holds up a process for so long once. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/companion.h"
+#include "agent/session/writer_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 #include "shim/sys.h"
 
 #define DESCRIPTORS 65536

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Reading .eh_frame: from a pc to a row. See cfi.h. */
-#include "agent/cfi.h"
+#include "agent/stack/cfi.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "agent/dwarf_bytes.h"
+#include "agent/stack/dwarf_bytes.h"
 
 #define LONGEST_ENTRY (1u << 20) /* bytes of a CIE or FDE: what damage makes longer would take its time */
 

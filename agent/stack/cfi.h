@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/object.h"
+#include "agent/modules/loaded_object.h"
 
 /* DWARF's numbers on x86-64 (psABI figure 3.36); rip stands for the return address. */
 enum cfi_register {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* See dwarf_bytes.h. */
-#include "agent/dwarf_bytes.h"
+#include "agent/stack/dwarf_bytes.h"
 
 #include <stddef.h>
 

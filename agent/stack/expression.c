@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The stack machine of DWARF expressions. See expression.h; the numbers are DWARF 5, table 7.9. */
-#include "agent/expression.h"
+#include "agent/stack/expression.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
-#include "agent/cfi.h"
-#include "agent/dwarf_bytes.h"
-#include "agent/probe.h"
+#include "agent/stack/cfi.h"
+#include "agent/stack/dwarf_bytes.h"
+#include "agent/modules/memory_probe.h"
 
 #define MAX_OPERATIONS 1000 /* branches may loop */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* libunwind as the arbiter. See arbiter.h. */
-#include "agent/arbiter.h"
+/* libunwind as the arbiter. See reference_unwinder.h. */
+#include "agent/stack/reference_unwinder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "agent/cfi.h"
-#include "agent/counter.h"
-#include "agent/rules.h"
-#include "shim/symbol.h"
+#include "agent/stack/cfi.h"
+#include "agent/producer/counter.h"
+#include "agent/stack/unwind_rules.h"
+#include "shim/loader/symbol.h"
 
 /* unw_cursor_t is 127 words on x86-64, and its name says that it stays so. */
 struct cursor {

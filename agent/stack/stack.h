@@ -19,7 +19,7 @@
 struct stack;
 
 /*
- * ids of addresses (agent/registry.h), outermost first; valid until the next capture. STACK_READABLE of them can be
+ * ids of addresses (agent/modules/module_registry.h), outermost first; valid until the next capture. STACK_READABLE of them can be
  * read, also where n_push is less.
  */
 #define STACK_READABLE 8

@@ -6,17 +6,17 @@
  * What that can't do: code compiled without frame records is passed over, and the function that a signal interrupted
  * is missing when it had not made its record yet. There is no second opinion: torsh_stack_check_every() says -ENOENT.
  */
-#include "agent/stack.h"
+#include "agent/stack/stack.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/counter.h"
-#include "agent/modules.h"
-#include "agent/probe.h"
-#include "agent/registry.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/module_watch.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/modules/module_registry.h"
 #include "agent/wire/channel.h"
 #include "shim/sys.h"
 

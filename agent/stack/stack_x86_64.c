@@ -7,22 +7,22 @@
  * it, and the slots it reads. When a cached frame has equal ones, its step reads the same slots; when these have equal
  * values, it leads to the same outer frame; and so on to the end.
  */
-#include "agent/stack.h"
+#include "agent/stack/stack.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/arbiter.h"
-#include "agent/chain.h"
-#include "agent/checks.h"
-#include "agent/counter.h"
-#include "agent/modules.h"
-#include "agent/rules.h"
-#include "agent/step.h"
+#include "agent/stack/reference_unwinder.h"
+#include "agent/stack/chain.h"
+#include "agent/process/checks.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/module_watch.h"
+#include "agent/stack/unwind_rules.h"
+#include "agent/stack/step.h"
 #include "shim/sys.h"
-#include "shim/unloading.h"
+#include "shim/loader/unloading.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 

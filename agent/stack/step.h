@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/probe.h"
-#include "agent/unwind_full.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/stack/unwind_full.h"
 
 /* Reads up to here above a frame's sp are taken to lie on its stack. */
 #define STEP_NEAR_BYTES (16u << 10)
 
-/* sp: rsp at the return point; key: its address (agent/rule.h); bp: rbp there. */
+/* sp: rsp at the return point; key: its address (agent/stack/unwind_rule.h); bp: rbp there. */
 struct step_frame {
 	uintptr_t sp;
 	uint64_t key;

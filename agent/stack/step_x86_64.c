@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* All ways to leave a frame. See step.h. */
-#include "agent/step.h"
+#include "agent/stack/step.h"
 
 #include <errno.h>
 
-#include "agent/chain.h"
-#include "agent/counter.h"
-#include "agent/probe.h"
-#include "agent/rule.h"
+#include "agent/stack/chain.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/stack/unwind_rule.h"
 #include "shim/sys.h"
 
 #define FARTHEST_CFA (UINT64_C(64) << 20)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cfi.h"
-#include "agent/expression.h"
+#include "agent/stack/cfi.h"
+#include "agent/stack/expression.h"
 
 struct unwind_cursor {
 	uintptr_t registers[CFI_N_REGISTERS]; /* rsp: the frame's at its return point; rip: the address that is next */

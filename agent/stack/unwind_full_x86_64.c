@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Stepping with all registers. See unwind_full.h. */
-#include "agent/unwind_full.h"
+#include "agent/stack/unwind_full.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "agent/chain.h"
-#include "agent/modules.h"
-#include "agent/probe.h"
-#include "agent/rule.h"
-#include "agent/unwind_pages.h"
+#include "agent/stack/chain.h"
+#include "agent/modules/module_watch.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/stack/unwind_rule.h"
+#include "agent/stack/unwind_pages.h"
 #include "shim/registers_x86_64.h"
-#include "shim/unloading.h"
+#include "shim/loader/unloading.h"
 
 /* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
 #define MAX_OWN_FRAMES 64

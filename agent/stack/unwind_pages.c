@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Unmapping what only unwinding has read. See unwind_pages.h. */
-#include "agent/unwind_pages.h"
+#include "agent/stack/unwind_pages.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "agent/probe.h"
+#include "agent/modules/memory_probe.h"
 #include "shim/sys.h"
 
 #define COUNT_BITS 8

@@ -7,7 +7,7 @@
 #ifndef TORSH_AGENT_UNWIND_PAGES_H
 #define TORSH_AGENT_UNWIND_PAGES_H
 
-#include "agent/modules.h"
+#include "agent/modules/module_watch.h"
 
 /*
  * Call after each read of the module's unwind information, while nobody can unmap it (see torsh_modules_find). Only pages

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cfi.h"
+#include "agent/stack/cfi.h"
 
 struct module;
 

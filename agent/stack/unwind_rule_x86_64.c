@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* From call frame information to a packed rule. See rule.h. */
-#include "agent/rule.h"
+/* From call frame information to a packed rule. See unwind_rule.h. */
+#include "agent/stack/unwind_rule.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/dwarf_bytes.h"
-#include "agent/modules.h"
-#include "agent/probe.h"
-#include "agent/rules.h"
-#include "agent/unwind_pages.h"
+#include "agent/stack/dwarf_bytes.h"
+#include "agent/modules/module_watch.h"
+#include "agent/modules/memory_probe.h"
+#include "agent/stack/unwind_rules.h"
+#include "agent/stack/unwind_pages.h"
 #include "agent/wire/channel.h"
 
 /* There are rules of code that no object held: a new object may lie where such code was. */

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/cfi.h"
-#include "agent/rule.h"
+#include "agent/stack/cfi.h"
+#include "agent/stack/unwind_rule.h"
 
 struct rule_entry {
 	_Atomic uint64_t key; /* set once */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of rules, and compiling one from call frame information. See rules.h. */
-#include "agent/rules.h"
+/* The table of rules, and compiling one from call frame information. See unwind_rules.h. */
+#include "agent/stack/unwind_rules.h"
 
 #include <stdbool.h>
 
-#include "agent/counter.h"
-#include "agent/modules.h"
-#include "agent/registry.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/module_watch.h"
+#include "agent/modules/module_registry.h"
 #include "shim/sys.h"
 
 #define FIRST_BITS 13

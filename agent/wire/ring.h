@@ -34,7 +34,7 @@ static inline uint8_t *torsh_ring_place(const struct ring *ring)
 /* Place for an event at the head, with the ring marked busy. Room was made sure of before. */
 static inline uint8_t *torsh_ring_begin(struct ring *ring)
 {
-	/* Visible to the writer within the store buffer's delay: it allows for that (tools/writer/order.h). */
+	/* Visible to the writer within the store buffer's delay: it allows for that (tools/writer/input/order.h). */
 	atomic_store_explicit(&ring->slot->head, ring->head << 1 | 1, memory_order_relaxed);
 	return torsh_ring_place(ring);
 }

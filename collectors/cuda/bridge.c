@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/bridge.h"
+#include "collectors/cuda/bridge.h"
 
-#include "agent/key_map.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "collectors/itt_handles.h"
+#include "agent/producer/key_map.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "collectors/ranges/itt_handles.h"
 
 #define ITT_DEFAULT_DOMAIN "torsh" /* ITT has no ranges of no domain */
 #define NVTX_VERSION 3

@@ -7,9 +7,9 @@
 #ifndef TORSH_COLLECTORS_BRIDGE_H
 #define TORSH_COLLECTORS_BRIDGE_H
 
-#include "shim/itt.h"
-#include "shim/nvtx.h"
-#include "shim/ranges.h"
+#include "shim/ranges/itt.h"
+#include "shim/ranges/nvtx.h"
+#include "shim/ranges/ranges.h"
 
 static inline int torsh_bridge_is_needed(void)
 {

@@ -2,28 +2,28 @@
 /*
  * CUDA's driver, at its start, opens the agent by CUDA_INJECTION64_PATH; that is when CUPTI is looked for and asked for
  * records of kernels, copies and memsets, and to be called back around every call that makes a device work. Where that
- * can't be had the program's calls of the driver are watched (collectors/cuda_events.c), and it is said why. What becomes of
- * the calls is collectors/cuda_calls.c.
+ * can't be had the program's calls of the driver are watched (collectors/cuda/cuda_events.c), and it is said why. What becomes of
+ * the calls is collectors/cuda/cuda_calls.c.
  */
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/injection.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/text.h"
-#include "collectors/cuda_counters.h"
-#include "collectors/cuda_room.h"
-#include "collectors/operator_marks.h"
-#include "shim/cupti.h"
-#include "shim/driver.h"
+#include "agent/process/config.h"
+#include "agent/process/injection.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
+#include "collectors/torch/operator_marks.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/driver.h"
 #include "shim/find_text.h"
 #include "shim/hooks.h"
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 #define FLUSH_EVERY_MS 1000u
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The device collector: what CUDA's devices do. collectors/cuda.c attaches to CUPTI, collectors/cuda_calls.c records what
- * the program calls, collectors/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda_records.c makes
- * events of them, collectors/cuda_clock.c brings their times to our clock, collectors/cuda_flush.c gets the last records.
- * Where CUPTI can't be had collectors/cuda_events.c sees the program's calls of the driver instead. Calls about memory
- * are collectors/cuda_memory.c's, whoever sees them.
+ * The device collector: what CUDA's devices do. collectors/cuda/cuda.c attaches to CUPTI, collectors/cuda/cuda_calls.c records what
+ * the program calls, collectors/cuda/cuda_buffers.c owns the buffers for CUPTI's records, collectors/cuda/cuda_records.c makes
+ * events of them, collectors/cuda/cuda_clock.c brings their times to our clock, collectors/cuda/cuda_flush.c gets the last records.
+ * Where CUPTI can't be had collectors/cuda/cuda_events.c sees the program's calls of the driver instead. Calls about memory
+ * are collectors/cuda/memory/cuda_memory.c's, whoever sees them.
  *
  * CUPTI calls from the program's threads and from its own, with locks held: nothing here waits for a lock of anybody
  * else's, calls CUDA or allocates from the program's heap. CUDA is called at the end of a call of the program's alone, where
- * CUPTI holds no lock (collectors/cuda_room.c). A child of a fork never gets as far as CUPTI.
+ * CUPTI holds no lock (collectors/cuda/memory/cuda_memory_info.c). A child of a fork never gets as far as CUPTI.
  */
 #ifndef TORSH_COLLECTORS_CUDA_H
 #define TORSH_COLLECTORS_CUDA_H
@@ -18,10 +18,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "agent/counter.h"
-#include "agent/flow.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/flow.h"
 #include "agent/wire/event.h"
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 #include "shim/sys.h"
 
 /* A lock for a few instructions, which no signal handler takes. */
@@ -83,7 +83,7 @@ static inline void torsh_cuda_send(const struct event *event)
 /* Tell what is missing so far; takes no lock. */
 void torsh_cuda_say_losses(void);
 
-/* ---- collectors/cuda_calls.c ---- */
+/* ---- collectors/cuda/cuda_calls.c ---- */
 
 /* Given to CUPTI with the subscription. */
 void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *data);
@@ -94,7 +94,7 @@ void torsh_cuda_watch_calls(void);
 /* Is the calling thread within a call of CUDA? */
 int torsh_cuda_is_in_call(void);
 
-/* ---- collectors/cuda_flush.c ---- */
+/* ---- collectors/cuda/cuda_flush.c ---- */
 
 /* Make the thread that flushes. Returns 0 or -errno: flushes are done by whoever asks then, and may take for ever. */
 int torsh_cuda_flusher_start(void);
@@ -102,7 +102,7 @@ int torsh_cuda_flusher_start(void);
 /* Get what CUPTI still has, if that doesn't take more than two seconds; with is_last also what still runs. */
 void torsh_cuda_flush(int is_last);
 
-/* ---- collectors/cuda_ticks.c ---- */
+/* ---- collectors/cuda/cuda_ticks.c ---- */
 
 /* CLOCK_MONOTONIC, as the kernel has it. */
 static inline uint64_t torsh_cuda_monotonic_ns(void)
@@ -119,7 +119,7 @@ uint64_t torsh_cuda_now_ns(void);
 /* Here and now is a moment to count on from. */
 void torsh_cuda_ticks_anchor(void);
 
-/* ---- collectors/cuda_clock.c ---- */
+/* ---- collectors/cuda/cuda_clock.c ---- */
 
 /* Read both clocks, if that was not done for a while or must be now. Not from where CUPTI holds its locks. */
 void torsh_cuda_clock_read(int now);
@@ -139,7 +139,7 @@ void torsh_cuda_clock_change(cupti_clock *clock);
 /* The widest bracket around a reading, and the largest change of the distance between two of them. */
 void torsh_cuda_clock_errors(uint64_t *width_ns, uint64_t *step_ns);
 
-/* ---- collectors/cuda_buffers.c: the functions that CUPTI is given ---- */
+/* ---- collectors/cuda/cuda_buffers.c: the functions that CUPTI is given ---- */
 
 void torsh_cuda_request_buffer(uint8_t **buffer, size_t *n_bytes, size_t *n_records);
 /* Count what CUPTI dropped since it was asked last. */
@@ -150,7 +150,7 @@ uint32_t torsh_cuda_buffers_out(void);
 
 void torsh_cuda_complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t n_bytes, size_t n_valid);
 
-/* ---- collectors/cuda_tee.c ---- */
+/* ---- collectors/cuda/cuda_tee.c ---- */
 
 /* The kinds of records that we enabled, a bit for each. */
 extern _Atomic uint64_t torsh_cuda_own_kinds;
@@ -163,7 +163,7 @@ void torsh_cuda_tee_launch(void);
 /* Hand the records in the buffer to the other client of CUPTI in this process, if there is one that wants them. */
 void torsh_cuda_tee_records(uint8_t *buffer, size_t n_valid);
 
-/* ---- collectors/cuda_shadow.c ---- */
+/* ---- collectors/cuda/cuda_shadow.c ---- */
 
 /* CUPTI gave us its subscription; before anything is watched. */
 void torsh_cuda_subscribed(void *subscriber);
@@ -175,10 +175,10 @@ int torsh_cuda_is_watched(int domain, uint32_t id);
 /* CUPTI called us back: the other subscriber hears what it asked for. */
 void torsh_cuda_call_shadow(int domain, uint32_t id, const void *data);
 
-/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda.c attaches first. */
+/* Another client in this process comes to CUPTI before the driver has started: collectors/cuda/cuda.c attaches first. */
 void torsh_cuda_before_client(void);
 
-/* ---- collectors/cuda_events.c: without CUPTI ---- */
+/* ---- collectors/cuda/cuda_events.c: without CUPTI ---- */
 
 /*
  * Watch what the program asks of the driver from here on; has_marks: with times. Returns 0 or -errno. reason is why there
@@ -208,10 +208,10 @@ int torsh_cuda_may_ask(void);
 void torsh_cuda_poll_marks(uint64_t now_ns);
 void torsh_cuda_end_marks(void);
 
-/* The program gives a device work, and it is not decided yet how that is seen: collectors/cuda.c. */
+/* The program gives a device work, and it is not decided yet how that is seen: collectors/cuda/cuda.c. */
 void torsh_cuda_first_work(void);
 
-/* ---- collectors/cuda_records.c ---- */
+/* ---- collectors/cuda/cuda_records.c ---- */
 
 /* Make events of the records in the buffer. */
 void torsh_cuda_take_records(uint8_t *buffer, size_t n_valid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_batches.h"
+#include "collectors/cuda/cuda_batches.h"
 
 #include "agent/wire/event.h"
-#include "collectors/cuda_array.h"
+#include "collectors/cuda/memory/cuda_array.h"
 
 enum driver_memory torsh_cuda_memory_at(uint64_t address)
 {

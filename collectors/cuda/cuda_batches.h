@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "shim/driver.h"
+#include "shim/cuda/driver.h"
 
 /* Whose memory lies there, as the driver says: DRIVER_DEVICE or DRIVER_HOST. Calls the driver. */
 enum driver_memory torsh_cuda_memory_at(uint64_t address);

@@ -3,8 +3,8 @@
  * Buffers for CUPTI's records, from pages of our own. A buffer is CUPTI's from request to completion; afterwards it is
  * used again. Pages are never given back: CUPTI may write late.
  */
-#include "collectors/cuda.h"
-#include "shim/cupti.h"
+#include "collectors/cuda/cuda.h"
+#include "shim/cuda/cupti.h"
 
 #define BUFFER_BYTES (1u << 20) /* about 4000 kernels */
 #define BUFFERS_MAX 256u /* each thread that launches has one; pages that aren't written take no memory */

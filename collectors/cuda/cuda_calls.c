@@ -6,21 +6,21 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_counters.h"
-#include "collectors/cuda_graph_memory.h"
-#include "collectors/cuda_memory.h"
-#include "collectors/cuda_room.h"
-#include "shim/cupti.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/memory/cuda_graph_memory.h"
+#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
+#include "shim/cuda/cupti.h"
 
 /* What of a call is wanted; none: it is another client's alone. */
 enum call_kind {
 	CALL_LAUNCHES = 1, /* it gives a device something to do */
 	CALL_IS_TIMED = 2, /* and these may wait */
 	CALL_ON_MEMORY = 4,
-	CALL_IS_COUNTED = 8, /* by collectors/cuda_counters.c */
+	CALL_IS_COUNTED = 8, /* by collectors/cuda/counters/cuda_counters.c */
 };
 
 static _Atomic uint8_t kinds_of[CUPTI_N_API_DOMAINS][CUPTI_CALLS_MAX];

@@ -5,11 +5,11 @@
  * set now and then and runs faster or slower meanwhile: readings must be frequent where there is something to record.
  * Another client may register a clock of its own, with other units: then an era begins in which times are of that.
  */
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #include <string.h>
 
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 #define N_READINGS 256u
 #define READ_EVERY_NS 10000000u

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices do where CUPTI's records can't be had: each call that gives a device work is seen as the program makes it
- * (shim/driver.c), and gets a mark into its stream before and after it (collectors/device_cuda.c). Marks are asked after
+ * (shim/cuda/driver.c), and gets a mark into its stream before and after it (collectors/device/device_cuda.c). Marks are asked after
  * from later calls, never waited for. A launch that is captured into a graph does nothing, and has none; a graph's own
  * launch has one pair. Where marks can't be had either, or another tool measures, only the host's side is recorded.
  */
 #include <errno.h>
 
-#include "agent/config.h"
-#include "agent/counter.h"
-#include "agent/process.h"
-#include "agent/text.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_memory.h"
-#include "collectors/cuda_room.h"
-#include "collectors/cuda_submissions.h"
-#include "collectors/device_cuda.h"
-#include "collectors/devices.h"
-#include "shim/driver.h"
+#include "agent/process/config.h"
+#include "agent/producer/counter.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
+#include "collectors/cuda/cuda_launches.h"
+#include "collectors/device/device_cuda.h"
+#include "collectors/device/devices.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 
 #define PAIRS_MAX 65536u /* that were not reached yet */

@@ -4,13 +4,13 @@
  * end has interrupted or for a device: a thread does it that was made when CUPTI was attached, and who ends the process
  * waits for that thread, for a bounded time only.
  */
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #include <errno.h>
 
-#include "agent/process.h"
-#include "shim/cupti.h"
-#include "shim/thread.h"
+#include "agent/process/process.h"
+#include "shim/cuda/cupti.h"
+#include "shim/libc/thread.h"
 
 #define PATIENCE_NS UINT64_C(2000000000)
 #define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_submissions.h"
+#include "collectors/cuda/cuda_launches.h"
 
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/text.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_batches.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_batches.h"
 #include "shim/find_text.h"
 
 uint32_t torsh_cuda_label(const char *text)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A call that gives a device work, as events: collectors/cuda_events.c sees it, collectors/cuda_submissions.c says it. */
+/* A call that gives a device work, as events: collectors/cuda/cuda_events.c sees it, collectors/cuda/cuda_launches.c says it. */
 #ifndef TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
 #define TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
 
 #include "agent/wire/event.h"
-#include "collectors/device_cuda.h"
-#include "shim/driver.h"
+#include "collectors/device/device_cuda.h"
+#include "shim/cuda/driver.h"
 
 /* A call, from its return until it is known how long its work took. */
 struct device_pair {

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/label.h"
-#include "agent/process.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_counters.h"
-#include "shim/cupti.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/counters/cuda_counters.h"
+#include "shim/cuda/cupti.h"
 
 /* When something ran, on our clock. */
 struct span {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #define N_DOMAINS 8u
 #define SLOTS_MAX 32u /* calls within calls */

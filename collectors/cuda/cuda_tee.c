@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 static struct client {
 	cupti_request *_Atomic request;

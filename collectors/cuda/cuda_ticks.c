@@ -7,12 +7,12 @@
  * The counter may be set back, or jump ahead, while the machine is suspended or moves. An anchor that finds it elsewhere than
  * the rate says begins anew: what lies before it is of no use for the rate. Until there is one the kernel is asked.
  */
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #include <stdbool.h>
 #include <time.h>
 
-#include "agent/flow.h"
+#include "agent/producer/flow.h"
 #include "agent/wire/clock.h"
 
 #define RATE_BITS 32 /* of the fraction of nanoseconds a tick */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* CUDA's row of the table: events of the driver's, by its entry points. */
-#include "collectors/device_cuda.h"
+#include "collectors/device/device_cuda.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "collectors/cuda.h"
-#include "collectors/device_cuda_places.h"
-#include "collectors/devices.h"
-#include "shim/driver.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/device/device_cuda_event_slots.h"
+#include "collectors/device/devices.h"
+#include "shim/cuda/driver.h"
 
 #define EVENTS_A_TIME 128u /* of the records that stand for the driver's, by which pages are taken */
 #define COMPARE_EVERY_NS UINT64_C(1000000000) /* the driver says distances in floats: near ones are exact */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/device_cuda_places.h"
+#include "collectors/device/device_cuda_event_slots.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "collectors/cuda.h"
-#include "collectors/device_cuda.h"
-#include "shim/driver.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/device/device_cuda.h"
+#include "shim/cuda/driver.h"
 
 #define PLACES_A_TIME 64u
 

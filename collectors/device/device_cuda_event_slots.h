@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contexts in which the CUDA row (collectors/device_cuda.c) has its events, each in a place that stays where it is, and
+ * The contexts in which the CUDA row (collectors/device/device_cuda.c) has its events, each in a place that stays where it is, and
  * the agent's own calls of the driver in them.
  */
 #ifndef TORSH_COLLECTORS_DEVICE_CUDA_PLACES_H
@@ -25,8 +25,8 @@ struct cuda_place {
 	uint32_t number; /* from 1 on */
 	int device;
 	uint32_t id;
-	struct driver_event *spares; /* of any generation; under the lock of collectors/device_cuda.c */
-	/* The rest is of who holds the poll in collectors/cuda_events.c. */
+	struct driver_event *spares; /* of any generation; under the lock of collectors/device/device_cuda.c */
+	/* The rest is of who holds the poll in collectors/cuda/cuda_events.c. */
 	void *stream; /* our own, for comparisons */
 	struct cuda_comparison comparison, next;
 	uint64_t due_ns;

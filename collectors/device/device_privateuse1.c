@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "collectors/cuda.h"
-#include "collectors/devices.h"
-#include "shim/privateuse1.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/device/devices.h"
+#include "shim/torch/privateuse1.h"
 #include "shim/sys.h"
 
 #define EVENTS_A_TIME 256u

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A device that is the host: a mark is reached when it is made. What the contract's test and the page
- * (collectors/DEVICES.md) begin with; no process has it enabled.
+ * (collectors/device/DEVICES.md) begin with; no process has it enabled.
  */
-#include "collectors/devices.h"
+#include "collectors/device/devices.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #define MARKS_MAX 1024u
 

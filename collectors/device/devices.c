@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The table of accelerators: collectors/DEVICES.md. */
-#include "collectors/devices.h"
+/* The table of accelerators: collectors/device/DEVICES.md. */
+#include "collectors/device/devices.h"
 
 #include <stddef.h>
 #include <string.h>

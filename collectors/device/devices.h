@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The contract with an accelerator: eight functions with the meaning of PyTorch's ProfilerStubs
- * (torch/csrc/profiler/stubs/base.h). A row of the table in devices.c is one kind of device; collectors/DEVICES.md shows
+ * (torch/csrc/profiler/stubs/base.h). A row of the table in devices.c is one kind of device; collectors/device/DEVICES.md shows
  * how to add one.
  *
  * They are called on the program's threads, from hooks: none may allocate from the program's heap by itself, take a lock

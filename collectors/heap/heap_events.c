@@ -2,12 +2,12 @@
 /*
  * The heap collector: every block that the program is given, resizes and gives back.
  */
-#include "agent/config.h"
-#include "agent/flow.h"
-#include "agent/pause.h"
-#include "agent/process.h"
+#include "agent/process/config.h"
+#include "agent/producer/flow.h"
+#include "agent/producer/pause.h"
+#include "agent/process/process.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
+#include "shim/libc/next.h"
 
 static int is_off(void)
 {

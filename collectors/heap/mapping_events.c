@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/config.h"
-#include "agent/flow.h"
+#include "agent/process/config.h"
+#include "agent/producer/flow.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
+#include "shim/libc/next.h"
 
 static inline __attribute__((always_inline)) struct flow *enter(void)
 {

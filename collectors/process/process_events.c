@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/counter.h"
-#include "agent/environment.h"
-#include "agent/process.h"
-#include "agent/program.h"
-#include "agent/registry.h"
-#include "agent/text.h"
+#include "agent/producer/counter.h"
+#include "agent/process/environment.h"
+#include "agent/process/process.h"
+#include "agent/process/program.h"
+#include "agent/modules/module_registry.h"
+#include "agent/process/text_buffer.h"
 #include "shim/hooks.h"
-#include "shim/thread.h"
+#include "shim/libc/thread.h"
 
 #define ARGUMENTS_MAX 512 /* bytes of the arguments of a program that can't be followed */
 #define CUT "..." /* stands for those behind */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The environment variables by which programs find tools that want to hear of their ranges. The agent puts its own path
- * there where nobody's stands (agent/environment.h). Where a consumer's stands the variable stays, and the agent comes in
+ * there where nobody's stands (agent/process/environment.h). Where a consumer's stands the variable stays, and the agent comes in
  * between when that is opened.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/injection.h"
-#include "agent/process.h"
-#include "shim/ranges.h"
+#include "agent/process/config.h"
+#include "agent/process/injection.h"
+#include "agent/process/process.h"
+#include "shim/ranges/ranges.h"
 
 static const struct injection {
 	enum range_source source;

@@ -3,17 +3,17 @@
  * The ITT collector: each call goes to the consumer that was there first, if one was, and becomes an event. Times that
  * a client gives with a call (_ex) are not its own: the event has the time at which it came.
  */
-#include "shim/itt.h"
+#include "shim/ranges/itt.h"
 
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/key_map.h"
-#include "agent/label.h"
-#include "agent/text.h"
-#include "collectors/itt_handles.h"
-#include "shim/ranges.h"
+#include "agent/producer/key_map.h"
+#include "agent/producer/label.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/ranges/itt_handles.h"
+#include "shim/ranges/ranges.h"
 
 #define CONTROL_DOMAIN "ittapi.control" /* of pause and resume */
 
@@ -555,7 +555,7 @@ static void record_resume_scoped(uint32_t scope)
 /* Further arguments, if there are some: in two steps, as they may turn out to be none. */
 #define MORE(...) MORE_(__VA_ARGS__)
 #define MORE_(...) , ##__VA_ARGS__
-#include "shim/itt.def"
+#include "shim/ranges/itt.def"
 #undef ITT
 #undef ITT_VOID
 #undef ITT_ALSO
@@ -567,7 +567,7 @@ const struct itt_functions torsh_itt_functions = {
 #define ITT(result, name, parameters, arguments) .name = do_##name,
 #define ITT_VOID(name, parameters, arguments) .name = do_##name,
 #define ITT_ALSO(other, name)
-#include "shim/itt.def"
+#include "shim/ranges/itt.def"
 #undef ITT
 #undef ITT_VOID
 #undef ITT_ALSO

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/itt_handles.h"
+#include "collectors/ranges/itt_handles.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/key_map.h"
-#include "shim/ranges.h"
+#include "agent/producer/key_map.h"
+#include "shim/ranges/ranges.h"
 #include "shim/sys.h"
 
 #define CHUNK_BYTES 65536u

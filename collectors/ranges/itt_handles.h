@@ -6,7 +6,7 @@
 #ifndef TORSH_COLLECTORS_ITT_HANDLES_H
 #define TORSH_COLLECTORS_ITT_HANDLES_H
 
-#include "shim/itt.h"
+#include "shim/ranges/itt.h"
 
 /* A counter, whoever made its handle: what it is called, and what it counts. */
 struct counter {

@@ -6,15 +6,15 @@
  * numbers, so that they are never NULL, mean the same in every DSO, and need no memory. Otherwise they are the
  * consumer's, and the labels are found by them.
  */
-#include "shim/nvtx.h"
+#include "shim/ranges/nvtx.h"
 
 #include <string.h>
 
-#include "agent/key_map.h"
-#include "agent/label.h"
-#include "agent/text.h"
-#include "collectors/nvtx.h"
-#include "shim/ranges.h"
+#include "agent/producer/key_map.h"
+#include "agent/producer/label.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/ranges/nvtx_events.h"
+#include "shim/ranges/ranges.h"
 
 /* Ranges by NVTX have numbers apart from torsh.h's: a consumer's ids may be anything. */
 #define RANGE_NUMBER(id) ((id) | UINT64_C(1) << 62)
@@ -425,7 +425,7 @@ static void record_Initialize(const void *reserved)
 /* Further arguments, if there are some: in two steps, as they may turn out to be none. */
 #define MORE(...) MORE_(__VA_ARGS__)
 #define MORE_(...) , ##__VA_ARGS__
-#include "shim/nvtx.def"
+#include "shim/ranges/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
 #undef MORE
@@ -435,7 +435,7 @@ static void record_Initialize(const void *reserved)
 const struct nvtx_functions torsh_nvtx_functions = {
 #define NVTX(module, slot, result, Name, parameters, arguments) .Name = do_##Name,
 #define NVTX_VOID(module, slot, Name, parameters, arguments) .Name = do_##Name,
-#include "shim/nvtx.def"
+#include "shim/ranges/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
 };

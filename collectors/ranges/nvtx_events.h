@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "shim/ranges.h"
+#include "shim/ranges/ranges.h"
 
 /* The label of the text that a domain or a registered string is; 0: not known, or NULL, the default domain. */
 uint32_t torsh_nvtx_label(void *handle);

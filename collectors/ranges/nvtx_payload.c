@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/key_map.h"
-#include "collectors/nvtx.h"
-#include "shim/nvtx.h"
+#include "agent/producer/key_map.h"
+#include "collectors/ranges/nvtx_events.h"
+#include "shim/ranges/nvtx.h"
 
 /* What is remembered of a schema, in the value of a key map: its name's label, and where in the payload the message is. */
 #define SCHEMA_LABEL_BITS 24

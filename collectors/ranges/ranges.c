@@ -3,18 +3,18 @@
  * The collector of what a program says by itself: ranges, marks, values and steps, by torsh.h, NVTX and ITT. Without
  * stacks: these events are themselves what stacks are there for.
  */
-#include "shim/ranges.h"
+#include "shim/ranges/ranges.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/schedule.h"
-#include "collectors/bridge.h"
-#include "shim/thread.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/producer/schedule.h"
+#include "collectors/cuda/bridge.h"
+#include "shim/libc/thread.h"
 
 /* Domains in which one thread has ranges open at once; those beyond share a depth, which only their return values show. */
 #define N_DEPTHS 16u

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/torch.h"
+#include "collectors/torch/operator_events.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/schedule.h"
-#include "collectors/operator_marks.h"
-#include "collectors/torch_steps.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/producer/schedule.h"
+#include "collectors/torch/operator_marks.h"
+#include "collectors/torch/torch_steps.h"
 #include "shim/hooks.h"
-#include "shim/objects.h"
-#include "shim/torch.h"
-#include "shim/torch_calibration.h"
+#include "shim/loader/objects.h"
+#include "shim/torch/torch.h"
+#include "shim/torch/torch_calibration.h"
 
 #define NAME_SLOTS 256u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The operator collector: what PyTorch tells its observers. collectors/torch.c registers, collectors/torch_inputs.c
- * describes arguments, collectors/torch_python.c asks Python.
+ * The operator collector: what PyTorch tells its observers. collectors/torch/operator_events.c registers, collectors/torch/torch_inputs.c
+ * describes arguments, collectors/torch/torch_python.c asks Python.
  */
 #ifndef TORSH_COLLECTORS_TORCH_H
 #define TORSH_COLLECTORS_TORCH_H
@@ -14,7 +14,7 @@ int torsh_torch_start(void);
 #define TORCH_INPUT_WORDS 512u
 #define TORCH_INPUT_SLOTS 1024u
 
-/* Arguments as they are read, see collectors/torch_inputs.c. */
+/* Arguments as they are read, see collectors/torch/torch_inputs.c. */
 struct torch_words {
 	uint64_t at[TORCH_INPUT_WORDS];
 	uint32_t n, flags;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/operator_marks.h"
+#include "collectors/torch/operator_marks.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/counter.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "collectors/cuda.h"
-#include "collectors/devices.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/device/devices.h"
 
 #define MARKS_A_TIME 256u
 #define LAG 4096u /* so many later calls are there before one is asked for: then nothing has to be waited for */

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "agent/flow.h"
+#include "agent/producer/flow.h"
 
 struct operator_mark;
 

@@ -4,10 +4,10 @@
  */
 #include <errno.h>
 
-#include "agent/config.h"
-#include "agent/process.h"
+#include "agent/process/config.h"
+#include "agent/process/process.h"
 #include "shim/hooks.h"
-#include "shim/torch_calibration.h"
+#include "shim/torch/torch_calibration.h"
 
 int torsh_torch_wants_memory(void)
 {

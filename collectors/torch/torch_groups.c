@@ -5,7 +5,7 @@
  */
 #include <stdatomic.h>
 
-#include "collectors/torch.h"
+#include "collectors/torch/operator_events.h"
 #include "shim/sys.h"
 
 #define PIECE_GROUPS 509u /* a page with what stands before them */

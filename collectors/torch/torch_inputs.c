@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/key_map.h"
-#include "agent/label.h"
-#include "agent/text.h"
+#include "agent/producer/key_map.h"
+#include "agent/producer/label.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/event.h"
-#include "collectors/torch.h"
-#include "collectors/torch_number.h"
-#include "shim/torch.h"
+#include "collectors/torch/operator_events.h"
+#include "collectors/torch/torch_number.h"
+#include "shim/torch/torch.h"
 
 #define MOST_INPUTS 32u
 #define MOST_IN_LIST 32u

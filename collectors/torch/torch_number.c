@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/torch_number.h"
+#include "collectors/torch/torch_number.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 
 #define MOST_DIGITS 17 /* tell any two doubles apart */
 #define FIRST_LARGE 16 /* from 10^16 on, and below 10^-4, with an exponent */

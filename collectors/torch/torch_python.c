@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/schedule.h"
-#include "agent/text.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/producer/schedule.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/channel.h"
-#include "collectors/torch.h"
-#include "shim/cpython_api.h"
+#include "collectors/torch/operator_events.h"
+#include "shim/cpython/cpython_api.h"
 #include "shim/hooks.h"
-#include "shim/torch.h"
-#include "shim/torch_calibration.h"
+#include "shim/torch/torch.h"
+#include "shim/torch/torch_calibration.h"
 
 #define NOTE_MAX 256u
 
-extern const char torsh_torch_script[]; /* collectors/torch_script.py */
+extern const char torsh_torch_script[]; /* collectors/torch/torch_script.py */
 
 static void *boolean(int value)
 {
@@ -126,7 +126,7 @@ static void *call_label(void *self, void *name)
 	return torsh_cpython_api.PyLong_FromLong(is_on() ? (long)torsh_label(text, strlen(text)) : 0);
 }
 
-#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33) /* as those of collectors/ranges.c, without a domain */
+#define MODULE_KEY ((open_key)RANGE_BY_MODULE << 33) /* as those of collectors/ranges/ranges.c, without a domain */
 
 /* may_send: torsh_schedule_begin or _end; NULL: whatever the schedule says. */
 static void send(const struct event *event, int (*may_send)(struct flow *flow, enum open_kind kind, open_key key))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 #
-# Run by collectors/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
+# Run by collectors/torch/torch_python.c inside the program's own interpreter, in a namespace of its own, when torch's
 # extension module is about to be loaded. It may not import anything, print, or raise into the program. What it calls
 # without defining it is the agent's: observe, begin, expect, fitted, finish, begin_groups, take_group,
 # finish_groups, add_group, tell_group, tell_fact, label, push, pop, note, wants_modules.
@@ -72,7 +72,7 @@ def inductor_cache():
     return (environment.get("TMPDIR") or "/tmp") + "/torchinductor_" + "".join("_" if c in '\\/:*?"<>|' else c for c in user)
 
 
-# ---- where things lie: see shim/torch_calibration.def ----
+# ---- where things lie: see shim/torch/torch_calibration.def ----
 
 def run(step, operator, *arguments, **named):
     if not expect(step):

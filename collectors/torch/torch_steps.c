@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/torch_steps.h"
+#include "collectors/torch/torch_steps.h"
 
 #include <string.h>
 
-#include "agent/label.h"
-#include "agent/schedule.h"
+#include "agent/producer/label.h"
+#include "agent/producer/schedule.h"
 
 #define PROFILER_STEP "ProfilerStep#"
 #define OPTIMIZER_STEP "Optimizer.step#"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * See shim/allocator_calls.h. Each wrapper records what its function does; the allocators don't call these
+ * See shim/allocators/allocator_calls.h. Each wrapper records what its function does; the allocators don't call these
  * themselves.
  */
-#include "shim/allocator_calls.h"
+#include "shim/allocators/allocator_calls.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,9 +11,9 @@
 
 #include "shim/find_text.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/objects.h"
-#include "shim/unloading.h"
+#include "shim/libc/next.h"
+#include "shim/loader/objects.h"
+#include "shim/loader/unloading.h"
 
 bool torsh_allocator_calls_on;
 
@@ -30,7 +30,7 @@ enum allocator_call {
 #define RESIZE(allocator, name, parameters, arguments, size) CALL(name)
 #define FREE(allocator, name, parameters, arguments) CALL(name)
 #define OTHER(allocator, result, name, parameters) CALL(name)
-#include "shim/allocator_calls.def"
+#include "shim/allocators/allocator_calls.def"
 #undef CALL
 #undef MAKE
 #undef MAKE_OUT
@@ -48,7 +48,7 @@ static union {
 #define RESIZE(allocator, name, parameters, arguments, size) void *(*name)parameters;
 #define FREE(allocator, name, parameters, arguments) void(*name) parameters;
 #define OTHER(allocator, result, name, parameters) result(*name) parameters;
-#include "shim/allocator_calls.def"
+#include "shim/allocators/allocator_calls.def"
 #undef MAKE
 #undef MAKE_OUT
 #undef RESIZE
@@ -133,7 +133,7 @@ static void end_resizing(enum allocator allocator, void *p, void *resized, size_
 		next.by_name.name arguments;         \
 	}
 #define OTHER(allocator, result, name, parameters)
-#include "shim/allocator_calls.def"
+#include "shim/allocators/allocator_calls.def"
 #undef MAKE
 #undef MAKE_OUT
 #undef RESIZE
@@ -237,7 +237,7 @@ static const struct {
 #define RESIZE(allocator, name, parameters, arguments, size) CALL(allocator, name)
 #define FREE(allocator, name, parameters, arguments) CALL(allocator, name)
 #define OTHER(allocator, result, name, parameters) CALL(allocator, name)
-#include "shim/allocator_calls.def"
+#include "shim/allocators/allocator_calls.def"
 #undef CALL
 #undef MAKE
 #undef MAKE_OUT

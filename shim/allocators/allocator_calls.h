@@ -45,7 +45,7 @@ void *torsh_allocator_calls_instead(int i, void *found);
 void *torsh_allocator_calls_bound(int i);
 
 /*
- * shim/bindings.c: put the wrapper wherever the object's relocations have led to one of the functions, or will
+ * shim/loader/bindings.c: put the wrapper wherever the object's relocations have led to one of the functions, or will
  * (a function that is bound when it is first called). Not in an allocator itself. False: something is left,
  * because the loader may not have relocated the object yet; with is_relocated it has.
  */

@@ -7,7 +7,7 @@
  * too: what it interrupted, a fork or an allocation, has some of the locks and can't give them back before the handler
  * is done, so that these aren't waited for.
  */
-#include "shim/jemalloc.h"
+#include "shim/allocators/jemalloc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shim/next.h"
-#include "shim/symbol.h"
+#include "shim/libc/next.h"
+#include "shim/loader/symbol.h"
 #include "shim/sys.h"
-#include "shim/thread.h"
+#include "shim/libc/thread.h"
 
 #ifndef TORSH_WITHOUT_JEMALLOC
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See shim/operators.h. */
-#include "shim/operators.h"
+/* See shim/allocators/operators_new.h. */
+#include "shim/allocators/operators_new.h"
 
 #include <stdint.h>
 
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
+#include "shim/libc/next.h"
 
 /* The functions that record lie together: what such a function calls is known by its return address. */
 #define RECORDS __attribute__((section("torsh_operators_text"), noinline))
@@ -16,7 +16,7 @@ extern const char __stop_torsh_operators_text[] __attribute__((visibility("hidde
 const char *const torsh_operator_names[N_OPERATORS] = {
 #define OPERATOR_NEW(name, parameters, arguments, entry) #name,
 #define OPERATOR_DELETE(name, parameters, arguments) #name,
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 };
@@ -82,14 +82,14 @@ static void prepare(void);
 	{                                                                \
 		torsh_operators_of(HOOK_CALLER)->by_name.name arguments; \
 	}
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 
 #define OPERATOR_NEW(name, parameters, arguments, entry) .name = first##name,
 #define OPERATOR_DELETE(name, parameters, arguments) .name = first##name,
 static union torsh_operators now = {.by_name = {
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 				    }};
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
@@ -97,7 +97,7 @@ static union torsh_operators now = {.by_name = {
 #define OPERATOR_NEW(name, parameters, arguments, entry) .name = record##name,
 #define OPERATOR_DELETE(name, parameters, arguments) .name = record##name,
 static const union torsh_operators recording = {.by_name = {
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 						}};
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
@@ -105,7 +105,7 @@ static const union torsh_operators recording = {.by_name = {
 #define OPERATOR_NEW(name, parameters, arguments, entry) .name = local##name,
 #define OPERATOR_DELETE(name, parameters, arguments) .name = local##name,
 static const union torsh_operators local = {.by_name = {
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 					    }};
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE

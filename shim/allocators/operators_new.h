@@ -20,7 +20,7 @@
 enum torsh_operator {
 #define OPERATOR_NEW(name, parameters, arguments, entry) OPERATOR##name,
 #define OPERATOR_DELETE(name, parameters, arguments) OPERATOR##name,
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 	N_OPERATORS
@@ -30,7 +30,7 @@ union torsh_operators {
 	struct {
 #define OPERATOR_NEW(name, parameters, arguments, entry) void *(*name)parameters;
 #define OPERATOR_DELETE(name, parameters, arguments) void(*name) parameters;
-#include "shim/operators.def"
+#include "shim/allocators/operators_new.def"
 #undef OPERATOR_NEW
 #undef OPERATOR_DELETE
 	} by_name;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/cpython.h"
+#include "shim/cpython/cpython.h"
 
 #include <string.h>
 
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 
 #define COOKIE "xdebugpy"
 #define VERSION_OF_HEX(hex) ((uint32_t)((hex) >> 16)) /* PY_VERSION_HEX: major, minor, micro and more, a byte each */
@@ -30,20 +30,20 @@ static const struct known_layout {
 	struct cpython_layout layout;
 } known_layouts[] = {
 #define CPYTHON(number, ...) {.version = (number), .layout = {__VA_ARGS__}},
-#include "shim/cpython.def"
+#include "shim/cpython/cpython.def"
 #undef CPYTHON
 };
 
 enum offset {
 #define OFFSET(since, name) OFFSET_##name,
-#include "shim/cpython_offsets.def"
+#include "shim/cpython/cpython_offsets.def"
 #undef OFFSET
 	N_OFFSETS
 };
 
 static const uint16_t offset_since[N_OFFSETS] = {
 #define OFFSET(since, name) [OFFSET_##name] = (since),
-#include "shim/cpython_offsets.def"
+#include "shim/cpython/cpython_offsets.def"
 #undef OFFSET
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/cpython_api.h"
+#include "shim/cpython/cpython_api.h"
 
 #include <stddef.h>
 
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 #define FILE_INPUT 257 /* Py_file_input */
 
@@ -15,7 +15,7 @@ static int find_all(struct cpython_api *api)
 	*(void **)&api->name = torsh_objects_find(#name);       \
 	if (!api->name)                                         \
 		return -1;
-#include "shim/cpython_api.def"
+#include "shim/cpython/cpython_api.def"
 #undef API
 	return 0;
 }

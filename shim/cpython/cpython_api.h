@@ -21,7 +21,7 @@ struct cpython_method {
 
 struct cpython_api {
 #define API(result, name, parameters) result(*name) parameters;
-#include "shim/cpython_api.def"
+#include "shim/cpython/cpython_api.def"
 #undef API
 };
 

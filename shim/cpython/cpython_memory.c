@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/cpython_memory.h"
+#include "shim/cpython/cpython_memory.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 #include "shim/hooks.h"
 
 /* PyMemAllocatorEx and PyMemAllocatorDomain, as they are since 3.5. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 #include "shim/find_text.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/symbol.h"
+#include "shim/libc/next.h"
+#include "shim/loader/symbol.h"
 #include "shim/sys.h"
 
 struct cupti_functions torsh_cupti;
@@ -152,7 +152,7 @@ int torsh_cupti_open(void)
 	CUPTI_OPTIONAL(Name, parameters) \
 	if (!torsh_cupti.Name)           \
 		return -ENOSYS;
-#include "shim/cupti.def"
+#include "shim/cuda/cupti.def"
 #undef CUPTI
 #undef CUPTI_OPTIONAL
 	return 0;

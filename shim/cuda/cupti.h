@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUPTI as its library speaks: cupti_activity.h and cupti_callbacks.h, declared here so that the agent is built without
- * them. test/unit/cupti_test.c compares with the real headers where they are. Records grow with each version and keep
+ * them. test/unit/shim/cupti_test.c compares with the real headers where they are. Records grow with each version and keep
  * their beginning: what is declared is the part that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
  */
 #ifndef TORSH_SHIM_CUPTI_H
@@ -235,7 +235,7 @@ typedef void cupti_complete(void *context, uint32_t stream, uint8_t *buffer, siz
 struct cupti_functions {
 #define CUPTI(Name, parameters) int(*Name) parameters;
 #define CUPTI_OPTIONAL(Name, parameters) int(*Name) parameters;
-#include "shim/cupti.def"
+#include "shim/cuda/cupti.def"
 #undef CUPTI
 #undef CUPTI_OPTIONAL
 };
@@ -243,7 +243,7 @@ struct cupti_functions {
 extern struct cupti_functions torsh_cupti;
 extern void *torsh_cupti_library; /* where they were found; a handle of dlopen's */
 
-/* Another client of CUPTI in this process called; defined by collectors/cuda_tee.c. -1: the call is to go on to CUPTI. */
+/* Another client of CUPTI in this process called; defined by collectors/cuda/cuda_tee.c. -1: the call is to go on to CUPTI. */
 int torsh_cuda_tee_ActivityRegisterCallbacks(cupti_request *request, cupti_complete *complete);
 int torsh_cuda_tee_ActivityRegisterTimestampCallback(cupti_clock *clock);
 int torsh_cuda_tee_ActivityEnable(int kind);
@@ -251,7 +251,7 @@ int torsh_cuda_tee_ActivityDisable(int kind);
 int torsh_cuda_tee_ActivityFlushAll(uint32_t flags);
 int torsh_cuda_tee_Finalize(void);
 
-/* The same, to collectors/cuda_shadow.c. */
+/* The same, to collectors/cuda/cuda_shadow.c. */
 int torsh_cuda_tee_Subscribe(void **subscriber, cupti_callback *call, void *data);
 int torsh_cuda_tee_Subscribe_v2(void **subscriber, cupti_callback *call, void *data,
 				struct cupti_subscriber_parameters *parameters);

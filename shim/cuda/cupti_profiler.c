@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/cupti_profiler.h"
+#include "shim/cuda/cupti_profiler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@ int torsh_cupti_profiler_open(void *library)
 	*(void **)&torsh_cupti_profiler.Name = dlsym(library, "cupti" #Name); \
 	if (!torsh_cupti_profiler.Name)                                       \
 		return -ENOSYS;
-#include "shim/cupti_profiler.def"
+#include "shim/cuda/cupti_profiler.def"
 #undef CUPTI_PROFILER
 	return 0;
 }

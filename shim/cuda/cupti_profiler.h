@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The part of CUPTI that reads counters. Its headers are C++ in some versions; what is used of them is declared here, and
- * compared with them by test/unit/cupti_profiler_test.c.
+ * compared with them by test/unit/shim/cupti_profiler_test.c.
  *
  * Every function takes one struct, which begins with its size: a version refuses a struct that is larger than its own, and
  * takes a smaller one for that of an older version. So these are the structs of CUDA 12.6, the first that had them all.
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 enum cupti_profiler_type { CUPTI_PROFILER_OF_RANGES, CUPTI_PROFILER_OF_SAMPLES }; /* CUpti_ProfilerType */
 enum { CUPTI_RANGE_IS_KERNEL = 1 }; /* CUPTI_AutoRange */
@@ -239,7 +239,7 @@ struct cupti_sampling_times {
 /* The functions without their prefix "cupti"; filled by torsh_cupti_profiler_open. */
 struct cupti_profiler_functions {
 #define CUPTI_PROFILER(Name, parameters) int (*Name)(struct cupti_##parameters *);
-#include "shim/cupti_profiler.def"
+#include "shim/cuda/cupti_profiler.def"
 #undef CUPTI_PROFILER
 };
 

@@ -2,17 +2,17 @@
 /*
  * The functions of CUPTI by which another client in this process, such as PyTorch's Kineto, would take the records from
  * us: CUPTI has one client's callbacks, and what one enables the other disables. While we are attached the client is
- * served from what we get (collectors/cuda_tee.c, collectors/cuda_shadow.c); else each call goes on to CUPTI.
+ * served from what we get (collectors/cuda/cuda_tee.c, collectors/cuda/cuda_shadow.c); else each call goes on to CUPTI.
  */
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "shim/driver.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
-#include "shim/objects.h"
-#include "shim/symbol.h"
+#include "shim/loader/objects.h"
+#include "shim/loader/symbol.h"
 
 #define CUPTI_NOT_INITIALIZED 15
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/driver.h"
+#include "shim/cuda/driver.h"
 
 #include <errno.h>
 
 #include "agent/wire/event.h"
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 struct driver_functions torsh_driver;
 _Atomic uint32_t torsh_driver_watch;
@@ -18,7 +18,7 @@ int torsh_driver_open(void)
 	DRIVER_OPTIONAL(name, parameters) \
 	if (!torsh_driver.name)           \
 		return -ENOSYS;
-#include "shim/driver_calls.def"
+#include "shim/cuda/driver_calls.def"
 #undef DRIVER
 #undef DRIVER_OPTIONAL
 	return 0;

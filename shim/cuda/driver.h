@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it;
- * test/unit/cupti_test.c compares with the real header where that is. The agent stands before the entry points by which a
- * program gives a device work (shim/driver.def) and gets memory (shim/driver_memory.def), wherever it finds them: as
+ * test/unit/shim/cupti_test.c compares with the real header where that is. The agent stands before the entry points by which a
+ * program gives a device work (shim/cuda/driver.def) and gets memory (shim/cuda/driver_memory.def), wherever it finds them: as
  * symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the driver's own unless it is watched.
  */
 #ifndef TORSH_SHIM_DRIVER_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shim/cuda_memory.h"
+#include "shim/cuda/cuda_memory.h"
 
 #define DRIVER_LIBRARY "/libcuda.so" /* in the path of what is the driver */
 
@@ -115,17 +115,17 @@ struct driver_ipc {
 	char bytes[64];
 };
 
-/* The entry points of shim/driver_memory.def; the forms of one are one. */
+/* The entry points of shim/cuda/driver_memory.def; the forms of one are one. */
 enum driver_memory_call {
 #define MEMORY(name, ...) DRIVER_##name,
 #define MEMORY_IN_STREAM MEMORY
-#include "shim/driver_memory.def"
+#include "shim/cuda/driver_memory.def"
 #undef MEMORY
 #undef MEMORY_IN_STREAM
 	N_DRIVER_MEMORY_CALLS
 };
 
-/* The parameters of a call about memory: one of the structs of shim/cuda_memory.h. */
+/* The parameters of a call about memory: one of the structs of shim/cuda/cuda_memory.h. */
 struct driver_memory_use {
 	uint64_t parameters[4];
 };
@@ -165,7 +165,7 @@ struct driver_work {
 struct driver_functions {
 #define DRIVER(name, parameters) int(*name) parameters;
 #define DRIVER_OPTIONAL(name, parameters) int(*name) parameters;
-#include "shim/driver_calls.def"
+#include "shim/cuda/driver_calls.def"
 #undef DRIVER
 #undef DRIVER_OPTIONAL
 };
@@ -191,7 +191,7 @@ enum driver_watch {
 extern _Atomic uint32_t torsh_driver_watch;
 
 /*
- * Defined by collectors/cuda_events.c. Are the entry points to be stood before at all in this process? And the program is
+ * Defined by collectors/cuda/cuda_events.c. Are the entry points to be stood before at all in this process? And the program is
  * about to end a context, and did.
  */
 int torsh_cuda_stands_before_driver(void);
@@ -207,10 +207,10 @@ struct driver_work *torsh_cuda_work(const void *frame);
 void torsh_cuda_submitting(struct driver_work *work);
 void torsh_cuda_submitted(struct driver_work *work, int result, const void *frame);
 
-/* Defined by collectors/cuda_submissions.c. What is called by this name is not recorded. */
+/* Defined by collectors/cuda/cuda_launches.c. What is called by this name is not recorded. */
 void torsh_cuda_not_seen(const char *name);
 
-/* Defined by collectors/cuda_memory_driver.c, in the same way, for calls about memory. */
+/* Defined by collectors/cuda/memory/cuda_memory_driver.c, in the same way, for calls about memory. */
 struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, const void *frame);
 void torsh_cuda_memory_calling(void);
 void torsh_cuda_memory_called(int result, const void *frame);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The driver's entry points that the agent stands before (shim/driver.def): exported for who is linked with the driver,
+ * The driver's entry points that the agent stands before (shim/cuda/driver.def): exported for who is linked with the driver,
  * and handed out to who asks the driver or the loader for them by name.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "shim/driver.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/objects.h"
-#include "shim/symbol.h"
+#include "shim/libc/next.h"
+#include "shim/loader/objects.h"
+#include "shim/loader/symbol.h"
 
 #define PER_THREAD_STREAM 2u /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 #define NAME_MAX_BYTES 64u
@@ -55,8 +55,8 @@ void torsh_driver_keep(void)
 #define UNSEEN(name, ...) ENTRY(name)
 #define MEMORY(name, ...) ENTRY(name)
 #define MEMORY_IN_STREAM(name, ...) ENTRY(name) ENTRY(name##_ptsz)
-#define ENTRIES_OF_WORK "shim/driver.def"
-#define ENTRIES_OF_MEMORY "shim/driver_memory.def"
+#define ENTRIES_OF_WORK "shim/cuda/driver.def"
+#define ENTRIES_OF_MEMORY "shim/cuda/driver_memory.def"
 #define OTHER_ENTRIES                     \
 	ENTRY(cuGetProcAddress)           \
 	ENTRY(cuGetProcAddress_v2)        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/boot.h"
+#include "shim/libc/boot.h"
 
 #include <errno.h>
 #include <stdatomic.h>

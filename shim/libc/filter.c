@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/filter.h"
+#include "shim/libc/filter.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>

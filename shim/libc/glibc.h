@@ -4,7 +4,7 @@
  * runs on every glibc since. The Makefile puts it before each file of the agent and of the tools, hands the private
  * jemalloc the same, and links the two parts that a glibc before 2.34 has in files of their own; `make exports` looks
  * whether it was enough. fstat and its kin were no functions before 2.33: the agent has torsh_sys_fstat, the tools
- * tools/glibc.c.
+ * tools/base/glibc.c.
  */
 #ifndef TORSH_SHIM_GLIBC_H
 #define TORSH_SHIM_GLIBC_H
@@ -24,7 +24,7 @@
 #else
 #define INTERPOSED(name, version)
 #endif
-#include "shim/glibc.def"
+#include "shim/libc/glibc.def"
 #undef VERSIONED
 #undef INTERPOSED
 

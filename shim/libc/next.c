@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/next.h"
+#include "shim/libc/next.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/boot.h"
-#include "shim/elf_symbol.h"
-#include "shim/jemalloc.h"
-#include "shim/symbol.h"
+#include "shim/libc/boot.h"
+#include "shim/loader/elf_symbol.h"
+#include "shim/allocators/jemalloc.h"
+#include "shim/loader/symbol.h"
 #include "shim/sys.h"
 
 enum { LOOK_UP_NOT_BEGUN, LOOK_UP_UNDER_WAY, LOOK_UP_DONE };
@@ -77,14 +77,14 @@ static int look_up(void);
 		else                                 \
 			(void)(stub);                \
 	}
-#include "shim/next.def"
+#include "shim/libc/next.def"
 #undef NEXT
 #undef NEXT_VOID
 
 struct torsh_next torsh_next = {
 #define NEXT(result, name, parameters, arguments, stub) .name = stub_##name,
 #define NEXT_VOID(name, parameters, arguments, stub) .name = stub_##name,
-#include "shim/next.def"
+#include "shim/libc/next.def"
 #undef NEXT
 #undef NEXT_VOID
 };
@@ -213,7 +213,7 @@ static __attribute__((noinline)) int look_up_once(void)
 #define IS_HEAPS(name) (offsetof(struct torsh_next, name) <= offsetof(struct torsh_next, malloc_usable_size))
 #define NEXT(result, name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
 #define NEXT_VOID(name, parameters, arguments, stub) find(#name, &found.name, IS_HEAPS(name));
-#include "shim/next.def"
+#include "shim/libc/next.def"
 #undef NEXT
 #undef NEXT_VOID
 #undef IS_HEAPS

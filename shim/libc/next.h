@@ -14,7 +14,7 @@
 struct torsh_next {
 #define NEXT(result, name, parameters, arguments, stub) result(*name) parameters;
 #define NEXT_VOID(name, parameters, arguments, stub) void (*name) parameters;
-#include "shim/next.def"
+#include "shim/libc/next.def"
 #undef NEXT
 #undef NEXT_VOID
 };

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shim/allocator_calls.h"
+#include "shim/allocators/allocator_calls.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/operators.h"
-#include "shim/ranges.h"
-#include "shim/unloading.h"
+#include "shim/libc/next.h"
+#include "shim/allocators/operators_new.h"
+#include "shim/ranges/ranges.h"
+#include "shim/loader/unloading.h"
 
 EXPORT pid_t fork(void)
 {

@@ -12,9 +12,9 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 
-#include "shim/filter.h"
+#include "shim/libc/filter.h"
 #include "shim/hooks.h"
-#include "shim/next.h"
+#include "shim/libc/next.h"
 #include "shim/sys.h"
 
 EXPORT int own_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) __asm__("prctl");

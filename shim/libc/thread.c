@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/thread.h"
+#include "shim/libc/thread.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "shim/hooks.h"
-#include "shim/next.h"
+#include "shim/libc/next.h"
 
 static void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset, const void *frame)
 {

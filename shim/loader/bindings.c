@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Relocations of loaded objects that lead to allocators' own functions (shim/allocator_calls.h). What the
+ * Relocations of loaded objects that lead to allocators' own functions (shim/allocators/allocator_calls.h). What the
  * loader has made read-only after relocating it is made so again.
  */
 #include <elf.h>
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/allocator_calls.h"
-#include "shim/elf_symbol.h"
+#include "shim/allocators/allocator_calls.h"
+#include "shim/loader/elf_symbol.h"
 #include "shim/sys.h"
 
 #define PAGE_BYTES 4096u

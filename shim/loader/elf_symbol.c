@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 
 #include <elf.h>
 #include <stdbool.h>

@@ -2,11 +2,11 @@
 /* dlsym, for the names of functions that the agent stands before. */
 #include <dlfcn.h>
 
-#include "shim/allocator_calls.h"
-#include "shim/cupti.h"
-#include "shim/driver.h"
+#include "shim/allocators/allocator_calls.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
-#include "shim/symbol.h"
+#include "shim/loader/symbol.h"
 
 static int is_stood_before(const char *name, const void *caller)
 {

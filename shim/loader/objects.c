@@ -3,7 +3,7 @@
  * Two ways through the loaded objects. By dl_iterate_phdr, under the loader's lock. And along the loader's list without
  * one, where that lock may never be free: in a forked child, and at the end of a process. See objects.h.
  */
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 #include "shim/find_text.h"
 #include "shim/sys.h"
-#include "shim/unloading.h"
+#include "shim/loader/unloading.h"
 
 #define PAGE_BYTES 4096u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/symbol.h"
+#include "shim/loader/symbol.h"
 
 #include <dlfcn.h>
 #include <link.h>

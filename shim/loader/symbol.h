@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The loader's own dlsym: ours stands before it (shim/lookup.c), and the agent's own questions are not for that. */
+/* The loader's own dlsym: ours stands before it (shim/loader/lookup.c), and the agent's own questions are not for that. */
 #ifndef TORSH_SHIM_SYMBOL_H
 #define TORSH_SHIM_SYMBOL_H
 

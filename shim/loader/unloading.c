@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/unloading.h"
+#include "shim/loader/unloading.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -3,16 +3,16 @@
  * The entry point by which ITT finds the agent. A consumer that the user's environment names is opened and fills in the
  * client's pointers first; what it put there is called by what we put there.
  */
-#include "shim/itt.h"
+#include "shim/ranges/itt.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/ranges.h"
-#include "shim/symbol.h"
+#include "shim/libc/next.h"
+#include "shim/ranges/ranges.h"
+#include "shim/loader/symbol.h"
 
 #define PREFIX "__itt_"
 
@@ -49,7 +49,7 @@ static const struct place {
 #define ITT(result, name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
 #define ITT_VOID(name, parameters, arguments) {#name, offsetof(struct itt_functions, name)},
 #define ITT_ALSO(other, name) {#other, offsetof(struct itt_functions, name)},
-#include "shim/itt.def"
+#include "shim/ranges/itt.def"
 #undef ITT
 #undef ITT_VOID
 #undef ITT_ALSO

@@ -68,7 +68,7 @@ struct itt_functions {
 #define ITT(result, name, parameters, arguments) result(*name) parameters;
 #define ITT_VOID(name, parameters, arguments) void(*name) parameters;
 #define ITT_ALSO(other, name)
-#include "shim/itt.def"
+#include "shim/ranges/itt.def"
 #undef ITT
 #undef ITT_VOID
 #undef ITT_ALSO
@@ -77,7 +77,7 @@ struct itt_functions {
 extern struct itt_functions torsh_itt_consumer;
 extern int torsh_itt_has_consumer;
 
-/* The collector's, collectors/itt.c. */
+/* The collector's, collectors/ranges/itt_events.c. */
 extern const struct itt_functions torsh_itt_functions;
 
 #endif

@@ -3,16 +3,16 @@
  * The entry points by which NVTX finds the agent, and the consumer that was there first: that one is opened once and
  * told of one client, which is us; what any client says goes to it and to the collector.
  */
-#include "shim/nvtx.h"
+#include "shim/ranges/nvtx.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "shim/hooks.h"
-#include "shim/next.h"
-#include "shim/ranges.h"
-#include "shim/symbol.h"
+#include "shim/libc/next.h"
+#include "shim/ranges/ranges.h"
+#include "shim/loader/symbol.h"
 #include "shim/sys.h"
 
 #define N_MODULES 7 /* NVTX_CB_MODULE_SIZE */
@@ -49,7 +49,7 @@ static const struct place {
 } places[] = {
 #define NVTX(module, slot, result, Name, parameters, arguments) {module, slot, offsetof(struct nvtx_functions, Name)},
 #define NVTX_VOID(module, slot, Name, parameters, arguments) {module, slot, offsetof(struct nvtx_functions, Name)},
-#include "shim/nvtx.def"
+#include "shim/ranges/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
 };

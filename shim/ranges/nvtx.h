@@ -112,7 +112,7 @@ struct nvtx_counter {
 struct nvtx_functions {
 #define NVTX(module, slot, result, Name, parameters, arguments) result(*Name) parameters;
 #define NVTX_VOID(module, slot, Name, parameters, arguments) void(*Name) parameters;
-#include "shim/nvtx.def"
+#include "shim/ranges/nvtx.def"
 #undef NVTX
 #undef NVTX_VOID
 };
@@ -123,7 +123,7 @@ extern int torsh_nvtx_has_consumer; /* there is one: handles are its, or NULL */
 /* Slots of the extensions that are recorded, by their ids' order in enum nvtx_extension. 0: the consumer has none. */
 extern intptr_t torsh_nvtx_consumer_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_consumer_counters[NVTX_EXTENSION_SLOTS];
 
-/* The collector's, collectors/nvtx.c and collectors/nvtx_payload.c: what is called in place of the consumer's. */
+/* The collector's, collectors/ranges/nvtx_events.c and collectors/ranges/nvtx_payload.c: what is called in place of the consumer's. */
 extern const struct nvtx_functions torsh_nvtx_functions;
 extern const intptr_t torsh_nvtx_payload[NVTX_EXTENSION_SLOTS], torsh_nvtx_counters[NVTX_EXTENSION_SLOTS];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the entry points of torsh.h, NVTX and ITT tell the collector: defined in collectors/ranges.c. All keep errno and
+ * What the entry points of torsh.h, NVTX and ITT tell the collector: defined in collectors/ranges/ranges.c. All keep errno and
  * never fail towards the caller. Any thread; texts are copied during the call.
  */
 #ifndef TORSH_SHIM_RANGES_H
@@ -51,7 +51,7 @@ void torsh_ranges_step(struct range_text name, uint64_t number);
 void torsh_ranges_name_thread(uint32_t tid, struct range_text name, enum range_source source);
 
 /*
- * collectors/injection.c. The path of the consumer that the user's environment has for NVTX or ITT: not ours; NULL:
+ * collectors/ranges/injection.c. The path of the consumer that the user's environment has for NVTX or ITT: not ours; NULL:
  * none. It may be told everything that we are told.
  */
 const char *torsh_injection_consumer(enum range_source source);

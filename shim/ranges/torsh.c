@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "shim/hooks.h"
-#include "shim/nvtx.h"
-#include "shim/ranges.h"
-#include "shim/torsh.h"
+#include "shim/ranges/nvtx.h"
+#include "shim/ranges/ranges.h"
+#include "shim/ranges/torsh.h"
 
 _Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 && (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
 	       "torsh.h and the events number alike");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/privateuse1.h"
+#include "shim/torch/privateuse1.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 #define STUBS "_ZN5torch8profiler4impl16privateuse1StubsEv"
 #define BASE_CLASS "N5torch8profiler4impl13ProfilerStubsE"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/torch.h"
+#include "shim/torch/torch.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 #include "shim/sys.h"
-#include "shim/torch_state.h"
+#include "shim/torch/torch_state.h"
 
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define NAME_OF_RECORD "_ZNK2at14RecordFunction4nameEv"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * libtorch as a program in C sees it: the functions that it exports by their mangled names, and where things lie in
- * three of its classes. No layout is taken from a version: shim/torch_calibration.h finds them in the running process,
+ * three of its classes. No layout is taken from a version: shim/torch/torch_calibration.h finds them in the running process,
  * and what it could not find is not read.
  */
 #ifndef TORSH_SHIM_TORCH_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/torch_calibration.h"
+#include "shim/torch/torch_calibration.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "shim/objects.h"
-#include "shim/torch.h"
-#include "shim/torch_group.h"
-#include "shim/torch_words.h"
+#include "shim/loader/objects.h"
+#include "shim/torch/torch.h"
+#include "shim/torch/torch_group.h"
+#include "shim/torch/torch_words.h"
 
 #define TENSOR_CLASS "_ZTVN3c1010TensorImplE"
 #define UNDEFINED_CLASS "_ZTVN3c1019UndefinedTensorImplE"
@@ -377,7 +377,7 @@ static bool look_group(const void *record, uint64_t is_second)
 
 static const struct step steps[] = {
 #define STEP(name, operator, what, number) {name, operator, look_##what, number},
-#include "shim/torch_calibration.def"
+#include "shim/torch/torch_calibration.def"
 #undef STEP
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Finds the layouts of shim/torch.h in the running process: operators are run with arguments that are known, and what
+ * Finds the layouts of shim/torch/torch.h in the running process: operators are run with arguments that are known, and what
  * torch hands to the callback is searched for them. A place counts when it is the only one that fits, in each of
  * several calls. Memory is read through the kernel, so that a wrong guess can't fault.
  *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "shim/torch_group.h"
+#include "shim/torch/torch_group.h"
 
 #include <string.h>
 
-#include "shim/torch_calibration.h"
-#include "shim/torch_words.h"
+#include "shim/torch/torch_calibration.h"
+#include "shim/torch/torch_words.h"
 
 #define OBJECT_WORDS 16u
 #define PYTHON_WORDS 8u

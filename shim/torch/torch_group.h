@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Where process groups lie: the part of shim/torch_calibration.c that looks for them, and its only caller. */
+/* Where process groups lie: the part of shim/torch/torch_calibration.c that looks for them, and its only caller. */
 #ifndef TORSH_SHIM_TORCH_GROUP_H
 #define TORSH_SHIM_TORCH_GROUP_H
 

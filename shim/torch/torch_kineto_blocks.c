@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Open addressing with linear probing; a removed entry's followers are put anew. See torch_witness.h. */
-#include "shim/torch_witness.h"
+/* Open addressing with linear probing; a removed entry's followers are put anew. See torch_kineto_blocks.h. */
+#include "shim/torch/torch_kineto_blocks.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

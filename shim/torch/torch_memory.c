@@ -5,15 +5,15 @@
  * c10::Device is two signed bytes, type and index, in one register.
  *
  * libc10 asks memoryProfilingEnabled whether a block of the CPU's is worth a report: we say yes to see all of them, and
- * hand on to the profiler what it would have been told without us (torch_witness.h).
+ * hand on to the profiler what it would have been told without us (torch_kineto_blocks.h).
  */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "shim/hooks.h"
-#include "shim/objects.h"
-#include "shim/torch_witness.h"
+#include "shim/loader/objects.h"
+#include "shim/torch/torch_kineto_blocks.h"
 
 #define NAMED(name) __asm__(name)
 #define USAGE_LLL "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE" /* 1.11 to 1.13 */

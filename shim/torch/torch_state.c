@@ -5,7 +5,7 @@
  * anew for each scope, eleven blocks of memory each time, though next to always nothing is another than it was. Those
  * calls are not handed on: else they would be the larger part of what an observer costs a small model.
  */
-#include "shim/torch_state.h"
+#include "shim/torch/torch_state.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "shim/hooks.h"
-#include "shim/objects.h"
+#include "shim/loader/objects.h"
 
 #define SET "_ZN2at24set_record_function_tls_ERKNS_17RecordFunctionTLSE"
 #define GET "_ZN2at24get_record_function_tls_Ev"

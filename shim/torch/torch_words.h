@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "shim/sys.h"
-#include "shim/torch.h"
+#include "shim/torch/torch.h"
 
 #define TORCH_READ_STEP 8u /* words */
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/counter.h"
-#include "agent/registry.h"
-#include "agent/stack.h"
+#include "agent/producer/counter.h"
+#include "agent/modules/module_registry.h"
+#include "agent/stack/stack.h"
 #include "shim/sys.h"
 
 #define N_CAPTURES 4000000u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 #define BUFFER_BYTES (1u << 20) /* as the agent's */
 #define N_CALLS 2048u
@@ -82,7 +82,7 @@ int InitializeInjection(void)
 		return 0;
 #define CUPTI(Name, parameters) *(void **)&cupti.Name = dlsym(library, "cupti" #Name);
 #define CUPTI_OPTIONAL(Name, parameters) CUPTI(Name, parameters)
-#include "shim/cupti.def"
+#include "shim/cuda/cupti.def"
 #undef CUPTI
 #undef CUPTI_OPTIONAL
 	cupti.ActivityRegisterCallbacks(request, complete);

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/writer/merge.h"
-#include "tools/writer/order.h"
+#include "tools/writer/input/merge.h"
+#include "tools/writer/input/order.h"
 
 #define RING_BYTES (1u << 20)
 #define N_ADDRESSES (1u << 16)

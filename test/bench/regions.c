@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

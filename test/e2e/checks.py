@@ -21,8 +21,8 @@ def tree(files):
 
 
 WRONG_INCLUDES = (
-    ("agent/wire/a.c", "agent/stack.h"), ("agent/a.c", "collectors/heap.h"), ("agent/a.h", "tools/die.h"),
-    ("shim/a.c", "agent/stack.h"), ("shim/a.h", "collectors/heap.h"), ("collectors/a.c", "tools/die.h"),
+    ("agent/wire/a.c", "agent/stack/stack.h"), ("agent/a.c", "collectors/heap.h"), ("agent/a.h", "tools/base/die.h"),
+    ("shim/a.c", "agent/stack/stack.h"), ("shim/a.h", "collectors/heap.h"), ("collectors/a.c", "tools/base/die.h"),
     ("tools/a.c", "agent/ring.h"), ("tools/a.c", "shim/sys.h"), ("agent/a.c", "../shim/sys.h"), ("agent/a.def", "test/a.h"),
 )
 

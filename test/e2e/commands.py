@@ -53,9 +53,9 @@ def named(pattern, text):
 
 @case
 def the_manual_names_every_variable_option_and_command():
-    manual = re.sub(r"\\f[BIR]", "", (ROOT / "tools/torsh.1").read_text()).replace("\\-", "-")
+    manual = re.sub(r"\\f[BIR]", "", (ROOT / "tools/man/torsh.1").read_text()).replace("\\-", "-")
     readme = (ROOT / "README.md").read_text()
-    variables = named(r"(?m)^VARIABLE\((\w+)", (ROOT / "agent/variables.def").read_text()) - {"SESSION"}  # the agent's own
+    variables = named(r"(?m)^VARIABLE\((\w+)", (ROOT / "agent/process/variables.def").read_text()) - {"SESSION"}  # the agent's own
     assert len(variables) > 20, variables
     for what, text in (("torsh.1", manual), ("README.md", readme)):
         expect_equal(variables - named(r"TORSH_PROFILER_([A-Z_]+)", text), set(), f"variables that {what} lacks")

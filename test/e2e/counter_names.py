@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-The metrics that the agent measures (collectors/cuda_counters.def) against the vendor's libcupti, which knows the names and
+The metrics that the agent measures (collectors/cuda/counters/cuda_counters.def) against the vendor's libcupti, which knows the names and
 the passes of every chip without a device or a driver.
 """
 

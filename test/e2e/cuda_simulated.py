@@ -285,7 +285,7 @@ def each_function_of_simulated_cupti_may_fail():
     # What is called only for another client, or only where something failed, or whose failure loses nothing.
     unneeded = {"ActivityRegisterTimestampCallback", "ActivityDisable", "Unsubscribe", "GetDeviceId", "GetContextId", "Subscribe", "GetResultString", "ActivityFlushPeriod",
                 "GetGraphNodeId", "GetGraphId"}
-    names = re.findall(r"^CUPTI(?:_OPTIONAL)?\((\w+),", (ROOT / "shim/cupti.def").read_text(), re.M)
+    names = re.findall(r"^CUPTI(?:_OPTIONAL)?\((\w+),", (ROOT / "shim/cuda/cupti.def").read_text(), re.M)
     assert len(names) > 12, names
     for name in names:
         for fault in ("999", "1@1") if IS_QUICK else ("999", "999@2+", "1@1", "15", "35@1"):

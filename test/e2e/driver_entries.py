@@ -69,7 +69,7 @@ def wrapped():
                        for macro in ("KERNEL", "COPY", "RECT", "BOX", "BATCH", "BOXES", "EXPANSIONS", "MEMSET", "GRAPH"))
     source += ("\n#define UNSEEN(name, parameters, ...) @name parameters@\n#define MEMORY(name, parameters, ...) @name parameters@\n"
                "#define MEMORY_IN_STREAM(name, parameters, ...) @name parameters@ @name##_ptsz parameters@\n"
-               '#include "shim/driver.def"\n#include "shim/driver_memory.def"\n')
+               '#include "shim/cuda/driver.def"\n#include "shim/cuda/driver_memory.def"\n')
     path = scratch("tables") / "tables.c"
     path.write_text(source)
     result = run(["cc", "-E", "-P", f"-I{ROOT}", path])
@@ -103,10 +103,10 @@ def every_function_that_gives_work_or_memory_is_stood_before_or_decided():
 @case
 def what_is_about_memory_is_in_both_tables():
     """But for graphs, which have numbers with CUPTI only."""
-    text = without_comments((ROOT / "shim/cuda_memory.def").read_text())
+    text = without_comments((ROOT / "shim/cuda/cuda_memory.def").read_text())
     calls = re.findall(r"^MEMORY\((cu[A-Z]\w+), (\w+)", text, flags=re.M)
     meant = {name for name, action in calls if not action.startswith("GRAPH_")}
-    text = without_comments((ROOT / "shim/driver_memory.def").read_text())
+    text = without_comments((ROOT / "shim/cuda/driver_memory.def").read_text())
     expect_equal(set(re.findall(r"^MEMORY(?:_IN_STREAM)?\((\w+)", text, flags=re.M)), meant, "entry points about memory")
 
 

@@ -122,7 +122,7 @@ for compiler, standard in (("gcc", "c99"), ("clang", "c99"), ("g++", "c++11"), (
                  strict, compiler, standard, *flags)
 
 GUARD = """
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 #include <stdexcept>
 static int work(bool fails)
 {
@@ -155,7 +155,7 @@ def a_forked_child_says_it_for_itself():
     program = scratch("built") / "forks"
     source = program.with_suffix(".c")
     source.write_text("""
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 #include <sys/wait.h>
 #include <unistd.h>
 int main(void)

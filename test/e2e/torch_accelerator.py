@@ -39,7 +39,7 @@ def each_function_of_an_accelerator_is_called_as_cpp_does():
     library, program = folder / "libtorch_stand_in.so", folder / "calls"
     compiled("c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, SOURCES / "accelerator.cc")
     compiled("cc", "-D_GNU_SOURCE", "-std=gnu11", "-I.", "-o", program, SOURCES / "accelerator_calls.c",
-             "shim/privateuse1.c", "shim/objects.c", "shim/unloading.c", "shim/elf_symbol.c", "-ldl")
+             "shim/torch/privateuse1.c", "shim/loader/objects.c", "shim/loader/unloading.c", "shim/loader/elf_symbol.c", "-ldl")
     result = run([program, library])
     expect_equal((result.returncode, result.stdout.decode(), result.stderr.decode()),
                  (0, "mark here\npush inside\npop\n", ""), "what it heard")

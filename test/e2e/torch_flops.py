@@ -110,7 +110,7 @@ def what_is_fused_is_what_it_is_made_of():
 @case
 def all_that_the_counter_knows_is_counted():
     result = run([torch_python(), "-c", FUSED], timeout=TIMEOUT_S)
-    rows = (ROOT / "tools/profile/flops.def").read_text()
+    rows = (ROOT / "tools/ops/flops.def").read_text()
     ours = set(re.findall(r"COUNTER\((\w+),", rows)) | set(re.findall(r"FORMULA\((\w+), \w+, \w+, \d+, 1\)", rows))
     missing = [name for name in json.loads(result.stdout)["known"] if name not in ours and not name.startswith(WITHOUT_OURS)]
     expect_equal(missing, [], "operators with a formula of FlopCounterMode and none of ours")

@@ -30,9 +30,9 @@ LISTED = re.search(r"global:(.*)local:", re.sub(r"/\*.*?\*/", "", (ROOT / "shim/
 EXPORTS = LISTED[1].replace(";", " ").split()
 # What NVTX is given for its slots, by module and slot.
 SLOTS = [f"nvtx-{module}-{slot}" for module, slot in
-         re.findall(r"^NVTX(?:_VOID)?\((\d+), (\d+),", (ROOT / "shim/nvtx.def").read_text(), flags=re.M)]
+         re.findall(r"^NVTX(?:_VOID)?\((\d+), (\d+),", (ROOT / "shim/ranges/nvtx.def").read_text(), flags=re.M)]
 # What ITT's clients are given, by name.
-ITT = ["itt-" + name for name in re.findall(r"^ITT(?:\([^,]*, |_VOID\(|_ALSO\()(\w+),", (ROOT / "shim/itt.def").read_text(), flags=re.M)]
+ITT = ["itt-" + name for name in re.findall(r"^ITT(?:\([^,]*, |_VOID\(|_ALSO\()(\w+),", (ROOT / "shim/ranges/itt.def").read_text(), flags=re.M)]
 # Ways of calling that take other paths: a program that is there, an environment that the caller scrubbed.
 WAYS = ["execve_found", "execlp_found", "execve_scrubbed", "posix_spawn_found"]
 FUNCTIONS = EXPORTS + SLOTS + ITT + WAYS

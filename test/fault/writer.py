@@ -17,7 +17,7 @@ from harness import *  # noqa: E402,F403
 # Three events a block, of two bytes at least.
 RING_FULL_BLOCKS = (1 << 20) // 6
 WRITER = BUILD / "torsh-writer"
-STUCK_AFTER_S = 2  # agent/patience.c
+STUCK_AFTER_S = 2  # agent/producer/backpressure.c
 
 
 def holds_file_below(pid, folder):

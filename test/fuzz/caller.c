@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/writer/caller.h"
+#include "tools/writer/threads/client.h"
 
 #define MESSAGE_MAX (64u << 10)
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/cfi.h"
-#include "agent/expression.h"
+#include "agent/stack/cfi.h"
+#include "agent/stack/expression.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/writer/channel_view.h"
+#include "tools/writer/input/channel_view.h"
 
 #define FILE_BYTES (16u << 20)
 #define N_LOOKED_AT 64u

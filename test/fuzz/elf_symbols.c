@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A module's file as the writer names its functions; the first byte says whether a build-id is asked for, the file follows. */
-#include "tools/writer/elf_symbols.h"
+#include "tools/writer/output/elf_symbols.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define N_PLACES 5
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shim/elf_symbol.h"
+#include "shim/loader/elf_symbol.h"
 
 #define PAGE_BYTES 4096u
 #define LONGEST 16384u

@@ -11,13 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/trace.h"
-#include "tools/profile/kernels.h"
-#include "tools/profile/module_totals.h"
-#include "tools/profile/step_totals.h"
+#include "tools/device/kernels/kernels.h"
+#include "tools/ops/module_totals.h"
+#include "tools/ops/step_totals.h"
 #include "tools/store/recording_write.h"
-#include "tools/store/steps.h"
+#include "tools/store/delta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

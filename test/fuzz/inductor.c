@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Two files of Inductor's code, the second one behind a NUL: its cache may hold what anybody wrote. */
-#include "tools/profile/inductor.h"
+#include "tools/device/kernels/inductor.h"
 
 #include <stdint.h>
 #include <stdlib.h>

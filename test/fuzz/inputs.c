@@ -3,13 +3,13 @@
  * The text that describes an operator's inputs: first the operator's name up to a NUL, then the text. What is parsed is
  * also used as reports and exports use it: FLOPs by that name, and the words of Chrome's traces.
  */
-#include "tools/profile/inputs.h"
+#include "tools/timeline/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/export/chrome_inputs.h"
-#include "tools/profile/flops.h"
+#include "tools/export/chrome/chrome_inputs.h"
+#include "tools/ops/flops.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

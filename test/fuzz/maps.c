@@ -3,7 +3,7 @@
  * A list of mappings as /proc/self/maps has them up to the first NUL, and behind it what an object has at its start in
  * memory, which lies at IMAGE. Nothing below that is mapped, so that no other object is taken for one of the list's.
  */
-#include "agent/maps.h"
+#include "agent/modules/maps.h"
 
 #include <stdlib.h>
 #include <string.h>

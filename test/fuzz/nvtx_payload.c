@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collectors/nvtx.h"
-#include "shim/nvtx.h"
+#include "collectors/ranges/nvtx_events.h"
+#include "shim/ranges/nvtx.h"
 
 #define ENTRY_BYTES 12u
 #define ENTRIES_MAX 15u

@@ -3,13 +3,13 @@
  * What chunks say, past the checksums of a recording, and reports of it. The input is chunks one behind the other, each
  * behind its length in two bytes.
  */
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 #include <stdlib.h>
 
-#include "tools/profile/holders.h"
-#include "tools/profile/leaks.h"
-#include "tools/store/steps.h"
+#include "tools/memory/allocation_sites.h"
+#include "tools/memory/leaks/leaks.h"
+#include "tools/store/delta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/label.h"
-#include "collectors/cuda_counters.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 
 /* What the choice needs of the rest of the agent: nothing is said here. */
 uint32_t torsh_label(const char *bytes, size_t n)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 static void *_Atomic last;
 

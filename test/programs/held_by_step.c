@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #define FIRST_NUMBER 10
 

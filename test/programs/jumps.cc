@@ -23,7 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #define PAGE 4096u
 

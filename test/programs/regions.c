@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #define N_THREADS 4
 #define N_ROUNDS 500

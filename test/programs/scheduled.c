@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #define FIRST_NUMBER 100
 

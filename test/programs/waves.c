@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 #define THREADS_MAX 64
 #define RANGES 20

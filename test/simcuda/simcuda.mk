@@ -189,7 +189,7 @@ endif
 -include $(wildcard $(SIMCUDA)/*/*.d $(SIMCUDA)/*/*/*.d $(SIMCUDA)/*/*/*/*.d $(SIMCUDA)/*/*/*/*/*.d)
 
 # Tests of the engine link it alone.
-$(filter $(TEST)/unit/simcuda_%,$(UNIT_TESTS)): $(TEST)/unit/%: test/unit/%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
+$(filter $(TEST)/unit/simcuda/simcuda_%,$(UNIT_TESTS)): $(TEST)/unit/%: test/unit/%.c $(SIMCUDA_ENGINE) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(TEST_FLAGS) -o $@ $< $(SIMCUDA_ENGINE) -lcmocka -pthread
 
@@ -201,7 +201,7 @@ define link_with_simcupti
 		$(SIMCUDA_LIB)/libcuda.so.1 $(SIMCUDA_LIB)/libcupti.so.13 $(1) \
 		-Wl$(comma)--enable-new-dtags$(comma)-rpath$(comma)$(abspath $(SIMCUDA_LIB)))
 endef
-$(filter $(TEST)/unit/simcupti_%,$(UNIT_TESTS)): $(TEST)/unit/%: test/unit/%.c $(BUILD)/flags $(simcupti_libraries)
+$(filter $(TEST)/unit/simcuda/simcupti_%,$(UNIT_TESTS)): $(TEST)/unit/%: test/unit/%.c $(BUILD)/flags $(simcupti_libraries)
 	$(call link_with_simcupti,$(SIMCUDA_LIB)/libsimcuda.so)
 $(DEVICE_TESTS): $(TEST)/gpu/%: test/gpu/%.c $(BUILD)/flags $(simcupti_libraries)
 	$(call link_with_simcupti)

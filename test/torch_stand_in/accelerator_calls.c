@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls each of an accelerator's functions as the agent does; linked with shim/privateuse1.c. */
+/* Calls each of an accelerator's functions as the agent does; linked with shim/torch/privateuse1.c. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/privateuse1.h"
+#include "shim/torch/privateuse1.h"
 
 static void need(int is_so, const char *what)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/analysis/judge.h"
-#include "tools/die.h"
+#include "tools/analysis/rules.h"
+#include "tools/base/die.h"
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 

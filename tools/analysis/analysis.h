@@ -6,7 +6,7 @@
 #ifndef TORSH_ANALYSIS_ANALYSIS_H
 #define TORSH_ANALYSIS_ANALYSIS_H
 
-#include "tools/profile/survey.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* KIND(NAME, name) */
 #define ANALYSIS_KINDS                                    \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/analysis/observe.h. */
-#include "tools/analysis/observe.h"
+/* See tools/analysis/metrics.h. */
+#include "tools/analysis/metrics.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/flops.h"
+#include "tools/base/die.h"
+#include "tools/ops/flops.h"
 
 #define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 #define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */

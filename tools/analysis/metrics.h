@@ -9,12 +9,12 @@
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
-#include "tools/profile/attribution.h"
-#include "tools/profile/busy.h"
-#include "tools/profile/counters.h"
-#include "tools/profile/inputs.h"
-#include "tools/profile/kernel_metrics.h"
-#include "tools/profile/phase_clock.h"
+#include "tools/device/kernels/attribution.h"
+#include "tools/timeline/device/busy.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/timeline/inputs.h"
+#include "tools/device/kernels/kernel_metrics.h"
+#include "tools/timeline/phase_clock.h"
 
 /* Kernels that are alike, or copies or memsets, that one operator launched. */
 struct observed_work {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* When a device was at work, and for what it waited in between; and what counters say of its work. See observe.h. */
+/* When a device was at work, and for what it waited in between; and what counters say of its work. See metrics.h. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/analysis/observe.h"
-#include "tools/die.h"
+#include "tools/analysis/metrics.h"
+#include "tools/base/die.h"
 
 /*
  * Between two stretches the device did nothing. Where the later one was asked for only then, the host kept it waiting, as HTA

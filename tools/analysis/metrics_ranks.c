@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Ranks that wait for each other: of the same collective, the rank that comes last is in it for the shortest time, and all others
- * as much longer as they waited. Only durations are compared, so that no clocks have to agree. See tools/analysis/observe.h.
+ * as much longer as they waited. Only durations are compared, so that no clocks have to agree. See tools/analysis/metrics.h.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "tools/analysis/observe.h"
-#include "tools/die.h"
+#include "tools/analysis/metrics.h"
+#include "tools/base/die.h"
 
 void torsh_observe_collective(struct observed_process *of, const struct device_row *row)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did and the host called, added up by kind. See tools/analysis/observe.h. */
+/* What devices did and the host called, added up by kind. See tools/analysis/metrics.h. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/analysis/observe.h"
-#include "tools/die.h"
+#include "tools/analysis/metrics.h"
+#include "tools/base/die.h"
 
 #define OBSERVED_DEVICES_MAX 64u /* of a process; beyond are made up */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Which shapes operators meet, and when they are new. See tools/analysis/observe.h. */
+/* Which shapes operators meet, and when they are new. See tools/analysis/metrics.h. */
 #include <xxhash.h>
 
-#include "tools/analysis/observe.h"
+#include "tools/analysis/metrics.h"
 
 #define SHAPES_MAX 65536u /* of an operator that are told apart: none that comes behind them is new */
 

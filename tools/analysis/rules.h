@@ -3,7 +3,7 @@
 #ifndef TORSH_ANALYSIS_JUDGE_H
 #define TORSH_ANALYSIS_JUDGE_H
 
-#include "tools/analysis/observe.h"
+#include "tools/analysis/metrics.h"
 
 /* One rule about one process. */
 struct verdict {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about devices as a whole: when they were at work, and for what they waited. See tools/analysis/judge.h. */
-#include "tools/analysis/judge.h"
+/* Rules about devices as a whole: when they were at work, and for what they waited. See tools/analysis/rules.h. */
+#include "tools/analysis/rules.h"
 
 typedef void device_rule(struct verdict *verdict, const struct observed_device *device);
 

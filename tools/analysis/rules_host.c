@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about what the host calls, and loads. See tools/analysis/judge.h. */
-#include "tools/analysis/judge.h"
+/* Rules about what the host calls, and loads. See tools/analysis/rules.h. */
+#include "tools/analysis/rules.h"
 
 /* Of a rule about calls of one kind: how many count of those of one name and operator, and how long these took. */
 struct counted_calls {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about kernels: their shapes, and what counters say of them. See tools/analysis/judge.h. */
+/* Rules about kernels: their shapes, and what counters say of them. See tools/analysis/rules.h. */
 #include <string.h>
 
-#include "tools/analysis/judge.h"
-#include "tools/profile/device_peaks.h"
-#include "tools/profile/occupancy.h"
+#include "tools/analysis/rules.h"
+#include "tools/device/kernels/device_peaks.h"
+#include "tools/device/kernels/occupancy.h"
 
 /* What can be said of kernels of one shape: NULL, or why not. Fires where it has to. */
 typedef const char *kernel_rule(struct verdict *verdict, const struct observed_work *work);

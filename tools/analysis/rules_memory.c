@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about devices' memory. See tools/analysis/judge.h. */
-#include "tools/analysis/judge.h"
+/* Rules about devices' memory. See tools/analysis/rules.h. */
+#include "tools/analysis/rules.h"
 
 #define DEVICE_MEMORY "the device's memory"
 

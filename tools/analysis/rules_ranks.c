@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about ranks of one job. See tools/analysis/judge.h. */
-#include "tools/analysis/judge.h"
+/* Rules about ranks of one job. See tools/analysis/rules.h. */
+#include "tools/analysis/rules.h"
 
 /* In which the devices communicated and computed nothing: what lies beside computing costs no time. */
 static uint64_t exposed_ns(const struct observed_process *of)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rules about the recording itself. See tools/analysis/judge.h. */
+/* Rules about the recording itself. See tools/analysis/rules.h. */
 #include <math.h>
 
-#include "tools/analysis/judge.h"
+#include "tools/analysis/rules.h"
 
 void torsh_judge_events_missing(struct verdict *verdict)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define STRETCH_BYTES_MAX 30u /* three varints */
 #define RUNS_TRIED 64u /* the youngest: streams have a few for each thread that launches */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static void add_span(struct time_scope *scope, struct step span, uint64_t from_ns, uint64_t to_ns)
 {

@@ -3,7 +3,7 @@
 #ifndef TORSH_ANALYSIS_TIME_SCOPE_H
 #define TORSH_ANALYSIS_TIME_SCOPE_H
 
-#include "tools/profile/survey.h"
+#include "tools/timeline/prepass/prepass.h"
 
 struct time_scope {
 	struct step *spans; /* in the order of time; they don't overlap. Of no step where none are known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/device.h"
+#include "tools/base/device.h"
 
 #include <inttypes.h>
 #include <stdio.h>

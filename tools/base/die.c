@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/die.h. */
-#include "tools/die.h"
+/* See tools/base/die.h. */
+#include "tools/base/die.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the tools need of the C library and every glibc from 2.28 has under another name only: the linker leads calls of
- * these here (--wrap in the Makefile). See shim/glibc.h.
+ * these here (--wrap in the Makefile). See shim/libc/glibc.h.
  */
 #include <fcntl.h>
 #include <stddef.h>

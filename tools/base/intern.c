@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/symbols/intern.h. Open addressing, at most half full. */
-#include "tools/symbols/intern.h"
+/* See tools/base/intern.h. Open addressing, at most half full. */
+#include "tools/base/intern.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static char **find_slot(struct intern *intern, const char *text)
 {

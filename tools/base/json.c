@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/json.h. */
-#include "tools/report/json.h"
+/* See tools/base/json.h. */
+#include "tools/base/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/utf8.h"
+#include "tools/base/die.h"
+#include "tools/base/utf8.h"
 
 /* JSON is ASCII but in its strings; what a terminal would obey there is escaped, and loses nothing. */
 static void print_escaped(FILE *file, const char *text)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/live_table.h"
+#include "tools/base/live_table.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define FIRST_SLOTS 512u
 #define STEP_SLOTS (1u << 16) /* what a large page grows by: a huge page of the kernel's */

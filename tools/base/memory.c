@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #include <malloc.h>
 #include <stdio.h>

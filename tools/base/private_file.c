@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/private_file.h. */
-#include "tools/private_file.h"
+/* See tools/base/private_file.h. */
+#include "tools/base/private_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define TRIES_MAX 100
 #define TEMPORARY_SUFFIX_BYTES sizeof(".0123456789abcdef.tmp")

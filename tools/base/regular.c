@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/regular.h"
+#include "tools/base/regular.h"
 
 #include <errno.h>
 #include <fcntl.h>

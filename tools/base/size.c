@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/size.h. */
-#include "tools/size.h"
+/* See tools/base/size.h. */
+#include "tools/base/size.h"
 
 #include <ctype.h>
 #include <errno.h>

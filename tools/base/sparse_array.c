@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/sparse_array.h. */
-#include "tools/profile/sparse_array.h"
+/* See tools/base/sparse_array.h. */
+#include "tools/base/sparse_array.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define PIECE_BYTES 4096u /* of a piece at most, unless one item is larger */
 

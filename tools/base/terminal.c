@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/terminal.h. */
-#include "tools/terminal.h"
+/* See tools/base/terminal.h. */
+#include "tools/base/terminal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/die.h"
-#include "tools/utf8.h"
+#include "tools/base/die.h"
+#include "tools/base/utf8.h"
 
 #define PIECE_BYTES 4096
 #define BUFFER_BYTES (64 << 10) /* what a pipe holds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/utf8.h. */
-#include "tools/utf8.h"
+/* See tools/base/utf8.h. */
+#include "tools/base/utf8.h"
 
 /* By the first byte: how many there are, and what the second may be. */
 static const struct form {

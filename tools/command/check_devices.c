@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/device_shared.h"
-#include "tools/profile/leaks.h"
-#include "tools/report/device.h"
+#include "tools/base/die.h"
+#include "tools/device/memory/device_shared.h"
+#include "tools/memory/leaks/leaks.h"
+#include "tools/report/device_report.h"
 
 #define SAY(figure, ...) snprintf((figure)->reason, sizeof((figure)->reason), __VA_ARGS__)
 

@@ -8,12 +8,12 @@
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
-#include "tools/profile/leaks.h"
-#include "tools/profile/losses.h"
-#include "tools/profile/peak.h"
-#include "tools/report/json.h"
-#include "tools/size.h"
+#include "tools/base/die.h"
+#include "tools/memory/leaks/leaks.h"
+#include "tools/recording/losses.h"
+#include "tools/memory/peak.h"
+#include "tools/base/json.h"
+#include "tools/base/size.h"
 
 static const char doc[] =
 	"Compare a recording with budgets. Exit status 1 when one of them is broken.\v"

@@ -7,14 +7,14 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
-#include "tools/profile/losses.h"
+#include "tools/base/die.h"
+#include "tools/recording/losses.h"
 #include "tools/export/exporter.h"
 #include "tools/command/export_timeline.h"
 #include "tools/export/output.h"
-#include "tools/profile/leaks.h"
-#include "tools/profile/peak.h"
-#include "tools/profile/progress.h"
+#include "tools/memory/leaks/leaks.h"
+#include "tools/memory/peak.h"
+#include "tools/recording/progress.h"
 
 static const char doc[] =
 	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "tools/command/command.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
 #include "tools/report/parts.h"
 

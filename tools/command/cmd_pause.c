@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "tools/command/command.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
 
 static const char doc_stop[] =

@@ -6,14 +6,14 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
-#include "tools/profile/peak.h"
-#include "tools/report/device.h"
-#include "tools/report/device_refusals.h"
-#include "tools/report/device_shared.h"
+#include "tools/base/die.h"
+#include "tools/memory/peak.h"
+#include "tools/report/device_report.h"
+#include "tools/report/device_refusals_report.h"
+#include "tools/report/device_shared_report.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_MAPPED 5

@@ -4,7 +4,7 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/report/overview.h"
 #include "tools/report/tree.h"
 

@@ -15,8 +15,8 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/command/program.h"
-#include "tools/die.h"
+#include "tools/command/executable_report.h"
+#include "tools/base/die.h"
 
 #define AGENT_NAME "libtorshagent.so"
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "tools/command/command.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
-#include "tools/private_file.h"
+#include "tools/base/private_file.h"
 
 static const char doc[] =
 	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "

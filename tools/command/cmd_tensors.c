@@ -6,12 +6,12 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/device.h"
-#include "tools/die.h"
-#include "tools/profile/tensors.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
+#include "tools/memory/tensors.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define TEXT_LIMIT 20
 #define PROCESSES_SHOWN 12

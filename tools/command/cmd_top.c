@@ -8,8 +8,8 @@
 
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
-#include "tools/top/screen.h"
+#include "tools/base/die.h"
+#include "tools/live/top/screen.h"
 
 #define INTERVAL_MS 1000
 #define INTERVAL_MAX_MS 3600000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/program.h. */
-#include "tools/command/program.h"
+/* See tools/command/executable_report.h. */
+#include "tools/command/executable_report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "agent/wire/executable.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static bool is_runnable(const char *path)
 {

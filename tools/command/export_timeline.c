@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/die.h"
-#include "tools/private_file.h"
+#include "tools/base/die.h"
+#include "tools/base/private_file.h"
 
 static const struct trace_format *const formats[] = {
 	&torsh_trace_chrome,	  &torsh_trace_perfetto, &torsh_trace_json,    &torsh_trace_csv,  &torsh_trace_sqlite,

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/read.h"
-#include "tools/size.h"
+#include "tools/base/die.h"
+#include "tools/recording/read.h"
+#include "tools/base/size.h"
 
 /* Stacks that look alike once they have names are merged: so many more than are printed get names for that. */
 #define NAMED_BESIDE 100

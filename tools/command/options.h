@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/profile/device_memory.h"
-#include "tools/profile/holders.h"
-#include "tools/profile/suppress.h"
-#include "tools/profile/survey.h"
+#include "tools/device/memory/device_memory.h"
+#include "tools/memory/allocation_sites.h"
+#include "tools/memory/leaks/suppress.h"
+#include "tools/timeline/prepass/prepass.h"
 
 #define READ_LIMIT_JSON 1000
 #define READ_WAIT_S 60

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/trace.h"
-#include "tools/profile/operators.h"
-#include "tools/profile/process_groups.h"
+#include "tools/ops/operators.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 /* What launches and devices have in place of the columns from overload on. */
 #define NO_OPERATOR ",,,,,,,"

@@ -5,8 +5,8 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/profile/sparse_array.h"
+#include "tools/base/die.h"
+#include "tools/base/sparse_array.h"
 
 #define WINDOW 65536u /* rows: a second of devices that are told of 65,000 kernels in one */
 

@@ -6,13 +6,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/device.h"
-#include "tools/die.h"
-#include "tools/export/texts.h"
-#include "tools/profile/operators.h"
-#include "tools/profile/process_groups.h"
-#include "tools/profile/tensors.h"
-#include "tools/report/json.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
+#include "tools/export/string_cache.h"
+#include "tools/ops/operators.h"
+#include "tools/timeline/prepass/process_groups.h"
+#include "tools/memory/tensors.h"
+#include "tools/base/json.h"
 
 static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
 static const char *const kinds[] = {"scalar", "counter", "sample"};

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 const char *const torsh_export_weight_names[N_EXPORT_WEIGHTS] = {
 #define WEIGHT(NAME, name, text) #name,

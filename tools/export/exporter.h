@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "tools/profile/holders.h"
+#include "tools/memory/allocation_sites.h"
 
 /* WEIGHT(NAME, name, what it counts) */
 #define EXPORT_WEIGHTS                                             \

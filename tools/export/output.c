@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/die.h"
-#include "tools/terminal.h"
+#include "tools/base/die.h"
+#include "tools/base/terminal.h"
 
 /* What is there, and can't be replaced by a file: a pipe, a terminal, /dev/null. Returns its descriptor or -errno. */
 static int open_in_place(const char *path)

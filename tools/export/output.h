@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "tools/private_file.h"
+#include "tools/base/private_file.h"
 
 struct output {
 	const char *path; /* NULL: standard output */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/sink.h. */
-#include "tools/export/sink.h"
+/* See tools/export/output_stream.h. */
+#include "tools/export/output_stream.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_sink_open(struct sink *sink, FILE *file, bool is_compressed)
 {

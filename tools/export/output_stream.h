@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/export/sink_writer.h"
+#include "tools/export/output_stream_writer.h"
 
 struct sink {
 	char *buffer;

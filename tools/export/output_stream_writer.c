@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/sink_writer.h. */
-#include "tools/export/sink_writer.h"
+/* See tools/export/output_stream_writer.h. */
+#include "tools/export/output_stream_writer.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define GZIP_WINDOW (15 + 16) /* zlib's way of asking for a gzip header */
 #define GZIP_MEMORY 9

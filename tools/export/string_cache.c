@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/texts.h. */
-#include "tools/export/texts.h"
+/* See tools/export/string_cache.h. */
+#include "tools/export/string_cache.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");

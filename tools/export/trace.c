@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/exporter.h"
 #include "tools/export/output.h"
-#include "tools/profile/cuda_frames.h"
-#include "tools/profile/sparse_array.h"
-#include "tools/profile/stack_view.h"
-#include "tools/report/json.h"
+#include "tools/symbols/cuda_frames.h"
+#include "tools/base/sparse_array.h"
+#include "tools/symbols/stack_view.h"
+#include "tools/base/json.h"
 
 /* Forward calls are looked for among the latest of each process: a power of two. */
 #define FORWARD_CALLS 65536u

@@ -6,8 +6,8 @@
 #ifndef TORSH_EXPORT_TRACE_H
 #define TORSH_EXPORT_TRACE_H
 
-#include "tools/export/sink.h"
-#include "tools/profile/device_join.h"
+#include "tools/export/output_stream.h"
+#include "tools/timeline/device/launch_join.h"
 #include "tools/symbols/symbols.h"
 
 struct trace {

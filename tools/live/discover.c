@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
-#include "tools/profile/read.h"
+#include "tools/recording/read.h"
 
 #define SOCKETS "/proc/net/unix"
 #define SOCKET_NAME "/socket" /* in a directory of the session's own, torsh-UID-PID-NUMBER */

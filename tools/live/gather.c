@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
 #include "tools/live/names.h"
 #include "tools/store/recording_read.h"

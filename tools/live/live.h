@@ -8,7 +8,7 @@
 #define TORSH_LIVE_LIVE_H
 
 #include "agent/wire/request.h"
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 /* One that has answered. */
 struct live_session {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/symbols/symbols.h"
 
 /* An address that has a name. */

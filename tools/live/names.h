@@ -3,7 +3,7 @@
 #ifndef TORSH_LIVE_NAMES_H
 #define TORSH_LIVE_NAMES_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 #include "tools/store/recording_write.h"
 
 /*

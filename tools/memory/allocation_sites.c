@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/holders.h. */
-#include "tools/profile/holders.h"
+/* See tools/memory/allocation_sites.h. */
+#include "tools/memory/allocation_sites.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/arena.h"
+#include "tools/base/die.h"
+#include "tools/memory/arena.h"
 
 void torsh_holders_put(struct holders *holders, const struct holder *holder)
 {

@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_HOLDERS_H
 #define TORSH_PROFILE_HOLDERS_H
 
-#include "tools/profile/profile.h"
-#include "tools/profile/stack_view.h"
+#include "tools/recording/recording.h"
+#include "tools/symbols/stack_view.h"
 #include "tools/symbols/symbols.h"
 
 enum holders_of {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/arena.h. */
-#include "tools/profile/arena.h"
+/* See tools/memory/arena.h. */
+#include "tools/memory/arena.h"
 
 #include <string.h>
 

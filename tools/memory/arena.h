@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_ARENA_H
 #define TORSH_PROFILE_ARENA_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 struct symbols;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/growth.h. */
-#include "tools/profile/growth.h"
+/* See tools/memory/growth.h. */
+#include "tools/memory/growth.h"
 
 #define REPLACED_MIN 16u /* fewer blocks tell nothing of their ages */
 #define REPLACED_RATIO 4u

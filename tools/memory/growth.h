@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_GROWTH_H
 #define TORSH_PROFILE_GROWTH_H
 
-#include "tools/profile/holders.h"
+#include "tools/memory/allocation_sites.h"
 
 #define GROWTH_STEPS_MIN 8u /* parts of steps that are needed to tell */
 

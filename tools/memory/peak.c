@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/peak.h. */
-#include "tools/profile/peak.h"
+/* See tools/memory/peak.h. */
+#include "tools/memory/peak.h"
 
 static const struct profile_process *highest_of(struct profile_process *const *processes, size_t n)
 {

@@ -5,7 +5,7 @@
 #ifndef TORSH_PROFILE_PEAK_H
 #define TORSH_PROFILE_PEAK_H
 
-#include "tools/profile/holders.h"
+#include "tools/memory/allocation_sites.h"
 
 struct peak {
 	/* The one whose peak it is; NULL: the sum of all. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/tensors.h. */
-#include "tools/profile/tensors.h"
+/* See tools/memory/tensors.h. */
+#include "tools/memory/tensors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/writer/key_index.h"
-#include "tools/writer/live_table.h"
+#include "tools/base/die.h"
+#include "tools/base/key_index.h"
+#include "tools/base/live_table.h"
 
 const char *const torsh_tensor_group_names[N_TENSOR_GROUPS] = {
 #define GROUP(NAME, name, text) #name,

@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_TENSORS_H
 #define TORSH_PROFILE_TENSORS_H
 
-#include "tools/profile/survey.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* GROUP(NAME, name, what tensors have in common) */
 #define TENSOR_GROUPS                                                                 \

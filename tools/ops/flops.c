@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/flops.h. */
-#include "tools/profile/flops.h"
+/* See tools/ops/flops.h. */
+#include "tools/ops/flops.h"
 
 #include <string.h>
 
@@ -348,7 +348,7 @@ static const struct row rows[] = {
 #define FORMULA(name, place, formula, factor, is_in_counter) \
 	{#name, formula_##formula, FLOPS_##place, factor, is_in_counter},
 #define NONE(name) {#name, NULL, FLOPS_HERE, 0, false},
-#include "tools/profile/flops.def"
+#include "tools/ops/flops.def"
 #undef FORMULA
 #undef NONE
 };

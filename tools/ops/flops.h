@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Floating point operations of an operator, from its name and its inputs: analytic, nothing is measured. A multiply and
- * an add are two. What each operator is worth is said in tools/profile/flops.def.
+ * an add are two. What each operator is worth is said in tools/ops/flops.def.
  *
  * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of some library. So an
  * operator counts either where it begins, and nothing inside counts again, or only where nothing inside counted.
@@ -9,7 +9,7 @@
 #ifndef TORSH_PROFILE_FLOPS_H
 #define TORSH_PROFILE_FLOPS_H
 
-#include "tools/profile/inputs.h"
+#include "tools/timeline/inputs.h"
 
 enum flops_status {
 	FLOPS_NO_FORMULA, /* or its inputs are not what the formula needs */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* FLOPs of calls: what a pair of name and inputs is worth is computed once. See tools/profile/operators.h. */
+/* FLOPs of calls: what a pair of name and inputs is worth is computed once. See tools/ops/operators.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/operators.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/ops/operators.h"
+#include "tools/base/key_index.h"
 
 /* What is known of the pairs of one process. */
 struct process_pairs {

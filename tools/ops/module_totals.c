@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/module_totals.h. */
-#include "tools/profile/module_totals.h"
+/* See tools/ops/module_totals.h. */
+#include "tools/ops/module_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/device_join.h"
+#include "tools/base/die.h"
+#include "tools/timeline/device/launch_join.h"
 
 struct adder {
 	struct module_totals *totals;

@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_MODULE_TOTALS_H
 #define TORSH_PROFILE_MODULE_TOTALS_H
 
-#include "tools/profile/operators.h"
+#include "tools/ops/operators.h"
 
 struct module_total {
 	char *name; /* "path:Class"; "": operators that are in no module */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/operators.h. */
-#include "tools/profile/operators.h"
+/* See tools/ops/operators.h. */
+#include "tools/ops/operators.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/base/key_index.h"
 
 const char *const torsh_operator_group_names[N_OPERATOR_GROUPS] = {
 #define GROUP(NAME, name, text) #name,

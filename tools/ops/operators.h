@@ -6,10 +6,10 @@
 #ifndef TORSH_PROFILE_OPERATORS_H
 #define TORSH_PROFILE_OPERATORS_H
 
-#include "tools/profile/flops.h"
-#include "tools/profile/histogram.h"
-#include "tools/profile/process_groups.h"
-#include "tools/profile/survey.h"
+#include "tools/ops/flops.h"
+#include "tools/timeline/histogram.h"
+#include "tools/timeline/prepass/process_groups.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* GROUP(NAME, name, what calls have in common) */
 #define OPERATOR_GROUPS                                                         \

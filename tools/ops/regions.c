@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/regions.h. */
-#include "tools/profile/regions.h"
+/* See tools/ops/regions.h. */
+#include "tools/ops/regions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* A hash table of 64-bit keys, not 0, with removal: what is open at a time is all that has to be held. */
 struct map_entry {

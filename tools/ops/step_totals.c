@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/step_totals.h. */
-#include "tools/profile/step_totals.h"
+/* See tools/ops/step_totals.h. */
+#include "tools/ops/step_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/device_join.h"
-#include "tools/profile/busy.h"
+#include "tools/base/die.h"
+#include "tools/timeline/device/launch_join.h"
+#include "tools/timeline/device/busy.h"
 
 #define STEP_DEVICES_MAX 64u /* of a process; beyond are made up */
 

@@ -3,8 +3,8 @@
 #ifndef TORSH_PROFILE_STEP_TOTALS_H
 #define TORSH_PROFILE_STEP_TOTALS_H
 
-#include "tools/profile/operators.h"
-#include "tools/profile/phase_clock.h"
+#include "tools/ops/operators.h"
+#include "tools/timeline/phase_clock.h"
 
 struct step_total {
 	uint64_t calls; /* of operators */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/profile/agent_stacks.h"
+#include "tools/recording/agent_stacks.h"
 
 #include <string.h>
 
 #include "agent/wire/channel.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static bool is_agents(const struct profile_process *process, uint32_t address)
 {

@@ -5,7 +5,7 @@
 #ifndef TORSH_PROFILE_AGENT_STACKS_H
 #define TORSH_PROFILE_AGENT_STACKS_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 /*
  * Find the stacks with a line of the agent's own, and have each be its part outside of that. Once all chunks are loaded,

@@ -3,13 +3,13 @@
  * Chunks into a profile's tables: one function for each message of tools/store/recording.proto. Here are those of the session,
  * of processes, and the end.
  */
-#include "tools/profile/apply_parts.h"
+#include "tools/recording/load_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/store/recording_format.h"
 
 #define PROCESSES_MAX (1u << 20) /* a file that says more is not believed */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/apply_parts.h"
+#include "tools/base/die.h"
+#include "tools/recording/load_parts.h"
 
 static void add_loss(struct profile_process *process, const char *cause, const char *text, bool is_of_events,
 		     uint64_t count)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Chunks into a profile's tables: what memory there was, by stack and over time. */
-#include "tools/profile/apply_parts.h"
+#include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* A few bytes may be many rows of deep stacks. */
 static bool can_walk(struct profile *profile, const struct profile_process *process, uint32_t stack)

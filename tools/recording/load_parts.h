@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_APPLY_PARTS_H
 #define TORSH_PROFILE_APPLY_PARTS_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 /* A file with larger numbers is rejected: a few bytes of it would be tables without end. */
 #define STACKS_MAX (1u << 27)

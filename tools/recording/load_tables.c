@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Chunks into a profile's tables: those that others point to, modules, functions, addresses and stacks. */
-#include "tools/profile/apply_parts.h"
+#include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/wire/channel.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Threads of a chunk into a process's table, where each stands at its own number: events refer to them by it. */
-#include "tools/profile/apply_parts.h"
+#include "tools/recording/load_parts.h"
 
 static bool is_consistent(const Torsh__Threads *row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Which recording a path means. */
-#include "tools/profile/read.h"
+#include "tools/recording/read.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/die.h"
-#include "tools/regular.h"
+#include "tools/base/die.h"
+#include "tools/base/regular.h"
 #include "tools/store/recording_format.h"
 
 static int is_recording_name(const struct dirent *entry)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/losses.h. */
-#include "tools/profile/losses.h"
+/* See tools/recording/losses.h. */
+#include "tools/recording/losses.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/size.h"
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 
 #define CAUSES_SAID 3u /* in the sentence; of events and of other things each */
 

@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_LOSSES_H
 #define TORSH_PROFILE_LOSSES_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 struct loss {
 	const char *cause, *text; /* the profile's; text is a plural that a number can stand before */

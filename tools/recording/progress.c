@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/progress.h. */
-#include "tools/profile/progress.h"
+/* See tools/recording/progress.h. */
+#include "tools/recording/progress.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/terminal.h"
+#include "tools/base/terminal.h"
 
 #define SHOW_AFTER_NS UINT64_C(1000000000)
 #define SHOW_EVERY_NS UINT64_C(100000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/read.h. */
-#include "tools/profile/read.h"
+/* See tools/recording/read.h. */
+#include "tools/recording/read.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/die.h"
-#include "tools/profile/agent_stacks.h"
-#include "tools/profile/progress.h"
+#include "tools/base/die.h"
+#include "tools/recording/agent_stacks.h"
+#include "tools/recording/progress.h"
 #include "tools/store/recording_read.h"
 
 #define POLL_NS 20000000L

@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_READ_H
 #define TORSH_PROFILE_READ_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 /*
  * The recording that path means: a file is taken as it is; of a directory the newest session, and the others are

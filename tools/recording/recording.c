@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The profile as others ask for it. How chunks get into it: tools/profile/apply.c. */
-#include "tools/profile/profile.h"
+/* The profile as others ask for it. How chunks get into it: tools/recording/load.c. */
+#include "tools/recording/recording.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/wire/channel.h"
-#include "tools/die.h"
-#include "tools/profile/apply_parts.h"
-#include "tools/profile/stack_view.h"
+#include "tools/base/die.h"
+#include "tools/recording/load_parts.h"
+#include "tools/symbols/stack_view.h"
 
 struct profile *torsh_profile_create(const char *path)
 {

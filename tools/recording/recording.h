@@ -206,10 +206,10 @@ struct profile_process {
 	size_t n_stacks, stacks_room;
 	/* Of its first module or batch, or what a backward pass goes through; 0: none, or nobody has looked yet. */
 	uint64_t setup_end_ns;
-	struct profile_pass *passes; /* in the order of time; see tools/profile/passes.h */
+	struct profile_pass *passes; /* in the order of time; see tools/timeline/prepass/passes.h */
 	size_t n_passes;
-	bool is_data_worker; /* it loads batches for another one: see tools/profile/data_workers.h */
-	bool *is_agents; /* by stack: see tools/profile/agent_stacks.h; NULL: none is */
+	bool is_data_worker; /* it loads batches for another one: see tools/timeline/prepass/data_workers.h */
+	bool *is_agents; /* by stack: see tools/recording/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 
 	struct profile_heap heap;

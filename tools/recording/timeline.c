@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/timeline.h. */
-#include "tools/profile/timeline.h"
+/* See tools/recording/timeline.h. */
+#include "tools/recording/timeline.h"
 
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/store/recording_format.h"
 #include "tools/store/recording_read.h"
 

@@ -5,7 +5,7 @@
 #ifndef TORSH_PROFILE_TIMELINE_H
 #define TORSH_PROFILE_TIMELINE_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 #include "tools/store/timeline_columns.h"
 
 /* Returns 0 to go on; anything else ends the walk. */

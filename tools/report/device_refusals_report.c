@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device_refusals.h. */
-#include "tools/report/device_refusals.h"
+/* See tools/report/device_refusals_report.h. */
+#include "tools/report/device_refusals_report.h"
 
 #include <inttypes.h>
 
-#include "tools/profile/cuda_frames.h"
+#include "tools/symbols/cuda_frames.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 static const char not_asked[] =
 	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";

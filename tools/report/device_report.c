@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device.h. */
-#include "tools/report/device.h"
+/* See tools/report/device_report.h. */
+#include "tools/report/device_report.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/size.h"
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 
 #define NAMES_SHOWN 32
 

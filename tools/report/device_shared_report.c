@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/device_shared.h. */
-#include "tools/report/device_shared.h"
+/* See tools/report/device_shared_report.h. */
+#include "tools/report/device_shared_report.h"
 
 #include <inttypes.h>
 
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define PARTS_SHOWN 12u
 

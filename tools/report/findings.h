@@ -4,7 +4,7 @@
 #define TORSH_REPORT_FINDINGS_H
 
 #include "tools/analysis/analysis.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 #include "tools/symbols/symbols.h"
 
 /* The findings, the worst first. symbols may be NULL: then no lines are named. */

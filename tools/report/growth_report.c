@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/report/growth.h. */
-#include "tools/report/growth.h"
+/* See tools/report/growth_report.h. */
+#include "tools/report/growth_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 static double a_step(const struct holder *holder, uint64_t sum)
 {

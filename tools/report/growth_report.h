@@ -3,7 +3,7 @@
 #ifndef TORSH_REPORT_GROWTH_H
 #define TORSH_REPORT_GROWTH_H
 
-#include "tools/profile/growth.h"
+#include "tools/memory/growth.h"
 
 struct growth_view {
 	const struct profile *profile;

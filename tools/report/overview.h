@@ -4,8 +4,8 @@
 #define TORSH_REPORT_OVERVIEW_H
 
 #include "tools/analysis/analysis.h"
-#include "tools/profile/leaks.h"
-#include "tools/profile/peak.h"
+#include "tools/memory/leaks/leaks.h"
+#include "tools/memory/peak.h"
 #include "tools/report/overview_devices.h"
 #include "tools/symbols/symbols.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "tools/report/device_mode.h"
-#include "tools/report/device_shared.h"
+#include "tools/report/device_shared_report.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define GROUPS_SHOWN 5
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/losses.h"
+#include "tools/base/die.h"
+#include "tools/recording/losses.h"
 
 static cJSON *make_frame(const struct frame *frame)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/report/parts.h"
 
 #define RANGES_SHOWN 8u

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "tools/profile/leaks.h"
+#include "tools/memory/leaks/leaks.h"
 
 /* A text in bold where out is a terminal. */
 void torsh_text_heading(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define ARGUMENTS_SHOWN 3
 #define ARGUMENT_COLUMNS 40

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/store/steps.h"
+#include "tools/store/delta.h"
 
 /* One column's memory changes hands between two fields of a row, whose types have the same size. */
 #define HAND_OVER(row, from, to)                                                        \

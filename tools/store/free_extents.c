@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/store/places.h"
+#include "tools/store/free_extents.h"
 
 #include <stdlib.h>
 #include <string.h>

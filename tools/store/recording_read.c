@@ -14,8 +14,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "tools/regular.h"
-#include "tools/store/steps.h"
+#include "tools/base/regular.h"
+#include "tools/store/delta.h"
 
 #define WINDOW_BYTES (1u << 20)
 /*

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "tools/store/steps.h"
+#include "tools/store/delta.h"
 
 #define LEVEL 3
 #define SPARE_LEAST (256u << 10) /* kept for the last chunks */

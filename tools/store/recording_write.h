@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "recording.pb-c.h"
-#include "tools/store/places.h"
+#include "tools/store/free_extents.h"
 #include "tools/store/recording_format.h"
 
 struct recording_limits {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/cuda_frames.h. */
-#include "tools/profile/cuda_frames.h"
+/* See tools/symbols/cuda_frames.h. */
+#include "tools/symbols/cuda_frames.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die, uint64_t bias)
 {

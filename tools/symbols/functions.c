@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static void add_functions(struct unit_functions *unit, Dwarf_Die *parent)
 {

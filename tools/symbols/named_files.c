@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <sys/types.h>
 
-#include "tools/regular.h"
+#include "tools/base/regular.h"
 
 static _Thread_local bool guarded;
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/die.h"
-#include "tools/regular.h"
+#include "tools/base/die.h"
+#include "tools/base/regular.h"
 #include "tools/symbols/named_files.h"
 
 /* The file is named, not searched: only debug files are looked for. */

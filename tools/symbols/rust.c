@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/symbols/punycode.h"
 #include "tools/symbols/rust_legacy.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/stack_view.h. */
-#include "tools/profile/stack_view.h"
+/* See tools/symbols/stack_view.h. */
+#include "tools/symbols/stack_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/wire/channel.h"
-#include "tools/die.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/base/key_index.h"
 
 #define NOT_ASKED 0 /* in shown; else a stack + 1 */
 

@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_STACK_VIEW_H
 #define TORSH_PROFILE_STACK_VIEW_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 #include "tools/symbols/symbols.h"
 
 enum stack_view {

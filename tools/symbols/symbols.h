@@ -9,7 +9,7 @@
 #ifndef TORSH_SYMBOLS_SYMBOLS_H
 #define TORSH_SYMBOLS_SYMBOLS_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 /* What could not be had is NULL, or 0 for a line. */
 struct frame {

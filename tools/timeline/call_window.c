@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/call_window.h. */
-#include "tools/profile/call_window.h"
+/* See tools/timeline/call_window.h. */
+#include "tools/timeline/call_window.h"
 
 /* correlation 0: empty. */
 struct window_slot {

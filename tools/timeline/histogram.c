@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/histogram.h. */
-#include "tools/profile/histogram.h"
+/* See tools/timeline/histogram.h. */
+#include "tools/timeline/histogram.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* Row 0 holds the values below HISTOGRAM_BUCKETS; row r those from 2^(r + BITS - 1) to twice that. */
 static uint32_t row_of(uint64_t value)

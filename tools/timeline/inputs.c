@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/inputs.h. */
-#include "tools/profile/inputs.h"
+/* See tools/timeline/inputs.h. */
+#include "tools/timeline/inputs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/module_chains.h. */
-#include "tools/profile/module_chains.h"
+/* See tools/timeline/module_chains.h. */
+#include "tools/timeline/module_chains.h"
 
 #include <search.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static int compare_chains(const void *a, const void *b)
 {

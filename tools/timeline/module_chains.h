@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The chains of modules around calls, each made once; of one process, for tools/profile/calls.c. */
+/* The chains of modules around calls, each made once; of one process, for tools/timeline/spans.c. */
 #ifndef TORSH_PROFILE_MODULE_CHAINS_H
 #define TORSH_PROFILE_MODULE_CHAINS_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 /* Zeros are none. */
 struct module_chains {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/open_calls.h. */
-#include "tools/profile/open_calls.h"
+/* See tools/timeline/open_spans.h. */
+#include "tools/timeline/open_spans.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* Not a constant: of one the compiler makes a slow instruction, which was a seventh of an export's time. */
 static const volatile size_t call_bytes = sizeof(struct call);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The open calls of one thread, while a walk (tools/profile/calls.c) goes over its events. */
+/* The open calls of one thread, while a walk (tools/timeline/spans.c) goes over its events. */
 #ifndef TORSH_PROFILE_OPEN_CALLS_H
 #define TORSH_PROFILE_OPEN_CALLS_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 struct open_calls {
 	struct call **calls; /* n of them, outermost first; behind them some to be used again */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/profile/phase_clock.h"
+#include "tools/timeline/phase_clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_phase_clock_start(struct phase_clock *clock, const struct steps *steps, struct phase_step *spent)
 {

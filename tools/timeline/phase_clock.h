@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_PHASE_CLOCK_H
 #define TORSH_PROFILE_PHASE_CLOCK_H
 
-#include "tools/profile/steps.h"
+#include "tools/timeline/steps.h"
 
 struct phase_step {
 	uint64_t phase_ns[N_PHASES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What can be asked of a call. See tools/profile/calls.h. */
-#include "tools/profile/calls.h"
+/* What can be asked of a call. See tools/timeline/spans.h. */
+#include "tools/timeline/spans.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a call is part of, by its name and by what is around it. See tools/profile/call_phase.h. */
-#include "tools/profile/call_phase.h"
+/* What a call is part of, by its name and by what is around it. See tools/timeline/span_phase.h. */
+#include "tools/timeline/span_phase.h"
 
 #include <string.h>
 
-#include "tools/profile/passes.h"
+#include "tools/timeline/prepass/passes.h"
 
 const char *const torsh_phase_names[N_PHASES] = {
 #define PHASE(NAME, name) #name,

@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_CALL_PHASE_H
 #define TORSH_PROFILE_CALL_PHASE_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 /* enum name_trait, NAME_SEEN always. */
 uint8_t torsh_name_traits(const char *name);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/calls.h. */
-#include "tools/profile/calls.h"
+/* See tools/timeline/spans.h. */
+#include "tools/timeline/spans.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/call_phase.h"
-#include "tools/profile/crossings.h"
-#include "tools/profile/module_chains.h"
-#include "tools/profile/open_calls.h"
-#include "tools/profile/sparse_array.h"
+#include "tools/base/die.h"
+#include "tools/timeline/span_phase.h"
+#include "tools/timeline/prepass/unnested_spans.h"
+#include "tools/timeline/module_chains.h"
+#include "tools/timeline/open_spans.h"
+#include "tools/base/sparse_array.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */

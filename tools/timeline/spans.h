@@ -11,7 +11,7 @@
 #ifndef TORSH_PROFILE_CALLS_H
 #define TORSH_PROFILE_CALLS_H
 
-#include "tools/profile/timeline.h"
+#include "tools/recording/timeline.h"
 
 enum call_kind { CALL_OPERATOR, CALL_RANGE };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/steps.h. */
-#include "tools/profile/steps.h"
+/* See tools/timeline/steps.h. */
+#include "tools/timeline/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/sparse_array.h"
+#include "tools/base/die.h"
+#include "tools/base/sparse_array.h"
 
 #define SEQUENCE_MAX 65536u /* outermost operators of a thread that are remembered, the last ones */
 #define SEQUENCE_THREADS 16u
@@ -143,7 +143,7 @@ static void add_user(struct step_finder *finder, uint64_t at_ns, uint64_t number
 	add_moment(&finder->user, moment);
 }
 
-/* A better way to tell steps begins anew, as in agent/schedule.c. */
+/* A better way to tell steps begins anew, as in agent/producer/schedule.c. */
 static void add_scheduled(struct step_finder *finder, uint64_t at_ns, const struct event_schedule_step *step)
 {
 	struct moment moment = {.start_ns = at_ns, .number = step->number, .step = step->step};

@@ -7,7 +7,7 @@
 #define TORSH_PROFILE_STEPS_H
 
 #include "agent/wire/schedule.h"
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 /* RULE(NAME, name, what it is), the best first */
 #define STEP_RULES                                                                              \

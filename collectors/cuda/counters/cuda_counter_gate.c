@@ -12,9 +12,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/label.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_counters.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 #include "shim/find_text.h"
 
 #define N_CONTEXTS 64u /* CUPTI numbers them from 1; those that share a place are taken for one */
@@ -33,7 +33,7 @@ static int has_part(const char *name)
 {
 	static const char *const parts[] = {
 #define COLLECTIVE(part) part,
-#include "collectors/cuda_collectives.def"
+#include "collectors/cuda/cuda_collectives.def"
 #undef COLLECTIVE
 	};
 

@@ -7,11 +7,11 @@
  */
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/counter.h"
-#include "agent/label.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_counters.h"
+#include "agent/process/config.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 
 #define SAMPLES_PER_LAUNCH 3u
 #define TRIES_PER_LAUNCH 6u /* also of what can't be measured */

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "collectors/cuda_counters.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 #include "shim/find_text.h"
 #include "shim/sys.h"
 

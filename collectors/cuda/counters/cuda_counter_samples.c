@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/config.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_counters.h"
-#include "shim/thread.h"
+#include "agent/process/config.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/counters/cuda_counters.h"
+#include "shim/libc/thread.h"
 
 #define DEVICES_MAX 32u
 #define FETCH_EVERY_NS UINT64_C(20000000)

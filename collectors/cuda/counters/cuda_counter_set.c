@@ -2,8 +2,8 @@
 /* Which of cuda_counters.def can be measured together on a chip, and what its values are. */
 #include <string.h>
 
-#include "agent/label.h"
-#include "collectors/cuda_counters.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 #include "shim/sys.h"
 
 #define NAMES_MAX 3u /* of one row */
@@ -15,7 +15,7 @@ static const struct row {
 	const char *names[NAMES_MAX + 1];
 } rows[] = {
 #define COUNTER(field, aggregate, sets, ...) {#field, COUNTER_##aggregate, sets, {__VA_ARGS__}},
-#include "collectors/cuda_counters.def"
+#include "collectors/cuda/counters/cuda_counters.def"
 #undef COUNTER
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Counters of devices: which of the driver's calls matter to them, and what is said of them. */
-#include "collectors/cuda_counters.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "agent/text.h"
-#include "collectors/cuda.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/cuda/cuda.h"
 
 #define END_AT_MOST_NS UINT64_C(2000000000)
 

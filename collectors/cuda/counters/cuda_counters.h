@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Counters of devices, where TORSH_PROFILER_COUNTERS asks for them: collectors/cuda_counters.c says how they are read and
+ * Counters of devices, where TORSH_PROFILER_COUNTERS asks for them: collectors/cuda/counters/cuda_counters.c says how they are read and
  * why not, cuda_counter_set.c chooses what is measured, cuda_counter_ranges.c measures kernels, cuda_counter_gate.c
  * decides when that can harm nobody, cuda_counter_samples.c measures devices at intervals. Without the variable none of it
  * is entered, and nothing of CUPTI's is called for it.
@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 #include "agent/wire/event.h"
-#include "shim/cupti.h"
-#include "shim/cupti_profiler.h"
+#include "shim/cuda/cupti.h"
+#include "shim/cuda/cupti_profiler.h"
 
-/* ---- what collectors/cuda.c calls -------------------------------------------------------------------------------- */
+/* ---- what collectors/cuda/cuda.c calls -------------------------------------------------------------------------------- */
 
 /* Are counters asked for, and not refused yet? */
 int torsh_cuda_counters_are_on(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_array.h"
+#include "collectors/cuda/memory/cuda_array.h"
 
 /* An array in the driver's terms: texels of one size, or blocks of 4 by 4 of these. */
 struct shape {

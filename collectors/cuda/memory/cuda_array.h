@@ -3,7 +3,7 @@
 #ifndef TORSH_COLLECTORS_CUDA_ARRAY_H
 #define TORSH_COLLECTORS_CUDA_ARRAY_H
 
-#include "shim/cuda_memory.h"
+#include "shim/cuda/cuda_memory.h"
 
 /* Bytes of what is asked for; 0: not known, or none (a sparse or deferred array is given its memory by others). */
 uint64_t torsh_cuda_array_bytes(enum cuda_memory_action action, const void *parameters);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_graph_memory.h"
+#include "collectors/cuda/memory/cuda_graph_memory.h"
 
-#include "agent/config.h"
+#include "agent/process/config.h"
 
 /* Most programs have no such nodes: nothing more is told of their graphs. */
 static _Atomic uint32_t are_nodes_there;

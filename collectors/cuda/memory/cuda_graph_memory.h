@@ -7,8 +7,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_GRAPH_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_GRAPH_MEMORY_H
 
-#include "collectors/cuda.h"
-#include "shim/cuda_memory.h"
+#include "collectors/cuda/cuda.h"
+#include "shim/cuda/cuda_memory.h"
 
 /* The calling thread is in a call of the program's about memory or graphs; no node was made in it yet. */
 void torsh_cuda_graph_memory_call_begins(void);

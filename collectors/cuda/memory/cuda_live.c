@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A hash table of what is alive, in pages of the agent's: open addressing, at most half full, no tombstones. */
-#include "collectors/cuda_live.h"
+#include "collectors/cuda/memory/cuda_live.h"
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #define FIRST_SLOTS 1024u /* a power of two, as all sizes are */
 #define STEP_SHARE 16u /* between two times that it is more than ever: one part in so many, */

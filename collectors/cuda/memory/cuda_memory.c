@@ -4,26 +4,26 @@
  * is got is told when the call has returned, with its stack; what is given back is told before. Who sees the calls is
  * cuda_memory_callbacks.c with CUPTI, cuda_memory_driver.c without.
  */
-#include "collectors/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory.h"
 
 #include <string.h>
 
-#include "agent/config.h"
-#include "agent/label.h"
-#include "collectors/cuda.h"
-#include "collectors/cuda_graph_memory.h"
-#include "collectors/cuda_live.h"
-#include "collectors/cuda_pools.h"
-#include "collectors/cuda_request.h"
-#include "collectors/cuda_room.h"
-#include "shim/cuda_memory.h"
+#include "agent/process/config.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/cuda.h"
+#include "collectors/cuda/memory/cuda_graph_memory.h"
+#include "collectors/cuda/memory/cuda_live.h"
+#include "collectors/cuda/memory/cuda_pools.h"
+#include "collectors/cuda/memory/cuda_request.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
+#include "shim/cuda/cuda_memory.h"
 
 static const struct memory_call {
 	const char *name;
 	uint8_t action, kind, flags;
 } calls[] = {
 #define MEMORY(name, action, kind, flags) {#name, CUDA_##action, BLOCK_##kind, flags},
-#include "shim/cuda_memory.def"
+#include "shim/cuda/cuda_memory.def"
 #undef MEMORY
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The memory that a program gets from CUDA, and gives back, by its calls. See collectors/cuda_memory.c. */
+/* The memory that a program gets from CUDA, and gives back, by its calls. See collectors/cuda/memory/cuda_memory.c. */
 #ifndef TORSH_COLLECTORS_CUDA_MEMORY_H
 #define TORSH_COLLECTORS_CUDA_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 /* A call about memory as it is seen. */
 struct cuda_memory_call {
-	const void *parameters; /* as shim/cuda_memory.h has them */
+	const void *parameters; /* as shim/cuda/cuda_memory.h has them */
 	uint32_t context; /* that is current, by its number; 0: none */
 	uint32_t device; /* that context's, or DEVICE_NOT_KNOWN; as the call returns */
 };
@@ -30,7 +30,7 @@ void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call
 /* The context with this number ends, with all that was allocated in it. */
 void torsh_cuda_memory_context_ends(uint32_t context);
 
-/* ---- collectors/cuda_memory_callbacks.c: calls as CUPTI calls back ---- */
+/* ---- collectors/cuda/memory/cuda_memory_callbacks.c: calls as CUPTI calls back ---- */
 
 /* Is this a call about memory, by CUPTI's name? Then its callbacks are to be enabled; none may run yet. */
 int torsh_cuda_memory_wants(int domain, uint32_t id, const char *name, size_t length);
@@ -42,7 +42,7 @@ void torsh_cuda_memory_exit(int domain, uint32_t id, const struct cupti_call *ca
 /* The context (a CUcontext) is about to be destroyed. */
 void torsh_cuda_memory_context_destroyed(void *context);
 
-/* ---- collectors/cuda_memory_driver.c: calls as the driver's entry points see them ---- */
+/* ---- collectors/cuda/memory/cuda_memory_driver.c: calls as the driver's entry points see them ---- */
 
 /* Before the entry points are watched. */
 void torsh_cuda_memory_watch_driver(void);

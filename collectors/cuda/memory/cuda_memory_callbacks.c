@@ -4,7 +4,7 @@
  * cuda_calls.c hands on the outermost only.
  */
 #include "agent/wire/event.h"
-#include "collectors/cuda_memory.h"
+#include "collectors/cuda/memory/cuda_memory.h"
 
 #define N_CONTEXTS 1024u
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Calls about memory as the driver's entry points see them (shim/driver_memory.def), where there is no CUPTI. The runtime's
+ * Calls about memory as the driver's entry points see them (shim/cuda/driver_memory.def), where there is no CUPTI. The runtime's
  * are the driver's calls that it makes. A call that the driver makes for itself, of the program's or the agent's, is none.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "collectors/cuda_memory.h"
-#include "collectors/device_cuda.h"
-#include "shim/driver.h"
+#include "collectors/cuda/memory/cuda_memory.h"
+#include "collectors/device/device_cuda.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 
 static uint8_t numbers[N_DRIVER_MEMORY_CALLS];
@@ -18,7 +18,7 @@ void torsh_cuda_memory_watch_driver(void)
 	static const char *const names[N_DRIVER_MEMORY_CALLS] = {
 #define MEMORY(name, ...) [DRIVER_##name] = #name,
 #define MEMORY_IN_STREAM MEMORY
-#include "shim/driver_memory.def"
+#include "shim/cuda/driver_memory.def"
 #undef MEMORY
 #undef MEMORY_IN_STREAM
 	};

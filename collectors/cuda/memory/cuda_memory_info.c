@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_room.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
 
 #include <unistd.h>
 
-#include "agent/process.h"
-#include "shim/driver.h"
+#include "agent/process/process.h"
+#include "shim/cuda/driver.h"
 #include "shim/hooks.h"
 
 #define N_DEVICES 64u

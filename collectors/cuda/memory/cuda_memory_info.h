@@ -11,8 +11,8 @@
 #ifndef TORSH_COLLECTORS_CUDA_ROOM_H
 #define TORSH_COLLECTORS_CUDA_ROOM_H
 
-#include "collectors/cuda.h"
-#include "shim/cuda_memory.h"
+#include "collectors/cuda/cuda.h"
+#include "shim/cuda/cuda_memory.h"
 
 /* CUPTI is attached: find what is called. Without CUPTI that is done already. */
 void torsh_cuda_room_begin(void);

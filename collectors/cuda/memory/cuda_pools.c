@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_pools.h"
+#include "collectors/cuda/memory/cuda_pools.h"
 
-#include "collectors/cuda.h"
+#include "collectors/cuda/cuda.h"
 
 #define POOLS_A_TIME 64u
 

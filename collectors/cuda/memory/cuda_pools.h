@@ -4,7 +4,7 @@
 #define TORSH_COLLECTORS_CUDA_POOLS_H
 
 #include "agent/wire/event.h"
-#include "shim/cuda_memory.h"
+#include "shim/cuda/cuda_memory.h"
 
 /* The pool has such memory. */
 void torsh_cuda_pools_learn(uint64_t pool, const struct cuda_properties *properties);

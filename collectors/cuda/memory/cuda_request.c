@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "collectors/cuda_request.h"
+#include "collectors/cuda/memory/cuda_request.h"
 
-#include "collectors/cuda_array.h"
-#include "collectors/cuda_pools.h"
+#include "collectors/cuda/memory/cuda_array.h"
+#include "collectors/cuda/memory/cuda_pools.h"
 
 /* ---- what is asked for ---------------------------------------------------------------------------------------------- */
 

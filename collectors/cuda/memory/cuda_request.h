@@ -4,7 +4,7 @@
 #define TORSH_COLLECTORS_CUDA_REQUEST_H
 
 #include "agent/wire/event.h"
-#include "shim/cuda_memory.h"
+#include "shim/cuda/cuda_memory.h"
 
 /* How much is asked for, and where: whatever becomes of the call. The device stays where nothing says another one. */
 void torsh_cuda_request_asks(struct event_device_alloc *alloc, const void *parameters, uint8_t action);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "shim/torsh.h"
+#include "shim/ranges/torsh.h"
 
 enum { REQUESTS = 40, LARGE_REQUEST = 25, STREAMS = 2 };
 enum { BATCH_BYTES = 1 << 20, LARGE_BYTES = 256 << 20, KEPT_BYTES = 192 << 10 };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/patience.h"
+#include "agent/producer/backpressure.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define STEPS_OF_A_SECOND (SECOND_NS / PATIENCE_STEP_NS)

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "agent/clocks.h"
-#include "agent/flow.h"
-#include "late_clock.h"
+#include "agent/process/clocks.h"
+#include "agent/producer/flow.h"
+#include "test/unit/fixtures/late_clock.h"
 
 #define NEAR_NS 1000000
 #define READINGS_OF_A_TRY 3

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/config.h"
+#include "agent/process/config.h"
 #include "agent/wire/event.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "agent/text.h"
+#include "agent/process/text_buffer.h"
 
 static char said[16384];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "agent/environment.h"
+#include "agent/process/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/key_map.h"
+#include "agent/producer/key_map.h"
 
 #define N_KEYS 100000u
 #define N_THREADS 4u

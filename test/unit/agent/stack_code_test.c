@@ -8,10 +8,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "agent/maps.h"
-#include "agent/modules.h"
-#include "agent/rules.h"
-#include "test/unit/stack_fixture.h"
+#include "agent/modules/maps.h"
+#include "agent/modules/module_watch.h"
+#include "agent/stack/unwind_rules.h"
+#include "test/unit/fixtures/stack_fixture.h"
 
 static volatile int zero;
 

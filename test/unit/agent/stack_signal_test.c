@@ -11,7 +11,7 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "test/unit/stack_fixture.h"
+#include "test/unit/fixtures/stack_fixture.h"
 
 #define TRAP_FLAG 0x100
 

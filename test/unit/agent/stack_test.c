@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "test/unit/stack_fixture.h"
+#include "test/unit/fixtures/stack_fixture.h"
 
 static volatile int zero; /* unknown to the compiler: calls stay calls */
 

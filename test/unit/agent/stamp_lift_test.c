@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "shim/sys.h"
-#include "test/unit/random.h"
+#include "test/unit/fixtures/random.h"
 
 #define BEGIN (UINT64_C(1) << 61) /* a counter is above 0, however far it is set back */
 
@@ -33,10 +33,10 @@ static inline uint64_t read_counter_ordered(void)
 
 #define torsh_cpu_ticks read_counter
 #define torsh_cpu_ticks_ordered read_counter_ordered
-#include "agent/counter.h"
-#include "agent/flow.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/flow.h"
 /* Last, with the stand-in: it takes the place of the library's. */
-#include "agent/stamp.c"
+#include "agent/producer/stamp.c"
 
 #define N_THREADS 2u
 #define N_RESETS 100u

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "agent/flow.h"
-#include "test/unit/random.h"
+#include "agent/producer/flow.h"
+#include "test/unit/fixtures/random.h"
 
 #define N_THREADS 2u
 #define N_TURNS 1000000u /* or as many as there are in so long, where the threads must share a CPU */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "agent/unwind_pages.h"
+#include "agent/stack/unwind_pages.h"
 
 #define PAGE_BYTES 4096u
 #define ENOUGH_READS 1000

@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-#include "analysis_fixture.h"
-#include "command_fixture.h"
-#include "tools/profile/read.h"
+#include "test/unit/fixtures/analysis_fixture.h"
+#include "test/unit/fixtures/command_fixture.h"
+#include "tools/recording/read.h"
 
 static char path[] = "/tmp/torsh-analysis-XXXXXX";
 static struct story story;

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "random.h"
+#include "test/unit/fixtures/random.h"
 #include "tools/analysis/stretches.h"
 
 enum { N = 20000, STREAMS = 3, THREADS = 4 };

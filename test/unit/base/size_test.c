@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 static void sizes_may_have_a_unit(void **state)
 {

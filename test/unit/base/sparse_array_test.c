@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "tools/profile/sparse_array.h"
+#include "tools/base/sparse_array.h"
 
 #define ITEM_BYTES 24u
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "collectors/cuda.h"
-#include "shim/cupti.h"
+#include "collectors/cuda/cuda.h"
+#include "shim/cuda/cupti.h"
 
 /* What this file uses of others. */
 struct cupti_functions torsh_cupti;
@@ -21,7 +21,7 @@ static uint32_t n_taken;
 #define torsh_cuda_is_live() 1
 #define torsh_cuda_take_records(buffer, n_valid) ((void)(buffer), (void)(n_valid), n_taken++)
 #define torsh_cuda_tee_records(buffer, n_valid) ((void)(buffer), (void)(n_valid))
-#include "collectors/cuda_buffers.c"
+#include "collectors/cuda/cuda_buffers.c"
 
 static _Atomic uint64_t counters[N_COUNTERS];
 _Atomic uint64_t *torsh_counters = counters;

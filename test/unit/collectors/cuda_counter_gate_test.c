@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "agent/label.h"
-#include "collectors/cuda_counters.h"
+#include "agent/producer/label.h"
+#include "collectors/cuda/counters/cuda_counters.h"
 
 /* What they need of the rest of the agent. */
 struct cupti_functions torsh_cupti;

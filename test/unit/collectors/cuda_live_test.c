@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "collectors/cuda_live.h"
-#include "test/unit/random.h"
+#include "collectors/cuda/memory/cuda_live.h"
+#include "test/unit/fixtures/random.h"
 
 #define N_DEVICES 3u
 #define N_CONTEXTS 4u

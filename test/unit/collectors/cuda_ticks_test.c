@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "late_clock.h"
+#include "test/unit/fixtures/late_clock.h"
 #include "shim/sys.h"
 
 #define BEGIN (UINT64_C(1) << 61) /* a counter is above 0, however far it is set back */
@@ -24,7 +24,7 @@ static inline uint64_t read_counter(void)
 
 #define torsh_cpu_ticks read_counter
 /* Last, with the stand-in: it takes the place of the library's. */
-#include "collectors/cuda_ticks.c"
+#include "collectors/cuda/cuda_ticks.c"
 
 int torsh_flow_clock_is_monotonic; /* the processor's counter is used, whatever the machine */
 

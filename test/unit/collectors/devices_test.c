@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The contract of collectors/devices.h, held by each row of the table whose runtime is here; the simulated one is, and
+ * The contract of collectors/device/devices.h, held by each row of the table whose runtime is here; the simulated one is, and
  * CUDA's on the simulated driver where that was built.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "collectors/devices.h"
+#include "collectors/device/devices.h"
 
 enum { N_MARKS = 300 };
 

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "agent/counter.h"
-#include "agent/flow.h"
-#include "agent/label.h"
-#include "agent/process.h"
-#include "collectors/devices.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/flow.h"
+#include "agent/producer/label.h"
+#include "agent/process/process.h"
+#include "collectors/device/devices.h"
 
 static void take_event(struct flow *flow, const struct event *event, const void *frame);
 
@@ -30,7 +30,7 @@ static void take_event(struct flow *flow, const struct event *event, const void 
 #define torsh_devices rows
 #define torsh_n_devices 1
 static const struct device_ops *const rows[];
-#include "collectors/operator_marks.c"
+#include "collectors/torch/operator_marks.c"
 
 #define N_EVENTS 65536u
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collectors/torch.h"
+#include "collectors/torch/operator_events.h"
 
 #define N_GROUPS 2000u
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "agent/text.h"
-#include "collectors/torch_number.h"
-#include "test/unit/random.h"
+#include "agent/process/text_buffer.h"
+#include "collectors/torch/torch_number.h"
+#include "test/unit/fixtures/random.h"
 
 static char written[64];
 

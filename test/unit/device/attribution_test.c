@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "tools/profile/attribution.h"
+#include "tools/device/kernels/attribution.h"
 
 static void ranges_of_operators_are_told_from_others(void **state)
 {

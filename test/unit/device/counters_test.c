@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tools/profile/counters.h"
-#include "tools/profile/profile.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/recording/recording.h"
 
 static struct profile_process process;
 

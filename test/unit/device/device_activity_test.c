@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
-#include "tools/profile/busy.h"
-#include "tools/profile/device_work.h"
-#include "tools/profile/launches.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/timeline/device/busy.h"
+#include "tools/timeline/device/device_work.h"
+#include "tools/timeline/device/launches.h"
 
 #define NUMBERS 2000u
 #define ROUNDS 20000u

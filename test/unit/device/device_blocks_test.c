@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/profile/device_blocks.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/device/memory/device_blocks.h"
 
 #define N_PLACES 40u
 #define N_HANDLES 12u

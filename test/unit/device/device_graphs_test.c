@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/profile/device_graphs.h"
+#include "tools/device/memory/device_graphs.h"
 
 enum { LAUNCHED_AT = 500, A = 0x1000, B = 0x2000, EXECUTABLE = 0x77 };
 

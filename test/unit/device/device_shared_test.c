@@ -11,10 +11,10 @@
 
 #include <unistd.h>
 
-#include "recording_fixture.h"
-#include "test/unit/random.h"
-#include "tools/profile/device_shared.h"
-#include "tools/profile/read.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/device/memory/device_shared.h"
+#include "tools/recording/read.h"
 
 #define N_PROCESSES 4u
 #define N_LEVELS 50u

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tools/profile/graph_nodes.h"
-#include "tools/profile/call_window.h"
+#include "tools/timeline/device/graph_nodes.h"
+#include "tools/timeline/call_window.h"
 
 static void see(struct graph_nodes *nodes, uint64_t node, uint64_t original, uint32_t capture)
 {

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "tools/profile/kernel_metrics.h"
+#include "tools/device/kernels/kernel_metrics.h"
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
-#include "tools/profile/layers.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/device/kernels/layers.h"
 
 static bool accept_all(void *context, struct layer_run *run)
 {

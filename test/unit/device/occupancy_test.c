@@ -19,7 +19,7 @@ int main(void)
 #else
 #include <cuda_occupancy.h>
 
-#include "tools/profile/occupancy.h"
+#include "tools/device/kernels/occupancy.h"
 
 #define N_LAUNCHES 20000
 

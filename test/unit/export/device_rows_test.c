@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "random.h"
+#include "test/unit/fixtures/random.h"
 #include "tools/export/device_rows.h"
 
 struct seen {

@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "perfetto.pb-c.h"
-#include "device_fixture.h"
+#include "test/unit/fixtures/device_fixture.h"
 #include "tools/export/trace.h"
 
 /* All bytes of the export; the caller's. */

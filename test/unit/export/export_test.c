@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "pprof.pb-c.h"
-#include "recording_fixture.h"
+#include "test/unit/fixtures/recording_fixture.h"
 #include "tools/export/exporter.h"
 
 static struct profile *profile;

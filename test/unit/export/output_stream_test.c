@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tools/export/sink.h"
+#include "tools/export/output_stream.h"
 
 #define PIECE_BYTES_MAX 100000u /* more than can be had room for at once */
 #define BYTES (7 * SINK_BYTES + 12345) /* some buffers, and a part of one */

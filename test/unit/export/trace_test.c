@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "perfetto.pb-c.h"
-#include "recording_fixture.h"
-#include "tools/export/pickle.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "tools/export/snapshot/pickle.h"
 #include "tools/export/trace.h"
 
 #define NONE OP_NO_SEQUENCE

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile_fixture.h"
-#include "tools/profile/leaks.h"
+#include "test/unit/fixtures/recorded_fixture.h"
+#include "tools/memory/leaks/leaks.h"
 
 static struct holders collect(void)
 {

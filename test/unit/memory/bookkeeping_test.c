@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "recording_fixture.h"
-#include "tools/profile/bookkeeping.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "tools/memory/leaks/bookkeeping.h"
 
 #define LIBC "@/lib/x86_64-linux-gnu/libc.so.6"
 #define LOADER "@/lib64/ld-linux-x86-64.so.2"

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "tools/profile/growth.h"
-#include "tools/writer/step_marks.h"
+#include "tools/memory/growth.h"
+#include "tools/writer/fold/step_marks.h"
 
 static uint64_t mask(uint32_t from, uint32_t to, uint32_t every)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/profile/flops.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/ops/flops.h"
 
 static struct inputs inputs;
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "operators_fixture.h"
+#include "test/unit/fixtures/operators_fixture.h"
 
 static void steps_end_with_the_optimizer(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "operators_fixture.h"
-#include "test/unit/random.h"
+#include "test/unit/fixtures/operators_fixture.h"
+#include "test/unit/fixtures/random.h"
 
 static void self_time_is_without_what_is_inside(void **state)
 {

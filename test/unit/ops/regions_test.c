@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "random.h"
-#include "recording_fixture.h"
-#include "schema_check.h"
+#include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "test/unit/fixtures/schema_check.h"
 #include "tools/command/command.h"
-#include "tools/profile/read.h"
-#include "tools/profile/regions.h"
+#include "tools/recording/read.h"
+#include "tools/ops/regions.h"
 
 #define N_EVENTS 20000u
 #define N_PROCESSES 2u

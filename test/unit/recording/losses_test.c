@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recording_fixture.h"
-#include "command_fixture.h"
-#include "tools/profile/losses.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "test/unit/fixtures/command_fixture.h"
+#include "tools/recording/losses.h"
 
 static char directory[] = "/tmp/torsh-losses-XXXXXX";
 static char recording[256];

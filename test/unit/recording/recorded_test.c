@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "profile_fixture.h"
-#include "tools/profile/holders.h"
+#include "test/unit/fixtures/recorded_fixture.h"
+#include "tools/memory/allocation_sites.h"
 
 static const struct holder *find_holder(const struct holders *holders, uint32_t stack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large arrays are. */
+/* What shim/cuda/cuda_memory.h says of CUDA's calls, against CUDA's own headers; and how large arrays are. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,9 +21,9 @@ int main(void)
 #include <cupti.h>
 
 #include "agent/wire/event.h"
-#include "collectors/cuda_array.h"
-#include "shim/cuda_memory.h"
-#include "shim/cupti.h"
+#include "collectors/cuda/memory/cuda_array.h"
+#include "shim/cuda/cuda_memory.h"
+#include "shim/cuda/cupti.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                                   \
 	_Static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cupti_profiler.h says of CUPTI, against CUPTI's own headers, where these are C (from CUDA 13.1 on). */
+/* What shim/cuda/cupti_profiler.h says of CUPTI, against CUPTI's own headers, where these are C (from CUDA 13.1 on). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ int main(void)
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
-#include "shim/cupti_profiler.h"
+#include "shim/cuda/cupti_profiler.h"
 
 /* The same place and size; a struct's last field ends where ours does, or theirs has grown since. */
 #define SAME(ours, our_field, Theirs, their_field)                                                                  \

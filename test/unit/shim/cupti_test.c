@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/cupti.h says of CUPTI, against CUPTI's own headers. */
+/* What shim/cuda/cupti.h says of CUPTI, against CUPTI's own headers. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ int main(void)
 #include <cupti.h>
 
 #include "agent/wire/event.h"
-#include "shim/cupti.h"
+#include "shim/cuda/cupti.h"
 
 #define SAME(ours, our_field, theirs, their_field)                                                        \
 	_Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \

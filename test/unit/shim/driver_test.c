@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What shim/driver.h says of CUDA's driver, against its own headers; test/e2e/driver_entries.py has its functions. */
+/* What shim/cuda/driver.h says of CUDA's driver, against its own headers; test/e2e/driver_entries.py has its functions. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ int main(void)
 #include <cuda.h>
 
 #include "agent/wire/event.h"
-#include "shim/driver.h"
+#include "shim/cuda/driver.h"
 
 #define SAME(ours, our_field, Theirs, their_field)                                                            \
 	_Static_assert(offsetof(ours, our_field) == offsetof(Theirs, their_field), #Theirs "." #their_field); \

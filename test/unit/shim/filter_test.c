@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What filters of system calls would say of the agent's, on programs as sandboxes write them. */
-#include "shim/filter.h"
+#include "shim/libc/filter.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Graphs and captures of the simulated device. */
 #include "test/simcuda/engine/graph_memory.h"
-#include "test/unit/simcuda_fixture.h"
+#include "test/unit/fixtures/simcuda_fixture.h"
 
 static struct sim_graph_node *add(struct sim_graph *graph, const char *name, struct sim_graph_node *after)
 {

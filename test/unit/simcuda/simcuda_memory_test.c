@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The memory of the simulated device: extents, limits, pools. */
-#include "test/unit/simcuda_fixture.h"
+#include "test/unit/fixtures/simcuda_fixture.h"
 
-#include "test/unit/random.h"
+#include "test/unit/fixtures/random.h"
 
 static uint64_t free_bytes(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The order and the times of what is submitted to streams of the simulated device. */
-#include "test/unit/simcuda_fixture.h"
+#include "test/unit/fixtures/simcuda_fixture.h"
 
 static void kernels_of_a_stream_run_one_after_the_other(void **state)
 {

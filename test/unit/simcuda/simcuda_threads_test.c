@@ -2,7 +2,7 @@
 /* Many threads on the simulated device: nothing is lost, and every stream keeps its order. */
 #include <pthread.h>
 
-#include "test/unit/simcuda_fixture.h"
+#include "test/unit/fixtures/simcuda_fixture.h"
 
 enum { THREADS = 16, ROUNDS = 500 };
 

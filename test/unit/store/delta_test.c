@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/store/steps.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/store/delta.h"
 
 #define N 100u
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tools/store/places.h"
+#include "tools/store/free_extents.h"
 
 static struct place marked;
 static int marks_fail;

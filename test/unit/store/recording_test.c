@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
+#include "test/unit/fixtures/random.h"
 #include "tools/store/recording_read.h"
 #include "tools/store/recording_write.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "test/unit/same_event.h"
+#include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/same_event.h"
 #include "tools/store/timeline_columns.h"
 
 #define N_EVENTS 20000u

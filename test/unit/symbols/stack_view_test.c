@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "profile_fixture.h"
-#include "tools/profile/holders.h"
+#include "test/unit/fixtures/recorded_fixture.h"
+#include "tools/memory/allocation_sites.h"
 
 #define EVAL "_PyEval_EvalFrameDefault@/usr/bin/python"
 /* Innermost first: an extension calls back into Python; the interpreter's frames are in between. */

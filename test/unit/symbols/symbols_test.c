@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "recording_fixture.h"
-#include "tools/profile/holders.h"
+#include "test/unit/fixtures/recording_fixture.h"
+#include "tools/memory/allocation_sites.h"
 
 static struct profile *profile;
 static struct fixture fixture;

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/profile/call_phase.h"
-#include "tools/profile/phase_clock.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/timeline/span_phase.h"
+#include "tools/timeline/phase_clock.h"
 
 #define N_STEPS 3u
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "agent/wire/codec.h"
-#include "test/unit/random.h"
-#include "test/unit/same_event.h"
+#include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/same_event.h"
 
 #define N_EVENTS 20000
 

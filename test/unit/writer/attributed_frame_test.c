@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/leads.h"
+#include "tools/writer/fold/attributed_frame.h"
 
 enum { PROGRAM, LIBC, LIBSTDCXX };
 enum { SCRIPT, IMPORTER };

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tools/profile/read.h"
-#include "tools/writer/ledger.h"
+#include "tools/recording/read.h"
+#include "tools/writer/output/checkpoints.h"
 
 #define N_REASONS 30u
 

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "agent/wire/channel.h"
-#include "test/unit/random.h"
-#include "tools/writer/caller.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/threads/client.h"
 
 #define PASSED_MAX 8
 

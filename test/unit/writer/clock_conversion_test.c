@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/ticks.h"
+#include "tools/writer/input/clock_conversion.h"
 
 #define TICKS_A_US 2500u
 #define BEGIN (UINT64_C(1) << 50)
@@ -40,7 +40,7 @@ static int fake_clock(clockid_t clock, struct timespec *time)
 /* In place of the library's, with stand-ins for both clocks. */
 #define torsh_ticks_counter fake_counter
 #define clock_gettime fake_clock
-#include "tools/writer/ticks.c"
+#include "tools/writer/input/clock_conversion.c"
 
 static struct ticks_rate rate;
 static _Atomic uint64_t lift;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "tools/writer/target.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "tools/writer/input/target.h"
 
 struct pair {
 	struct fake_channel channel;

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "tools/writer/lineage.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "tools/writer/input/fork_ancestry.h"
 
 #define PARENT 100u
 #define CHILD 200u

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/heap.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/fold/heap_state.h"
 
 #define N_PLACES 24u
 #define N_SITES 6u

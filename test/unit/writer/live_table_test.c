@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/live_table.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/base/live_table.h"
 
 #define N_PLACES 1200000u /* enough that pages grow and split */
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/mappings.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/fold/mappings.h"
 
 #define N_PAGES 64u
 #define N_SITES 5u

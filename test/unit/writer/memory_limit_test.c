@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/room.h"
+#include "tools/writer/budget/memory_limit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define MOUNT_V2 "33 27 0:28 / /fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"

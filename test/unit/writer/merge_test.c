@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "test/unit/random.h"
-#include "tools/writer/merge.h"
-#include "tools/writer/order.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/input/merge.h"
+#include "tools/writer/input/order.h"
 
 #define THREADS_MAX 16u
 #define N_EVENTS 3000u

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "tools/writer/order.h"
-#include "tools/writer/target.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "tools/writer/input/order.h"
+#include "tools/writer/input/target.h"
 
 #define BEGIN 100u /* of the pause, and its end */
 #define END 200u

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/axis.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/fold/peak_tracker.h"
 
 #define N_CHANGES 100000u
 #define MARK_EVERY 20u /* about */

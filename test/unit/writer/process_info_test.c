@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/process_info.h"
+#include "tools/writer/input/process_info.h"
 
 #define N_GROUPS 2000u
 

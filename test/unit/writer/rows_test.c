@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "test/unit/random.h"
-#include "tools/profile/read.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/recording/read.h"
 #include "tools/store/recording_format.h"
-#include "tools/writer/rows.h"
+#include "tools/writer/output/rows/rows.h"
 
 #define N_ADDRESSES 1100u
 #define N_MAPPINGS (N_ADDRESSES * N_ADDRESSES - 1) /* with values of 10 bytes: 70 MB */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/heap.h"
-#include "tools/writer/scopes.h"
+#include "tools/writer/fold/heap_state.h"
+#include "tools/writer/fold/scopes.h"
 
 static const struct scope *begin(struct scopes *scopes, uint32_t slot, uint32_t label, uint32_t record)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/writer/series.h"
+#include "tools/writer/fold/tables/series.h"
 
 #define START 1000u
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/heap.h"
-#include "tools/writer/joint.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/fold/heap_state.h"
+#include "tools/writer/fold/session_heap.h"
 
 #define N_PROCESSES 6u
 #define N_SITES 4u

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/random.h"
-#include "tools/writer/small_table.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/fold/tables/small_table.h"
 
 #define N_PLACES 400000u
 #define N_CHANGES 3000000u

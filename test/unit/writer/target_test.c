@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "test/unit/random.h"
-#include "tools/writer/target.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "test/unit/fixtures/random.h"
+#include "tools/writer/input/target.h"
 
 #define N_SLOTS 4u
 
@@ -426,7 +426,7 @@ struct waiter {
 	uint64_t tail_before;
 };
 
-/* As agent/flow.c waits for room. */
+/* As agent/producer/flow.c waits for room. */
 static void *wait_for_room(void *argument)
 {
 	struct waiter *waiter = argument;

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "test/unit/channel_fixture.h"
-#include "tools/profile/read.h"
-#include "tools/writer/rows.h"
-#include "tools/writer/stranger.h"
+#include "test/unit/fixtures/channel_fixture.h"
+#include "tools/recording/read.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/input/unfollowed.h"
 
 #define STARTER 4000000u /* no process has this pid */
 #define CHILD 4000001u

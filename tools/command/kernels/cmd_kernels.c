@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "tools/command/command.h"
-#include "tools/command/kernel_counters.h"
-#include "tools/command/kernels_calls.h"
-#include "tools/command/kernels_lines.h"
+#include "tools/command/kernels/kernel_counters.h"
+#include "tools/command/kernels/kernels_calls.h"
+#include "tools/command/kernels/kernels_lines.h"
 #include "tools/command/options.h"
-#include "tools/die.h"
-#include "tools/profile/kernel_groups.h"
+#include "tools/base/die.h"
+#include "tools/device/kernels/kernel_groups.h"
 #include "tools/report/device_mode.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 #include "tools/symbols/symbols.h"
 
 #define TEXT_LIMIT 30

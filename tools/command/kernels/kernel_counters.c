@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/kernel_counters.h. */
-#include "tools/command/kernel_counters.h"
+/* See tools/command/kernels/kernel_counters.h. */
+#include "tools/command/kernels/kernel_counters.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/kernels_calls.h. */
-#include "tools/command/kernels_calls.h"
+/* See tools/command/kernels/kernels_calls.h. */
+#include "tools/command/kernels/kernels_calls.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define SHAPES_SHOWN 8
 #define CALLS_SHOWN 8

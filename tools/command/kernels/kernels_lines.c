@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/command/kernels_lines.h. */
-#include "tools/command/kernels_lines.h"
+/* See tools/command/kernels/kernels_lines.h. */
+#include "tools/command/kernels/kernels_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/cuda_frames.h"
+#include "tools/base/die.h"
+#include "tools/symbols/cuda_frames.h"
 #include "tools/report/text.h"
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define LINES_SHOWN 3
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/attribution.h. */
-#include "tools/profile/attribution.h"
+/* See tools/device/kernels/attribution.h. */
+#include "tools/device/kernels/attribution.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/sparse_array.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/base/sparse_array.h"
+#include "tools/base/key_index.h"
 
 #define PATH_MAX_OPERATORS 64u /* of a path; what lies further out is left out */
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
@@ -130,7 +130,7 @@ const char *torsh_attribution_family(const char *symbol)
 		const char *name, *part;
 	} families[] = {
 #define FAMILY(name, part) {#name, part},
-#include "tools/profile/kernel_families.def"
+#include "tools/device/kernels/kernel_families.def"
 #undef FAMILY
 	};
 

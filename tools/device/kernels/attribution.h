@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Who launched what devices did: the evidence by which a kernel, a copy or a memset gets its operator, the best first.
- * An attributor is told of the calls of a walk (tools/profile/calls.h); a join of launches with what devices did carries where
+ * An attributor is told of the calls of a walk (tools/timeline/spans.h); a join of launches with what devices did carries where
  * these were launched.
  */
 #ifndef TORSH_PROFILE_ATTRIBUTION_H
 #define TORSH_PROFILE_ATTRIBUTION_H
 
-#include "tools/profile/device_join.h"
-#include "tools/profile/inductor.h"
+#include "tools/timeline/device/launch_join.h"
+#include "tools/device/kernels/inductor.h"
 
 /* METHOD(NAME, what it goes by, the operator profile's word for that, how sure it is), the surest first */
 #define ATTRIBUTION_METHODS                                          \

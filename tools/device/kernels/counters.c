@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/counters.h. */
-#include "tools/profile/counters.h"
+/* See tools/device/kernels/counters.h. */
+#include "tools/device/kernels/counters.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* More of them is damage. */
 enum { LAUNCHES_MAX = 1 << 20, DEVICES_MAX = 64 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_calls.h. */
-#include "tools/profile/device_calls.h"
+/* See tools/device/kernels/device_calls.h. */
+#include "tools/device/kernels/device_calls.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 const char *torsh_wait_name(uint32_t kind)
 {

@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_DEVICE_CALLS_H
 #define TORSH_PROFILE_DEVICE_CALLS_H
 
-#include "tools/profile/occupancy.h"
-#include "tools/profile/timeline.h"
+#include "tools/device/kernels/occupancy.h"
+#include "tools/recording/timeline.h"
 
 enum device_time_kind { TIME_CALL, TIME_WAIT, TIME_OVERHEAD, N_TIME_KINDS };
 

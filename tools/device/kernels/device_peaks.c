@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_peaks.h. */
-#include "tools/profile/device_peaks.h"
+/* See tools/device/kernels/device_peaks.h. */
+#include "tools/device/kernels/device_peaks.h"
 
 #include <stddef.h>
 

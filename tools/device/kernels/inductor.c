@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/inductor.h. */
-#include "tools/profile/inductor.h"
+/* See tools/device/kernels/inductor.h. */
+#include "tools/device/kernels/inductor.h"
 
 #include <fcntl.h>
 #include <fts.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define FILES_MAX 65536u /* of a directory, which several programs may share */
 #define ENTRIES_MAX \

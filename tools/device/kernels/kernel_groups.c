@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/kernel_groups.h. */
-#include "tools/profile/kernel_groups.h"
+/* See tools/device/kernels/kernel_groups.h. */
+#include "tools/device/kernels/kernel_groups.h"
 
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static void add_row(struct kernel_group *group, const struct kernel_row *row)
 {

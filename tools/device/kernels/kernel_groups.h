@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_KERNEL_GROUPS_H
 #define TORSH_PROFILE_KERNEL_GROUPS_H
 
-#include "tools/profile/kernels.h"
+#include "tools/device/kernels/kernels.h"
 
 struct kernel_group {
 	const struct kernel_row *rows;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/kernel_lines.h. */
-#include "tools/profile/kernel_lines.h"
+/* See tools/device/kernels/kernel_lines.h. */
+#include "tools/device/kernels/kernel_lines.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_kernel_lines_create(struct kernel_lines *lines)
 {

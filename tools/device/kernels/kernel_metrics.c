@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/kernel_metrics.h. */
-#include "tools/profile/kernel_metrics.h"
+/* See tools/device/kernels/kernel_metrics.h. */
+#include "tools/device/kernels/kernel_metrics.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,19 +12,19 @@ enum metric_way { WAY_SUM, WAY_MEAN, WAY_MAX };
 
 const struct metric_field torsh_metric_fields[N_KERNEL_METRICS] = {
 #define METRIC(NAME, field, WAY, form, unit, ...) {#field, unit, METRIC_##form},
-#include "tools/profile/kernel_metrics.def"
+#include "tools/device/kernels/kernel_metrics.def"
 #undef METRIC
 };
 
 static const enum metric_way ways[N_KERNEL_METRICS] = {
 #define METRIC(NAME, field, WAY, form, unit, ...) WAY_##WAY,
-#include "tools/profile/kernel_metrics.def"
+#include "tools/device/kernels/kernel_metrics.def"
 #undef METRIC
 };
 
 static const char *const counters[N_KERNEL_METRICS][COUNTERS_MAX] = {
 #define METRIC(NAME, field, WAY, form, unit, ...) {__VA_ARGS__},
-#include "tools/profile/kernel_metrics.def"
+#include "tools/device/kernels/kernel_metrics.def"
 #undef METRIC
 };
 

@@ -12,7 +12,7 @@
 
 enum kernel_metric {
 #define METRIC(NAME, field, WAY, form, unit, ...) METRIC_##NAME,
-#include "tools/profile/kernel_metrics.def"
+#include "tools/device/kernels/kernel_metrics.def"
 #undef METRIC
 	N_KERNEL_METRICS
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/kernels.h. */
-#include "tools/profile/kernels.h"
+/* See tools/device/kernels/kernels.h. */
+#include "tools/device/kernels/kernels.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/call_window.h"
+#include "tools/base/die.h"
+#include "tools/timeline/call_window.h"
 
 struct process_state {
 	struct kernel_process *seen;

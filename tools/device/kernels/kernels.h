@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did by name, and the operator that launched it: the innermost one that was open on the launching thread
- * when the call returned which CUPTI names as the cause; else what other evidence there is (tools/profile/attribution.h).
+ * when the call returned which CUPTI names as the cause; else what other evidence there is (tools/device/kernels/attribution.h).
  */
 #ifndef TORSH_PROFILE_KERNELS_H
 #define TORSH_PROFILE_KERNELS_H
 
-#include "tools/profile/attribution.h"
-#include "tools/profile/counters.h"
-#include "tools/profile/device_calls.h"
-#include "tools/profile/kernel_lines.h"
+#include "tools/device/kernels/attribution.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/device/kernels/device_calls.h"
+#include "tools/device/kernels/kernel_lines.h"
 
 /* All of one name that one operator launched. */
 struct kernel_row {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/layers.h. */
-#include "tools/profile/layers.h"
+/* See tools/device/kernels/layers.h. */
+#include "tools/device/kernels/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/base/key_index.h"
 
 #define BASE UINT64_C(0x9e3779b97f4a7c15) /* of the polynomial, modulo 2^64; odd */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/occupancy.h. */
-#include "tools/profile/occupancy.h"
+/* See tools/device/kernels/occupancy.h. */
+#include "tools/device/kernels/occupancy.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_blocks.h. */
-#include "tools/profile/device_blocks.h"
+/* See tools/device/memory/device_blocks.h. */
+#include "tools/device/memory/device_blocks.h"
 
 #include <inttypes.h>
 #include <search.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define TENSOR_ON_CUDA 1u /* c10's number of the type of device */
 #define SCOPES_MAX 256u /* more devices than any machine has: those beyond are one */

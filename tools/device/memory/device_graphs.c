@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_graphs.h. */
-#include "tools/profile/device_graphs.h"
+/* See tools/device/memory/device_graphs.h. */
+#include "tools/device/memory/device_graphs.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* What a node does. */
 struct graph_step {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_memory.h. */
-#include "tools/profile/device_memory.h"
+/* See tools/device/memory/device_memory.h. */
+#include "tools/device/memory/device_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/cuda_frames.h"
+#include "tools/base/die.h"
+#include "tools/symbols/cuda_frames.h"
 
 #define TENSOR_ON_CUDA 1u
 

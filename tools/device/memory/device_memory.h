@@ -9,10 +9,10 @@
 #ifndef TORSH_PROFILE_DEVICE_MEMORY_H
 #define TORSH_PROFILE_DEVICE_MEMORY_H
 
-#include "tools/profile/device_graphs.h"
-#include "tools/profile/device_refusals.h"
-#include "tools/profile/holders.h"
-#include "tools/profile/survey.h"
+#include "tools/device/memory/device_graphs.h"
+#include "tools/device/memory/device_refusals.h"
+#include "tools/memory/allocation_sites.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* What the driver said of a device. */
 struct device_room {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/profile/device_refusals.h"
+#include "tools/device/memory/device_refusals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_device_refusals_add(struct device_refusals *refusals, const struct device_refusal *refusal)
 {

@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_DEVICE_REFUSALS_H
 #define TORSH_PROFILE_DEVICE_REFUSALS_H
 
-#include "tools/profile/device_blocks.h"
+#include "tools/device/memory/device_blocks.h"
 
 #define REFUSALS_KEPT 100u /* the latest of a place */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_shared.h. */
-#include "tools/profile/device_shared.h"
+/* See tools/device/memory/device_shared.h. */
+#include "tools/device/memory/device_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* ---- which are the same --------------------------------------------------------------------------------------------- */
 

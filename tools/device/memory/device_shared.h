@@ -10,7 +10,7 @@
 #ifndef TORSH_PROFILE_DEVICE_SHARED_H
 #define TORSH_PROFILE_DEVICE_SHARED_H
 
-#include "tools/profile/device_memory.h"
+#include "tools/device/memory/device_memory.h"
 
 /* A process's, of a device. */
 struct device_part {

@@ -4,13 +4,13 @@
  * a line, times in microseconds since baseTimeNanoseconds. Calls of a thread nest strictly; those that don't are
  * asynchronous events. Streams; what is held are labels as they are printed, and the open calls.
  */
-#include "tools/export/chrome.h"
+#include "tools/export/chrome/chrome.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/chrome_collective.h"
+#include "tools/base/die.h"
+#include "tools/export/chrome/chrome_collective.h"
 
 static const char *inputs_of(struct chrome *chrome, struct texts *texts, uint32_t label)
 {

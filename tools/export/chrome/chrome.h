@@ -3,10 +3,10 @@
 #ifndef TORSH_EXPORT_CHROME_H
 #define TORSH_EXPORT_CHROME_H
 
-#include "tools/export/chrome_inputs.h"
-#include "tools/export/texts.h"
-#include "tools/profile/counters.h"
-#include "tools/profile/process_groups.h"
+#include "tools/export/chrome/chrome_inputs.h"
+#include "tools/export/string_cache.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {
 	struct texts texts;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Under the names that PyTorch's record_param_comms has in Kineto's traces. */
-#include "tools/export/chrome_collective.h"
+#include "tools/export/chrome/chrome_collective.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/trace.h"
 
 /* c10::toString of a type. */

@@ -2,7 +2,7 @@
 #ifndef TORSH_EXPORT_CHROME_COLLECTIVE_H
 #define TORSH_EXPORT_CHROME_COLLECTIVE_H
 
-#include "tools/profile/process_groups.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 /* What Kineto says of a collective: members of a JSON object, which the caller frees. */
 char *torsh_chrome_collective(const struct collective *collective);

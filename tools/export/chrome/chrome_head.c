@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See tools/export/chrome.h. */
-#include "tools/export/chrome.h"
+/* What a trace in Chrome's JSON says once: its head, the names of processes and threads, steps. See tools/export/chrome/chrome.h. */
+#include "tools/export/chrome/chrome.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/profile/occupancy.h"
+#include "tools/base/die.h"
+#include "tools/device/kernels/occupancy.h"
 
 #define STEP_TID_BASE 0x40000000u /* beyond any thread's: the row of the steps */
 #define LAST_STEP_NS 1000 /* of the step that stands for the end: TensorBoard's plugin divides by it */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/chrome_inputs.h. */
-#include "tools/export/chrome_inputs.h"
+/* See tools/export/chrome/chrome_inputs.h. */
+#include "tools/export/chrome/chrome_inputs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/trace.h"
 
 /* What C++ calls PyTorch's types. */

@@ -3,7 +3,7 @@
 #ifndef TORSH_EXPORT_CHROME_INPUTS_H
 #define TORSH_EXPORT_CHROME_INPUTS_H
 
-#include "tools/profile/inputs.h"
+#include "tools/timeline/inputs.h"
 
 /*
  * "\"Input Dims\": [[2, 3], []], \"Input type\": [\"float\", \"Scalar\"], ...", or "" where nothing is known. The caller

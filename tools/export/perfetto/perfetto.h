@@ -4,15 +4,15 @@
  *
  * Each process is a sequence of packets of its own, with times as differences to the packet before and names as numbers.
  * Packets that are rare are made by protobuf-c; events, of which there are millions, are put together here from the
- * same field numbers (perfetto.proto): test/unit/trace_test.c reads them back through protobuf-c.
+ * same field numbers (perfetto.proto): test/unit/export/trace_test.c reads them back through protobuf-c.
  */
 #ifndef TORSH_EXPORT_PERFETTO_H
 #define TORSH_EXPORT_PERFETTO_H
 
 #include "perfetto.pb-c.h"
 #include "tools/export/trace.h"
-#include "tools/profile/counters.h"
-#include "tools/writer/key_index.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/base/key_index.h"
 
 enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What devices did, in a trace for Perfetto: a track for each device of a process, below it one for each stream, and arrows
- * from the calls that launched it, which are slices of their threads. See tools/export/perfetto.h.
+ * from the calls that launched it, which are slices of their threads. See tools/export/perfetto/perfetto.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/device_rows.h"
-#include "tools/export/perfetto.h"
+#include "tools/export/perfetto/perfetto.h"
 
 /* Arrows are told apart by process, correlation, and which of its launch's it is. */
 #define FLOW_OF_LAUNCH (UINT64_C(1) << 63)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Names that a trace for Perfetto tells once and then uses by number; see tools/export/perfetto.h. */
+/* Names that a trace for Perfetto tells once and then uses by number; see tools/export/perfetto/perfetto.h. */
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/perfetto.h"
+#include "tools/base/die.h"
+#include "tools/export/perfetto/perfetto.h"
 
 static void put_interned(struct sink *sink, const struct sequence *sequence, Perfetto__InternedData *data)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Packets of a trace for Perfetto; see tools/export/perfetto.h. */
+/* Packets of a trace for Perfetto; see tools/export/perfetto/perfetto.h. */
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/perfetto.h"
+#include "tools/base/die.h"
+#include "tools/export/perfetto/perfetto.h"
 
 void torsh_perfetto_packet(struct sink *sink, const Perfetto__TracePacket *packet)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What a process begins with in a trace for Perfetto; see tools/export/perfetto.h. */
+/* What a process begins with in a trace for Perfetto; see tools/export/perfetto/perfetto.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/perfetto.h"
+#include "tools/base/die.h"
+#include "tools/export/perfetto/perfetto.h"
 
 /*
  * Times of the trace are since the recording began; the wall clock stands beside them. Those of a sequence are

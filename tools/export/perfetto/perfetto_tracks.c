@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The rows of a trace for Perfetto: threads, asynchronous calls, counters; see tools/export/perfetto.h. */
+/* The rows of a trace for Perfetto: threads, asynchronous calls, counters; see tools/export/perfetto/perfetto.h. */
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/perfetto.h"
+#include "tools/base/die.h"
+#include "tools/export/perfetto/perfetto.h"
 
 void torsh_perfetto_put_track(struct perfetto *perfetto, const struct sequence *sequence,
 			      Perfetto__TrackDescriptor *track)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Writes the operator profile. See tools/export/profile.h. */
-#include "tools/export/profile.h"
+/* Writes the operator profile. See tools/export/profile/profile.h. */
+#include "tools/export/profile/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* "name":value, and what follows. */
 static void put_member(struct sink *sink, const char *name, cJSON *value, const char *end)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did, and the calls that asked for it: one walk over the timeline. See tools/export/profile.h. */
+/* What devices did, and the calls that asked for it: one walk over the timeline. See tools/export/profile/profile.h. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
-#include "tools/profile/sparse_array.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
+#include "tools/base/sparse_array.h"
 
 #define FORWARD_CALLS 65536u /* forward calls are looked for among the latest: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */

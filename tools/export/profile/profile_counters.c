@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What counters say of the kernels of an operator profile. See tools/export/profile.h. */
+/* What counters say of the kernels of an operator profile. See tools/export/profile/profile.h. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
 
 static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
 {

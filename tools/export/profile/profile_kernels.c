@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Kernels, copies and memsets of an operator profile. See tools/export/profile.h. */
+/* Kernels, copies and memsets of an operator profile. See tools/export/profile/profile.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
-#include "tools/profile/occupancy.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
+#include "tools/device/kernels/occupancy.h"
 
 #define PATH_OPERATORS_MAX 64u
 

@@ -2,16 +2,16 @@
 /*
  * The layers of a model in an operator profile: operators whose launches repeat themselves, of each step and process. Where
  * modules were recorded these have to be different ones in each repetition, and name it; a loop over one module has no layers.
- * Ranges layer::unique::NAME and layer::duplicate::NAME say by themselves what is one. See tools/export/profile.h.
+ * Ranges layer::unique::NAME and layer::duplicate::NAME say by themselves what is one. See tools/export/profile/profile.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
-#include "tools/profile/inputs.h"
-#include "tools/profile/layers.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
+#include "tools/timeline/inputs.h"
+#include "tools/device/kernels/layers.h"
 
 #define INSTANCES_MIN 3u /* where no modules say that it is more than a coincidence */
 #define SHIFTS_MAX 256u /* places at which a layer may begin in what repeats itself */

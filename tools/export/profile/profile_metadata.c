@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What an operator profile says as a whole: where it is from, what is missing, where the time went. See tools/export/profile.h. */
+/* What an operator profile says as a whole: where it is from, what is missing, where the time went. See tools/export/profile/profile.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
 #include "tools/report/findings.h"
 
 #define BOTTLENECKS_MAX 10u

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Operators of an operator profile, with what their kernels come to. See tools/export/profile.h. */
+/* Operators of an operator profile, with what their kernels come to. See tools/export/profile/profile.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
-#include "tools/profile/inputs.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
+#include "tools/timeline/inputs.h"
 
 /* ---- sums over its kernels --------------------------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What bounds the operators of an operator profile, and how their time on each device falls. See tools/export/profile.h. */
+/* What bounds the operators of an operator profile, and how their time on each device falls. See tools/export/profile/profile.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/export/profile.h"
-#include "tools/profile/device_peaks.h"
+#include "tools/base/die.h"
+#include "tools/export/profile/profile.h"
+#include "tools/device/kernels/device_peaks.h"
 
 /* NULL: it ran on one device, which is *device. */
 static const char *find_device(const struct profile_json *profile, const struct profile_operator *op, uint32_t *device)

@@ -11,15 +11,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/device.h"
-#include "tools/die.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
 #include "tools/export/exporter.h"
-#include "tools/export/pickle.h"
+#include "tools/export/snapshot/pickle.h"
 #include "tools/export/trace.h"
-#include "tools/profile/stack_view.h"
-#include "tools/profile/tensors.h"
-#include "tools/writer/key_index.h"
-#include "tools/writer/live_table.h"
+#include "tools/symbols/stack_view.h"
+#include "tools/memory/tensors.h"
+#include "tools/base/key_index.h"
+#include "tools/base/live_table.h"
 
 #define NS_PER_US 1000
 #define DEVICES_MAX 256u /* of all processes; beyond are made up */

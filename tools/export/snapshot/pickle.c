@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/pickle.h. */
-#include "tools/export/pickle.h"
+/* See tools/export/snapshot/pickle.h. */
+#include "tools/export/snapshot/pickle.h"
 
 #include <stdlib.h>
 
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 /* Names and values as of Python's pickletools. Numbers are little endian. */
 enum opcode {

@@ -6,7 +6,7 @@
 #ifndef TORSH_EXPORT_PICKLE_H
 #define TORSH_EXPORT_PICKLE_H
 
-#include "tools/export/sink.h"
+#include "tools/export/output_stream.h"
 
 #define PICKLE_BATCH 1000u /* items of a list that are added at once, as Python does: readers hold them on a stack */
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The timeline as an SQLite database, and who held memory at its peaks; tools/export/sqlite_tables.h says what is in it. */
+/* The timeline as an SQLite database, and who held memory at its peaks; tools/export/sqlite/sqlite_tables.h says what is in it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/device.h"
-#include "tools/die.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
 #include "tools/export/exporter.h"
-#include "tools/export/sqlite.h"
-#include "tools/private_file.h"
-#include "tools/profile/operators.h"
-#include "tools/profile/peak.h"
-#include "tools/profile/stack_view.h"
-#include "tools/profile/tensors.h"
+#include "tools/export/sqlite/sqlite.h"
+#include "tools/base/private_file.h"
+#include "tools/ops/operators.h"
+#include "tools/memory/peak.h"
+#include "tools/symbols/stack_view.h"
+#include "tools/memory/tensors.h"
 
 #define DATABASE_FORMAT 2 /* of the tables: one that is renamed or means something else makes it another */
 

@@ -3,10 +3,10 @@
 #ifndef TORSH_EXPORT_SQLITE_H
 #define TORSH_EXPORT_SQLITE_H
 
-#include "tools/export/sqlite_database.h"
+#include "tools/export/sqlite/sqlite_database.h"
 #include "tools/export/trace.h"
-#include "tools/profile/process_groups.h"
-#include "tools/profile/operators.h"
+#include "tools/timeline/prepass/process_groups.h"
+#include "tools/ops/operators.h"
 
 /* What of a process has its rows. */
 struct known {

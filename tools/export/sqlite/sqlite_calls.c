@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Rows of calls, and of what happens at a moment. See tools/export/sqlite.h. */
+/* Rows of calls, and of what happens at a moment. See tools/export/sqlite/sqlite.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/device.h"
-#include "tools/die.h"
-#include "tools/export/sqlite.h"
-#include "tools/profile/operators.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
+#include "tools/export/sqlite/sqlite.h"
+#include "tools/ops/operators.h"
 
 /* A row of what happened at a moment: whose, and when. */
 static void begin_moment(struct database *database, enum statement statement, const struct profile_process *process,

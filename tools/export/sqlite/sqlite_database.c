@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/sqlite_database.h. */
-#include "tools/export/sqlite_database.h"
+/* See tools/export/sqlite/sqlite_database.h. */
+#include "tools/export/sqlite/sqlite_database.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/report/json.h"
+#include "tools/base/die.h"
+#include "tools/base/json.h"
 
 #define SQLITE_DONE 101
 

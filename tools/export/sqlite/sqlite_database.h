@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/export/sqlite_tables.h"
+#include "tools/export/sqlite/sqlite_tables.h"
 
 /* FUNCTION(result, name, parameters): of the library, which has had them for twenty years. */
 #define FUNCTIONS                                                                                                \

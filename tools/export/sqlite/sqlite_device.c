@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What devices did, and the calls that launched it, as rows of a database; see tools/export/sqlite_tables.h. */
-#include "tools/export/sqlite.h"
+/* What devices did, and the calls that launched it, as rows of a database; see tools/export/sqlite/sqlite_tables.h. */
+#include "tools/export/sqlite/sqlite.h"
 
 /* To be called before the row that has the name is begun. */
 static void meet_kernel(struct sqlite *sqlite, const struct profile_process *process, uint32_t label)

@@ -14,7 +14,7 @@
 
 #include "agent/wire/channel.h"
 #include "pprof.pb-c.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/exporter.h"
 
 /* What was given a number already: location ids by address and mapping ids by module, for one process. */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/export/exporter.h"
-#include "tools/report/json.h"
+#include "tools/base/json.h"
 
 /* A frame by what people see; file is interned. */
 struct seen_frame {

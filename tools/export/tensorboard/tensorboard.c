@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/device.h"
-#include "tools/die.h"
-#include "tools/export/board_graph.h"
-#include "tools/export/board_histogram.h"
+#include "tools/base/device.h"
+#include "tools/base/die.h"
+#include "tools/export/tensorboard/tensorboard_graph.h"
+#include "tools/export/tensorboard/tensorboard_histogram.h"
 #include "tools/export/output.h"
-#include "tools/private_file.h"
-#include "tools/profile/step_totals.h"
-#include "tools/profile/tensors.h"
+#include "tools/base/private_file.h"
+#include "tools/ops/step_totals.h"
+#include "tools/memory/tensors.h"
 
 #define MEBIBYTE 0x1p20 /* a float has seven digits: bytes would lose theirs */
 #define DEVICES_MAX 64u /* of a process; beyond are made up */

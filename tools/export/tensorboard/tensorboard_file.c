@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/board_file.h. */
-#include "tools/export/board_file.h"
+/* See tools/export/tensorboard/tensorboard_file.h. */
+#include "tools/export/tensorboard/tensorboard_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/report/json.h"
+#include "tools/base/die.h"
+#include "tools/base/json.h"
 
 #define CRC_POLYNOMIAL 0x82f63b78u /* Castagnoli's, reflected */
 #define CRC_MASK 0xa282ead8u

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "tensorboard.pb-c.h"
-#include "tools/private_file.h"
+#include "tools/base/private_file.h"
 
 struct board_file {
 	struct private_file place;

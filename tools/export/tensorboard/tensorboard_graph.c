@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/board_graph.h. */
-#include "tools/export/board_graph.h"
+/* See tools/export/tensorboard/tensorboard_graph.h. */
+#include "tools/export/tensorboard/tensorboard_graph.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/report/json.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/die.h"
+#include "tools/base/json.h"
+#include "tools/base/key_index.h"
 
 #define NODES_MAX 10000u /* more than the graph's page can lay out */
 #define PRODUCER 22 /* version of graphs, as PyTorch's own writer says */

@@ -7,7 +7,7 @@
 #ifndef TORSH_EXPORT_BOARD_GRAPH_H
 #define TORSH_EXPORT_BOARD_GRAPH_H
 
-#include "tools/export/board_file.h"
+#include "tools/export/tensorboard/tensorboard_file.h"
 #include "tools/export/trace.h"
 
 struct board_graph;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/export/board_histogram.h. */
-#include "tools/export/board_histogram.h"
+/* See tools/export/tensorboard/tensorboard_histogram.h. */
+#include "tools/export/tensorboard/tensorboard_histogram.h"
 
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define SMALLEST 1e-12
 #define LARGEST 1e20

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "tools/export/board_file.h"
+#include "tools/export/tensorboard/tensorboard_file.h"
 
 struct board_histogram {
 	uint64_t n;

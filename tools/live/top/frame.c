@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/top/frame.h"
+#include "tools/live/top/frame.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/size.h"
-#include "tools/top/holders.h"
+#include "tools/base/die.h"
+#include "tools/base/size.h"
+#include "tools/live/top/top_sites.h"
 
 /* One process's row. */
 struct row {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/top/screen.h"
+#include "tools/live/top/screen.h"
 
 #include <curses.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "tools/die.h"
-#include "tools/terminal.h"
+#include "tools/base/die.h"
+#include "tools/base/terminal.h"
 
 #define LINES_BESIDE 9 /* of a frame, that are no processes and no holders */
 #define KEYS "q quit   s sort   p hold the view"

@@ -3,7 +3,7 @@
 #ifndef TORSH_TOP_SCREEN_H
 #define TORSH_TOP_SCREEN_H
 
-#include "tools/top/frame.h"
+#include "tools/live/top/frame.h"
 
 /*
  * Show top, asking again every interval_ms, until the user has enough (true) or there is nothing more to be seen

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/top/holders.h"
+#include "tools/live/top/top_sites.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/holders.h"
+#include "tools/base/die.h"
+#include "tools/memory/allocation_sites.h"
 
 /* Of functions that were inlined into each other the innermost one that is not a library's header. */
 static const struct frame *own_frame(const struct frames *frames)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/bookkeeping.h. */
-#include "tools/profile/bookkeeping.h"
+/* See tools/memory/leaks/bookkeeping.h. */
+#include "tools/memory/leaks/bookkeeping.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/profile/agent_stacks.h"
+#include "tools/recording/agent_stacks.h"
 #include "tools/symbols/symbols.h"
 
 #define NAME_BYTES 128
@@ -26,7 +26,7 @@ static const struct {
 #define MODULE(kind, pattern) {kind, pattern},
 #define OWNED(function)
 #define BOOKKEEPING(function, what)
-#include "tools/bookkeeping.def"
+#include "tools/memory/leaks/bookkeeping.def"
 #undef MODULE
 #undef OWNED
 #undef BOOKKEEPING
@@ -39,7 +39,7 @@ static struct known_function {
 #define MODULE(kind, pattern)
 #define OWNED(function) {#function, NULL},
 #define BOOKKEEPING(function, what) {#function, "C library: " what},
-#include "tools/bookkeeping.def"
+#include "tools/memory/leaks/bookkeeping.def"
 #undef MODULE
 #undef OWNED
 #undef BOOKKEEPING

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Blocks that the loader, the C library, the C++ run-time and the agent keep for themselves: not the program's leaks.
- * Decided by the stack, never by size or order; the rules and the names are in tools/bookkeeping.def.
+ * Decided by the stack, never by size or order; the rules and the names are in tools/memory/leaks/bookkeeping.def.
  */
 #ifndef TORSH_PROFILE_BOOKKEEPING_H
 #define TORSH_PROFILE_BOOKKEEPING_H
 
-#include "tools/profile/profile.h"
+#include "tools/recording/recording.h"
 
 struct symbols;
 

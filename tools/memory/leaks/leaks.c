@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/leaks.h. */
-#include "tools/profile/leaks.h"
+/* See tools/memory/leaks/leaks.h. */
+#include "tools/memory/leaks/leaks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/wire/channel.h"
-#include "tools/die.h"
-#include "tools/profile/bookkeeping.h"
+#include "tools/base/die.h"
+#include "tools/memory/leaks/bookkeeping.h"
 
 #define NOT_ASKED -2L
 #define NO_RULE -1L

@@ -17,9 +17,9 @@
 #ifndef TORSH_PROFILE_LEAKS_H
 #define TORSH_PROFILE_LEAKS_H
 
-#include "tools/profile/device_memory.h"
-#include "tools/profile/holders.h"
-#include "tools/profile/suppress.h"
+#include "tools/device/memory/device_memory.h"
+#include "tools/memory/allocation_sites.h"
+#include "tools/memory/leaks/suppress.h"
 
 #define LEAKS_KEPT_BYTES (UINT64_C(4) << 20)
 

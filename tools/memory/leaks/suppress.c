@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/suppress.h. */
-#include "tools/profile/suppress.h"
+/* See tools/memory/leaks/suppress.h. */
+#include "tools/memory/leaks/suppress.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* Match the pattern as far as end: from name's start unless is_free, to its end if is_tied. `*` is tried from the shortest. */
 static bool match_part(const char *pattern, const char *end, const char *name, bool is_free, bool is_tied)
@@ -147,7 +147,7 @@ int torsh_suppress_read(struct suppress *suppress, const char *path, unsigned *b
 	return rc;
 }
 
-/* The text of tools/default.suppressions: made by the Makefile. */
+/* The text of tools/memory/leaks/default.suppressions: made by the Makefile. */
 extern const char torsh_default_suppressions[];
 
 void torsh_suppress_add_built_in(struct suppress *suppress)

@@ -7,7 +7,7 @@
  * PATTERN is looked for in the names of functions, source files and modules of the whole stack; a line of Python has the
  * name "FILE:FUNCTION" too. `*` stands for anything; `^` at the start and `$` at the end tie it to the name's ends.
  * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at; with "import:"
- * too, and only what Python's import of a module did counts; both as long as it is no more than is kept on purpose: see tools/profile/leaks.h.
+ * too, and only what Python's import of a module did counts; both as long as it is no more than is kept on purpose: see tools/memory/leaks/leaks.h.
  */
 #ifndef TORSH_PROFILE_SUPPRESS_H
 #define TORSH_PROFILE_SUPPRESS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/busy.h. */
-#include "tools/profile/busy.h"
+/* See tools/timeline/device/busy.h. */
+#include "tools/timeline/device/busy.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_busy_add(struct busy *busy, uint64_t begin_ns, uint64_t end_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device.h. */
-#include "tools/profile/device.h"
+/* See tools/timeline/device/device_activity.h. */
+#include "tools/timeline/device/device_activity.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_list.h. */
-#include "tools/profile/device_list.h"
+/* See tools/timeline/device/device_list.h. */
+#include "tools/timeline/device/device_list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 void torsh_device_list_add(struct device_list *list, const struct event *event)
 {

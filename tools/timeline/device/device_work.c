@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_work.h. */
-#include "tools/profile/device_work.h"
+/* See tools/timeline/device/device_work.h. */
+#include "tools/timeline/device/device_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
-#include "tools/profile/device.h"
+#include "tools/base/die.h"
+#include "tools/timeline/device/device_activity.h"
 
 #define PAGE_NUMBERS 64u /* correlations that share a page: the bits of its mask */
 

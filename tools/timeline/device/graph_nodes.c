@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/graph_nodes.h. */
-#include "tools/profile/graph_nodes.h"
+/* See tools/timeline/device/graph_nodes.h. */
+#include "tools/timeline/device/graph_nodes.h"
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 #define TORSH_PROFILE_GRAPH_NODES_H
 
 #include "agent/wire/event.h"
-#include "tools/writer/key_index.h"
+#include "tools/base/key_index.h"
 
 struct graph_nodes {
 	struct key_index index; /* by node: the number */

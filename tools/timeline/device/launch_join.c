@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/device_join.h. */
-#include "tools/profile/device_join.h"
+/* See tools/timeline/device/launch_join.h. */
+#include "tools/timeline/device/launch_join.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
-#include "tools/profile/launches.h"
+#include "tools/base/die.h"
+#include "tools/timeline/device/launches.h"
 
 #define NO_ROW SIZE_MAX
 

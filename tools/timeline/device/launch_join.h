@@ -12,7 +12,7 @@
 #ifndef TORSH_PROFILE_DEVICE_JOIN_H
 #define TORSH_PROFILE_DEVICE_JOIN_H
 
-#include "tools/profile/survey.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* REASON(NAME, why something has no operator) */
 #define KERNEL_REASONS                                                \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/launches.h. */
-#include "tools/profile/launches.h"
+/* See tools/timeline/device/launches.h. */
+#include "tools/timeline/device/launches.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define SLOTS_MIN 16u
 

@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_LAUNCHES_H
 #define TORSH_PROFILE_LAUNCHES_H
 
-#include "tools/profile/device_join.h"
+#include "tools/timeline/device/launch_join.h"
 
 struct launches {
 	struct launch_waiting *slots;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/data_workers.h. */
-#include "tools/profile/data_workers.h"
+/* See tools/timeline/prepass/data_workers.h. */
+#include "tools/timeline/prepass/data_workers.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 /* What the calls of a process show. */
 struct signs {

@@ -7,7 +7,7 @@
 #ifndef TORSH_PROFILE_DATA_WORKERS_H
 #define TORSH_PROFILE_DATA_WORKERS_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 struct data_workers;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/passes.h. */
-#include "tools/profile/passes.h"
+/* See tools/timeline/prepass/passes.h. */
+#include "tools/timeline/prepass/passes.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 #define CANDIDATES 65536u /* a power of two; where more are one pass's, its setup seems longer */
 

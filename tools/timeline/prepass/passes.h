@@ -6,7 +6,7 @@
 #ifndef TORSH_PROFILE_PASSES_H
 #define TORSH_PROFILE_PASSES_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 struct pass_finder;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/survey.h. */
-#include "tools/profile/survey.h"
+/* See tools/timeline/prepass/prepass.h. */
+#include "tools/timeline/prepass/prepass.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process)
 {

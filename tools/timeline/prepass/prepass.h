@@ -6,13 +6,13 @@
 #ifndef TORSH_PROFILE_SURVEY_H
 #define TORSH_PROFILE_SURVEY_H
 
-#include "tools/profile/data_workers.h"
-#include "tools/profile/device.h"
-#include "tools/profile/device_list.h"
-#include "tools/profile/device_work.h"
-#include "tools/profile/facts.h"
-#include "tools/profile/passes.h"
-#include "tools/profile/steps.h"
+#include "tools/timeline/prepass/data_workers.h"
+#include "tools/timeline/device/device_activity.h"
+#include "tools/timeline/device/device_list.h"
+#include "tools/timeline/device/device_work.h"
+#include "tools/timeline/prepass/process_attributes.h"
+#include "tools/timeline/prepass/passes.h"
+#include "tools/timeline/steps.h"
 
 struct survey_process {
 	const struct profile_process *process;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/facts.h. */
-#include "tools/profile/facts.h"
+/* See tools/timeline/prepass/process_attributes.h. */
+#include "tools/timeline/prepass/process_attributes.h"
 
 #include <string.h>
 

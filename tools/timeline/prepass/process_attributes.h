@@ -3,7 +3,7 @@
 #ifndef TORSH_PROFILE_FACTS_H
 #define TORSH_PROFILE_FACTS_H
 
-#include "tools/profile/timeline.h"
+#include "tools/recording/timeline.h"
 
 #define FACTS_MAX 16u /* more are not kept: anybody may have written the file */
 

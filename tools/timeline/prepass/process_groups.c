@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/profile/process_groups.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 static const char prefix[] = "c10d::";
 

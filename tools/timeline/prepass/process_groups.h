@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_PROCESS_GROUPS_H
 #define TORSH_PROFILE_PROCESS_GROUPS_H
 
-#include "tools/profile/calls.h"
-#include "tools/profile/inputs.h"
+#include "tools/timeline/spans.h"
+#include "tools/timeline/inputs.h"
 
 struct process_group {
 	const struct profile_process *process;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/profile/crossings.h. */
-#include "tools/profile/crossings.h"
+/* See tools/timeline/prepass/unnested_spans.h. */
+#include "tools/timeline/prepass/unnested_spans.h"
 
 #include <stdlib.h>
 
-#include "tools/die.h"
+#include "tools/base/die.h"
 
 struct crossings *torsh_crossings_create(void)
 {

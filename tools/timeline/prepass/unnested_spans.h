@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Calls whose begin and end don't nest: what one walk found of them (tools/profile/calls.c), for the next. */
+/* Calls whose begin and end don't nest: what one walk found of them (tools/timeline/spans.c), for the next. */
 #ifndef TORSH_PROFILE_CROSSINGS_H
 #define TORSH_PROFILE_CROSSINGS_H
 
-#include "tools/profile/calls.h"
+#include "tools/timeline/spans.h"
 
 /* Ordinals of one process's calls. */
 struct crossing_list {

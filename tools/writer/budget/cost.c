@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/cost.h"
+#include "tools/writer/budget/cost.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TORSH_WRITER_COST_H
 #define TORSH_WRITER_COST_H
 
-#include "tools/writer/target.h"
+#include "tools/writer/input/target.h"
 
 /* At the moment of those looked at when most was resident. */
 struct cost {

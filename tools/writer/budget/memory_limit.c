@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/room.h"
+#include "tools/writer/budget/memory_limit.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define NEEDED_PART 8u /* of the limit; what a program may take while a ring is full and the end is written */
 #define NEEDED_LEAST (UINT64_C(32) << 20)

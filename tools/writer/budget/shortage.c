@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/shortage.h"
+#include "tools/writer/budget/shortage.h"
 
 #include <stdio.h>
 
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 /* Of what the tables of blocks take: what may be left above the bytes at which the writer ends. */
 #define FEW_TIMES 4u /* new blocks lose their stacks */

@@ -6,8 +6,8 @@
 #ifndef TORSH_WRITER_SHORTAGE_H
 #define TORSH_WRITER_SHORTAGE_H
 
-#include "tools/writer/room.h"
-#include "tools/writer/target.h"
+#include "tools/writer/budget/memory_limit.h"
+#include "tools/writer/input/target.h"
 
 struct shortage {
 	bool is_said; /* on stderr, once a session; each process's row says it, too */

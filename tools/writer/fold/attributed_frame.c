@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/leads.h"
+#include "tools/writer/fold/attributed_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 enum { RANK_NONE, RANK_ANY, RANK_PROGRAM, RANK_IMPORT, RANK_PYTHON };
 

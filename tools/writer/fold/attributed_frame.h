@@ -9,8 +9,8 @@
 #ifndef TORSH_WRITER_LEADS_H
 #define TORSH_WRITER_LEADS_H
 
-#include "tools/writer/code_table.h"
-#include "tools/writer/stack_table.h"
+#include "tools/writer/fold/tables/code_table.h"
+#include "tools/writer/fold/tables/stack_table.h"
 
 struct lead {
 	uint32_t address; /* number */

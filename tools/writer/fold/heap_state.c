@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/heap.h"
+#include "tools/writer/fold/heap_state.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/joint.h"
-#include "tools/writer/memory.h"
+#include "tools/writer/fold/session_heap.h"
+#include "tools/base/memory.h"
 
 #define MOVES_LEAST 65536u /* blocks */
 #define STAMP_UNKNOWN LIVE_STAMP_MAX /* only of small blocks, which are in no live table */

@@ -17,11 +17,11 @@
 #ifndef TORSH_WRITER_HEAP_H
 #define TORSH_WRITER_HEAP_H
 
-#include "tools/writer/axis.h"
-#include "tools/writer/live_table.h"
-#include "tools/writer/scopes.h"
-#include "tools/writer/small_table.h"
-#include "tools/writer/stack_table.h"
+#include "tools/writer/fold/peak_tracker.h"
+#include "tools/base/live_table.h"
+#include "tools/writer/fold/scopes.h"
+#include "tools/writer/fold/tables/small_table.h"
+#include "tools/writer/fold/tables/stack_table.h"
 
 #define HEAP_SIZE_CLASSES 65u
 #define HEAP_SCOPES_DIFFER UINT32_MAX

@@ -8,9 +8,9 @@
 #define TORSH_WRITER_MAPPINGS_H
 
 #include "agent/wire/event.h"
-#include "tools/writer/axis.h"
-#include "tools/writer/ranges.h"
-#include "tools/writer/stack_table.h"
+#include "tools/writer/fold/peak_tracker.h"
+#include "tools/writer/fold/tables/address_ranges.h"
+#include "tools/writer/fold/tables/stack_table.h"
 
 struct map_site {
 	struct share live;

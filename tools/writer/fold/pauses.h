@@ -7,8 +7,8 @@
 #ifndef TORSH_WRITER_PAUSES_H
 #define TORSH_WRITER_PAUSES_H
 
-#include "tools/writer/rows.h"
-#include "tools/writer/target.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/input/target.h"
 
 struct pauses {
 	struct ticks_moment *turns; /* a beginning, an end, a beginning, ... */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/tally.h"
+#include "tools/writer/fold/process_state.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/device.h"
-#include "tools/size.h"
-#include "tools/writer/memory.h"
+#include "tools/base/device.h"
+#include "tools/base/size.h"
+#include "tools/base/memory.h"
 
 #define SERIES_STEP_NS 1000000u
 #define NOTE_MAX 1024u

@@ -10,14 +10,14 @@
 
 #include "tools/store/events_columns.h"
 #include "tools/store/timeline_columns.h"
-#include "tools/writer/code_table.h"
-#include "tools/writer/heap.h"
-#include "tools/writer/intake.h"
-#include "tools/writer/joint.h"
-#include "tools/writer/mappings.h"
-#include "tools/writer/series.h"
-#include "tools/writer/step_marks.h"
-#include "tools/writer/ticks.h"
+#include "tools/writer/fold/tables/code_table.h"
+#include "tools/writer/fold/heap_state.h"
+#include "tools/writer/input/ring_consumer.h"
+#include "tools/writer/fold/session_heap.h"
+#include "tools/writer/fold/mappings.h"
+#include "tools/writer/fold/tables/series.h"
+#include "tools/writer/fold/step_marks.h"
+#include "tools/writer/input/clock_conversion.h"
 
 #define TALLY_NOTES_MAX 64u
 
@@ -58,7 +58,7 @@ struct tally_out_of_memory {
 
 enum writer_loss {
 #define LOSS(name, kind, text) WRITER_LOSS_##name,
-#include "tools/writer/losses.def"
+#include "tools/writer/output/losses.def"
 #undef LOSS
 	N_WRITER_LOSSES
 };

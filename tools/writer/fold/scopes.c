@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/scopes.h"
+#include "tools/writer/fold/scopes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define DEPTH_MAX 65536u /* deeper ones are counted only: ends that never come must not fill the memory */
 

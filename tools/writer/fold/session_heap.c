@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/joint.h"
+#include "tools/writer/fold/session_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/heap.h"
-#include "tools/writer/memory.h"
+#include "tools/writer/fold/heap_state.h"
+#include "tools/base/memory.h"
 
 static void destroy_member(struct joint_member *member)
 {

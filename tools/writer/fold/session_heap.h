@@ -16,7 +16,7 @@
 #ifndef TORSH_WRITER_JOINT_H
 #define TORSH_WRITER_JOINT_H
 
-#include "tools/writer/axis.h"
+#include "tools/writer/fold/peak_tracker.h"
 
 struct heap;
 

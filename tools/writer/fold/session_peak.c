@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/together.h"
+#include "tools/writer/fold/session_peak.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/order.h"
+#include "tools/writer/input/order.h"
 
 #define LAG_NS 100000000u /* what a process did before its hello was heard has its place in the session's sum */
 #define LOGGED_MAX (1u << 20) /* changes that may wait for that */

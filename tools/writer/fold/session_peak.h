@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What all processes of a session hold together: joint.h, as processes come and go. The drain thread's. */
+/* What all processes of a session hold together: session_heap.h, as processes come and go. The drain thread's. */
 #ifndef TORSH_WRITER_TOGETHER_H
 #define TORSH_WRITER_TOGETHER_H
 
-#include "tools/writer/joint.h"
-#include "tools/writer/rows.h"
+#include "tools/writer/fold/session_heap.h"
+#include "tools/writer/output/rows/rows.h"
 
 struct together {
 	struct joint joint; /* of the processes whose clock is the first one's */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/step_marks.h"
+#include "tools/writer/fold/step_marks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define PROFILER_STEP "ProfilerStep#"
 #define OPTIMIZER_STEP "Optimizer.step#"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/channel_view.h"
+#include "tools/writer/input/channel_view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/utf8.h"
-#include "tools/writer/memory.h"
+#include "tools/base/utf8.h"
+#include "tools/base/memory.h"
 
 #define PAGE 4096u
 #define TEXT_MAX (64u << 10)

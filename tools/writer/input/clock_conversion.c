@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/ticks.h"
+#include "tools/writer/input/clock_conversion.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define GUESS_NS_A_TICK 0.4
 #define ENOUGH_NS 100000u /* less time between two readings says nothing */

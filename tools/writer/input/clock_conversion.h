@@ -6,7 +6,7 @@
  *
  * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this axis. The counter may run on meanwhile, or
  * be set back, and to anywhere when a virtual machine moves. Set back: it is lifted here, and by each target for itself
- * (agent/stamp.h). Forward: stamps go on as the counter does, and what it jumped over is left out of the time.
+ * (agent/producer/stamp.h). Forward: stamps go on as the counter does, and what it jumped over is left out of the time.
  */
 #ifndef TORSH_WRITER_TICKS_H
 #define TORSH_WRITER_TICKS_H

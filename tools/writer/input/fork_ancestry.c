@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/lineage.h"
+#include "tools/writer/input/fork_ancestry.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define LATE_HELLO_NS UINT64_C(10000000000)
 

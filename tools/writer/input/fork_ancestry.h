@@ -10,7 +10,7 @@
 #ifndef TORSH_WRITER_LINEAGE_H
 #define TORSH_WRITER_LINEAGE_H
 
-#include "tools/writer/target.h"
+#include "tools/writer/input/target.h"
 
 struct ancestor;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/merge.h"
+#include "tools/writer/input/merge.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 /* Intakes with events at hand: a binary heap by the stamp of the first. */
 struct front {

@@ -6,7 +6,7 @@
 #ifndef TORSH_WRITER_MERGE_H
 #define TORSH_WRITER_MERGE_H
 
-#include "tools/writer/tally.h"
+#include "tools/writer/fold/process_state.h"
 
 /*
  * Fold at most about `budget` events of the intakes, none above limit: the bound of threads that are not there yet, or

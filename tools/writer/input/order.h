@@ -22,7 +22,7 @@
  * Within a ring stamps never go back. Equal stamps of two threads: any order.
  *
  * The counter may be set back, by a suspend or a move to another machine. The time is then the counter and a lift: the
- * target's own (agent/stamp.h), or before any of its threads has stamped again the writer's (ticks.h), which is the lower of
+ * target's own (agent/producer/stamp.h), or before any of its threads has stamped again the writer's (clock_conversion.h), which is the lower of
  * the two. A thread that stamps without the target's lift is the last that stamped at all, and stamps above its last event: all
  * that is at hand is older.
  */

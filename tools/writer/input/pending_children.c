@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/awaited.h. */
-#include "tools/writer/awaited.h"
+/* See tools/writer/input/pending_children.h. */
+#include "tools/writer/input/pending_children.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 struct awaited_child {
 	pid_t pid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/process_info.h"
+#include "tools/writer/input/process_info.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 /* From linux/pidfd.h of Linux 6.15, for older headers. */
 struct pidfd_information {

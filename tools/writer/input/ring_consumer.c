@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/intake.h"
+#include "tools/writer/input/ring_consumer.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/order.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/order.h"
 
 #define FIRST_BYTES (4u << 10)
 #define KEPT_BYTES (64u << 10)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/status_reader.h"
+#include "tools/writer/input/status_reader.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/process_info.h"
-#include "tools/writer/sleep.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/threads/sleep.h"
 
 #define UNTIL_REQUESTED_NS UINT64_C(10000000000)
 #define POLL_NS UINT64_C(5000000) /* where the kernel can't wait for all targets at once */

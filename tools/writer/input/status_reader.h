@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The thread that reads /proc/PID/status of the targets that request it (agent/status_request.h) and wait meanwhile. It is
+ * The thread that reads /proc/PID/status of the targets that request it (agent/session/status_request.h) and wait meanwhile. It is
  * none of the others: these may be busy for long.
  */
 #ifndef TORSH_WRITER_STATUS_READER_H
 #define TORSH_WRITER_STATUS_READER_H
 
-#include "tools/writer/target.h"
+#include "tools/writer/input/target.h"
 
 struct status_reader;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/target.h"
+#include "tools/writer/input/target.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/merge.h"
-#include "tools/writer/order.h"
-#include "tools/writer/process_info.h"
-#include "tools/writer/rows.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/merge.h"
+#include "tools/writer/input/order.h"
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/output/rows/rows.h"
 
 /* How often memory is read: often while its highest value rises, as it gets no message when a program ends without libc. */
 #define WATCH_OFTEN_NS 10000000u

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "tools/writer/channel_view.h"
-#include "tools/writer/intake.h"
-#include "tools/writer/leads.h"
-#include "tools/writer/tally.h"
+#include "tools/writer/input/channel_view.h"
+#include "tools/writer/input/ring_consumer.h"
+#include "tools/writer/fold/attributed_frame.h"
+#include "tools/writer/fold/process_state.h"
 
 enum target_fate {
 	TARGET_LIVES,
@@ -45,7 +45,7 @@ struct inheritance {
 
 #define TARGET_SPARE 32u
 
-/* What the program's own file says of leaks, once that is known to be among its modules: tools/writer/rows_lsan.c. */
+/* What the program's own file says of leaks, once that is known to be among its modules: tools/writer/output/rows/rows_lsan.c. */
 struct target_lsan {
 	int is_known, is_unread;
 	char *suppressions; /* NULL: none */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/stranger.h"
+#include "tools/writer/input/unfollowed.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/process_info.h"
-#include "tools/writer/rows.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/output/rows/rows.h"
 
 #define STRANGERS_MAX 65536u /* in a session; more are counted */
 #define SETTLE_NS UINT64_C(500000000) /* longer than what is on a ring stays there */

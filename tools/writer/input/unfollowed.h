@@ -11,7 +11,7 @@
 #define TORSH_WRITER_STRANGER_H
 
 #include "tools/store/recording_write.h"
-#include "tools/writer/lineage.h"
+#include "tools/writer/input/fork_ancestry.h"
 
 struct stranger {
 	uint32_t number; /* of strangers in the session: 1, 2, ... */

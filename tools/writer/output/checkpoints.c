@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/ledger.h"
+#include "tools/writer/output/checkpoints.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
 #define CHECKPOINT_COST 100u /* at most one part in so many of the time */

@@ -7,8 +7,8 @@
 #define TORSH_WRITER_LEDGER_H
 
 #include "tools/store/recording_write.h"
-#include "tools/writer/rows.h"
-#include "tools/writer/syncer.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/threads/syncer.h"
 
 #define LEDGER_REASON_BYTES 256u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/elf_text.h. Compilers return the address of a constant in one or two instructions. */
-#include "tools/writer/elf_text.h"
+/* See tools/writer/output/elf_text.h. Compilers return the address of a constant in one or two instructions. */
+#include "tools/writer/output/elf_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/regular.h"
-#include "tools/writer/elf_symbols.h"
-#include "tools/writer/memory.h"
+#include "tools/base/regular.h"
+#include "tools/writer/output/elf_symbols.h"
+#include "tools/base/memory.h"
 
 #define CODE_MAX 32u
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/summary.h"
+#include "tools/writer/output/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/size.h"
+#include "tools/base/size.h"
 
 #define LINES_MAX 3u
 

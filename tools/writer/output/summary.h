@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "tools/writer/drain.h"
+#include "tools/writer/threads/drain.h"
 
 /* After torsh_drain_stop. Nothing when no process said hello. */
 void torsh_summary_print(FILE *out, const struct drain *drain, const char *recording);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/symbol_book.h"
+#include "tools/writer/output/symbol_book.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/elf_symbols.h"
-#include "tools/writer/memory.h"
+#include "tools/writer/output/elf_symbols.h"
+#include "tools/base/memory.h"
 
 /* One file. */
 struct book_page {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/caller.h"
+#include "tools/writer/threads/client.h"
 
 #include <errno.h>
 #include <string.h>

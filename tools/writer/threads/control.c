@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/control.h"
+#include "tools/writer/threads/control.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/terminal.h"
-#include "tools/writer/caller.h"
-#include "tools/writer/memory.h"
-#include "tools/writer/process_info.h"
+#include "tools/base/terminal.h"
+#include "tools/writer/threads/client.h"
+#include "tools/base/memory.h"
+#include "tools/writer/input/process_info.h"
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */

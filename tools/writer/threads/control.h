@@ -6,7 +6,7 @@
 #ifndef TORSH_WRITER_CONTROL_H
 #define TORSH_WRITER_CONTROL_H
 
-#include "tools/writer/drain.h"
+#include "tools/writer/threads/drain.h"
 
 struct control_options {
 	int socket_fd; /* listening, AF_UNIX, SOCK_SEQPACKET */

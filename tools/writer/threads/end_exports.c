@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/finish.h. */
-#include "tools/writer/finish.h"
+/* See tools/writer/threads/end_exports.h. */
+#include "tools/writer/threads/end_exports.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tools/command/command.h"
-#include "tools/die.h"
+#include "tools/base/die.h"
 #include "tools/live/live.h"
 
 static const struct {

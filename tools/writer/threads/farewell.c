@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/farewell.h"
+#include "tools/writer/threads/farewell.h"
 
 #include <linux/futex.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/writer/process_info.h"
+#include "tools/writer/input/process_info.h"
 
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO: the machine's own */
 
@@ -65,7 +65,7 @@ void torsh_farewell_answer(struct target *target, const char *text)
 	n = n < CHANNEL_EXIT_TEXT_BYTES ? n : CHANNEL_EXIT_TEXT_BYTES;
 	memcpy(header->exit_text, text, n);
 	atomic_store_explicit(&header->exit_text_length, (uint32_t)n, memory_order_relaxed);
-	/* Pairs with the acquire in await_answer of agent/exit_wait.c. */
+	/* Pairs with the acquire in await_answer of agent/session/exit_wait.c. */
 	atomic_store_explicit(&header->exit_answer, 1, memory_order_release);
 	wake(header);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the session's first process waits for at its exit, in its channel (agent/exit_wait.h). Nothing of it is the
+ * What the session's first process waits for at its exit, in its channel (agent/session/exit_wait.h). Nothing of it is the
  * process's to hold: the writer keeps no pipe of the process open, and its messages are printed by the process.
  */
 #ifndef TORSH_WRITER_FAREWELL_H
 #define TORSH_WRITER_FAREWELL_H
 
-#include "tools/writer/target.h"
+#include "tools/writer/input/target.h"
 
 /*
  * Bits of channel_exit_wish for a process that began its session: has_summary and has_exports as requested.

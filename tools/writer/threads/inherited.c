@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/inherited.h"
+#include "tools/writer/threads/inherited.h"
 
 #include <fcntl.h>
 #include <sched.h>

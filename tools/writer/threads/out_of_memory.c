@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/out_of_memory.h"
+#include "tools/writer/threads/out_of_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/device.h"
-#include "tools/private_file.h"
-#include "tools/size.h"
-#include "tools/writer/memory.h"
+#include "tools/base/device.h"
+#include "tools/base/private_file.h"
+#include "tools/base/size.h"
+#include "tools/base/memory.h"
 
 #define KEPT_MAX 4u
 

@@ -7,7 +7,7 @@
 #ifndef TORSH_WRITER_OUT_OF_MEMORY_H
 #define TORSH_WRITER_OUT_OF_MEMORY_H
 
-#include "tools/writer/rows.h"
+#include "tools/writer/output/rows/rows.h"
 
 struct out_of_memory {
 	const char *recording; /* path of the session's */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/jobs.h"
+#include "tools/writer/threads/request_queue.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 void torsh_jobs_create(struct jobs *jobs, int answer_fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/attend.h"
+#include "tools/writer/threads/requests.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 #ifndef TORSH_WRITER_ATTEND_H
 #define TORSH_WRITER_ATTEND_H
 
-#include "tools/writer/jobs.h"
-#include "tools/writer/pauses.h"
-#include "tools/writer/snapshot.h"
+#include "tools/writer/threads/request_queue.h"
+#include "tools/writer/fold/pauses.h"
+#include "tools/writer/threads/snapshot.h"
 
 struct attendance {
 	struct jobs jobs;

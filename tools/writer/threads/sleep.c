@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/sleep.h"
+#include "tools/writer/threads/sleep.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/writer/ticks.h"
+#include "tools/writer/input/clock_conversion.h"
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449

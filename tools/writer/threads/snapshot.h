@@ -6,7 +6,7 @@
 #ifndef TORSH_WRITER_SNAPSHOT_H
 #define TORSH_WRITER_SNAPSHOT_H
 
-#include "tools/writer/rows.h"
+#include "tools/writer/output/rows/rows.h"
 
 #define SNAPSHOT_ALL UINT32_MAX
 

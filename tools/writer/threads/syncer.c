@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/syncer.h"
+#include "tools/writer/threads/syncer.h"
 
 #include <pthread.h>
 #include <stdbool.h>

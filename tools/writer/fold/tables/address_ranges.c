@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/ranges.h"
+#include "tools/writer/fold/tables/address_ranges.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 struct range_node {
 	struct range range;

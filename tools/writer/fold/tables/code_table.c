@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/code_table.h"
+#include "tools/writer/fold/tables/code_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 void torsh_code_create(struct code_table *table, const struct channel_view *view)
 {

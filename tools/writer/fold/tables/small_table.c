@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/small_table.h"
+#include "tools/writer/fold/tables/small_table.h"
 
 #include <stddef.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define FIRST_ROWS 512u
 #define SHARD_BITS 6u

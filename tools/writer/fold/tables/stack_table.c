@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/stack_table.h"
+#include "tools/writer/fold/tables/stack_table.h"
 
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
+#include "tools/base/memory.h"
 
 #define FIRST_SLOTS 1024u
 

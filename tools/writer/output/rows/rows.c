@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#include "tools/writer/rows.h"
+#include "tools/writer/output/rows/rows.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 #ifndef TORSH_VERSION
 #define TORSH_VERSION "unknown"

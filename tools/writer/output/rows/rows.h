@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 #include "tools/store/recording_write.h"
-#include "tools/writer/cost.h"
-#include "tools/writer/symbol_book.h"
-#include "tools/writer/target.h"
+#include "tools/writer/budget/cost.h"
+#include "tools/writer/output/symbol_book.h"
+#include "tools/writer/input/target.h"
 
 struct stranger;
 
@@ -60,7 +60,7 @@ int torsh_rows_target_aside(struct recording_file *file, struct target *target);
 int torsh_rows_target_alone(struct recording_file *file, struct target *target);
 
 /*
- * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those leads (leads.h) whose
+ * Into a file of its own: the process with its heap, and n_most stacks of one frame at most: those leads (attributed_frame.h) whose
  * stacks' live blocks have most bytes. Numbers of stacks, addresses, modules and functions mean something in this file
  * only. Returns 0 or -errno.
  */

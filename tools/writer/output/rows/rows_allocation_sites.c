@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 /* What the blocks of all stacks with one lead are. */
 struct holding {

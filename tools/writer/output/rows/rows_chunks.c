@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "tools/store/recording_format.h"
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 /* Bytes that one row takes at most: as many varints of 5 and of 10 bytes as it has columns. */
 #define SITE_BYTES (8 * 5 + 8 * 10)

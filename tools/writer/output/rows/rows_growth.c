@@ -6,8 +6,8 @@
  */
 #include <stdbool.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 #define PARTS_MAX 64u /* of a mask */
 #define MARKS_MIN 4u

@@ -2,7 +2,7 @@
 /*
  * What a process's rows lack, by cause: the agent's counters and the writer's own.
  */
-#include "tools/writer/rows_parts.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 static const struct cause {
 	const char *name, *text;
@@ -13,7 +13,7 @@ static const struct cause {
 #undef COUNTER
 }, own_causes[] = {
 #define LOSS(name, kind, text) {#name, text, kind},
-#include "tools/writer/losses.def"
+#include "tools/writer/output/losses.def"
 #undef LOSS
 };
 

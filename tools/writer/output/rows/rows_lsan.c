@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tools/writer/elf_text.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/writer/output/elf_text.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 static const struct code_module *module_of(const struct code_table *code, const char *path)
 {

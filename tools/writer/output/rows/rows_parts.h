@@ -6,7 +6,7 @@
 #ifndef TORSH_WRITER_ROWS_PARTS_H
 #define TORSH_WRITER_ROWS_PARTS_H
 
-#include "tools/writer/rows.h"
+#include "tools/writer/output/rows/rows.h"
 
 /* Rows of one message: a chunk has its limits. */
 #define ROWS_BATCH (1u << 19)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "tools/writer/rows_parts.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 static void put_counters(Torsh__Process *row, struct rows_memory *memory, const struct channel_header *header)
 {

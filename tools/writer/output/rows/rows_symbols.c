@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 /* The addresses of one module. */
 struct asked {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tools/store/recording_format.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 /* Texts of modules, and of functions, in one chunk: the row with which there are more is its last one. */
 #define TEXT_BYTES (12u << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Rows of threads, by their numbers in the process: those that changed since the last checkpoint. */
-#include "tools/writer/rows_parts.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 void torsh_rows_refresh_threads(struct target *target)
 {

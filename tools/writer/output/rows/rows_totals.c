@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "tools/writer/memory.h"
-#include "tools/writer/rows_parts.h"
+#include "tools/base/memory.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 static uint64_t ns_of(const struct target *target, uint64_t stamp)
 {

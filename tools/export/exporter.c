@@ -2,8 +2,6 @@
 /* What exporters have in common. */
 #include "tools/export/exporter.h"
 
-#include <inttypes.h>
-#include <string.h>
 
 #include "tools/base/die.h"
 
@@ -42,23 +40,4 @@ size_t torsh_export_frames(struct export *export, const struct export_sample *sa
 		(*frames)[n - 1 - i] = frame;
 	}
 	return n;
-}
-
-const char *torsh_export_name(const struct frame *frame, char *out, size_t n)
-{
-	const char *slash;
-
-	if (frame->function)
-		return frame->function;
-	if (frame->cut) {
-		snprintf(out, n, "[cut: %s]", frame->cut);
-		return out;
-	}
-	if (!frame->module) {
-		snprintf(out, n, "0x%" PRIx64, frame->address);
-		return out;
-	}
-	slash = strrchr(frame->module, '/');
-	snprintf(out, n, "%s+0x%" PRIx64, slash ? slash + 1 : frame->module, frame->module_offset);
-	return out;
 }

@@ -74,7 +74,4 @@ bool torsh_export_has(const struct export *export, enum export_weight weight);
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
 			   size_t *n_room);
 
-/* What a frame without a function is called; out holds n bytes. */
-const char *torsh_export_name(const struct frame *frame, char *out, size_t n);
-
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/symbols/frame_text.h"
 
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
@@ -109,7 +110,7 @@ const char *torsh_texts_stack(struct texts *texts, uint32_t stack)
 	if (!stack || stack >= texts->n_stacks || !texts->symbols)
 		return "";
 	if (!texts->stacks[stack]) {
-		char *text = torsh_trace_stack(texts->process, stack, texts->symbols);
+		char *text = torsh_stack_text(texts->process, stack, texts->symbols);
 
 		texts->stacks[stack] = escape_stack(text);
 		free(text);
@@ -122,7 +123,7 @@ const char *torsh_texts_line(struct texts *texts, uint32_t stack)
 	if (!stack || stack >= texts->n_stacks || !texts->symbols)
 		return "";
 	if (!texts->lines[stack]) {
-		char *text = torsh_trace_line(texts->process, stack, texts->symbols);
+		char *text = torsh_stack_line_text(texts->process, stack, texts->symbols);
 
 		texts->lines[stack] = escape_stack(text);
 		free(text);

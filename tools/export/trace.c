@@ -8,11 +8,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/exporter.h"
 #include "tools/export/output.h"
-#include "tools/symbols/cuda_frames.h"
 #include "tools/base/sparse_array.h"
-#include "tools/symbols/stack_view.h"
 #include "tools/base/json.h"
 
 /* Forward calls are looked for among the latest of each process: a power of two. */
@@ -174,49 +171,6 @@ uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)
 {
 	return thread < process->n_threads && process->threads[thread].tid ? process->threads[thread].tid
 									   : process->pid;
-}
-
-static void print_frame(FILE *out, const struct frame *frame)
-{
-	char name[256];
-
-	if (frame->file && frame->line > 0)
-		fprintf(out, "%s(%d): ", frame->file, frame->line);
-	else if (frame->file)
-		fprintf(out, "%s: ", frame->file);
-	fputs(torsh_export_name(frame, name, sizeof(name)), out);
-}
-
-char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
-{
-	enum stack_view view = process->has_python ? STACK_VIEW_PYTHON : STACK_VIEW_NATIVE;
-	size_t n, n_text;
-	const struct frame **frames = torsh_stack_frames(process, stack, symbols, view, &n);
-	char *text = NULL;
-	FILE *out = torsh_need(open_memstream(&text, &n_text));
-
-	for (size_t i = 0; i < n; i++) {
-		fputs(i ? ";" : "", out);
-		print_frame(out, frames[i]);
-	}
-	if (fclose(out))
-		torsh_die("out of memory");
-	free(frames);
-	return torsh_need(text);
-}
-
-char *torsh_trace_line(const struct profile_process *process, uint32_t stack, struct symbols *symbols)
-{
-	const struct frame *frame = torsh_cuda_frames_line(process, stack, symbols);
-	char *text = NULL;
-	size_t n_text;
-	FILE *out = torsh_need(open_memstream(&text, &n_text));
-
-	if (frame)
-		print_frame(out, frame);
-	if (fclose(out))
-		torsh_die("out of memory");
-	return torsh_need(text);
 }
 
 char *torsh_trace_escape(const char *text)

@@ -76,18 +76,6 @@ static inline void torsh_trace_add_tensor(struct call *innermost, const struct e
 /* The id that the system gave a thread, or the pid where the row is not there. */
 uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);
 
-/*
- * The frames of a stack as torch.profiler writes them, "file(line): function;...", the innermost first: lines of Python
- * where the process has any, else native frames. The caller frees it.
- */
-char *torsh_trace_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols);
-
-/*
- * The line of the program that made the call of CUDA in which the stack was taken, in the same form; "": nothing is known. The
- * caller frees it.
- */
-char *torsh_trace_line(const struct profile_process *process, uint32_t stack, struct symbols *symbols);
-
 /* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
 char *torsh_trace_escape(const char *text);
 

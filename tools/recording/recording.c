@@ -10,7 +10,6 @@
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
 #include "tools/recording/load_parts.h"
-#include "tools/symbols/stack_view.h"
 
 struct profile *torsh_profile_create(const char *path)
 {
@@ -60,7 +59,8 @@ static void destroy_process(struct profile_process *process)
 	free(process->functions);
 	free(process->addresses);
 	free_texts(process->symbols, process->n_symbols);
-	torsh_stack_view_free(process);
+	if (process->views)
+		process->free_views(process->views);
 	free(process->stacks);
 	free(process->is_agents);
 	free(process->passes);

@@ -202,7 +202,8 @@ struct profile_process {
 	size_t n_symbols, symbols_room;
 	bool has_python; /* some address is a line of Python */
 	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
-	struct stack_views *views; /* NULL: none was asked for */
+	struct stack_views *views; /* what tools/symbols/stack_view.h made; NULL: nothing */
+	void (*free_views)(struct stack_views *views);
 	size_t n_stacks, stacks_room;
 	/* Of its first module or batch, or what a backward pass goes through; 0: none, or nobody has looked yet. */
 	uint64_t setup_end_ns;

@@ -2,7 +2,7 @@
 /* `torsh report --json`. */
 #include "tools/report/overview.h"
 
-#include "tools/report/findings.h"
+#include "tools/analysis/findings_json.h"
 #include "tools/report/parts.h"
 
 struct overview_sums torsh_overview_sum(const struct overview *overview)

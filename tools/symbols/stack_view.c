@@ -60,6 +60,17 @@ static void find_interpreter(struct stack_views *views, const struct profile_pro
 	free(is_asked);
 }
 
+static void free_views(struct stack_views *views)
+{
+	free(views->shown);
+	free(views->is_interpreter);
+	free(views->is_evaluation);
+	free(views->outer);
+	torsh_key_index_destroy(&views->made);
+	free(views->path);
+	free(views);
+}
+
 static struct stack_views *views_of(struct profile_process *process, struct symbols *symbols)
 {
 	struct stack_views *views = process->views;
@@ -67,6 +78,7 @@ static struct stack_views *views_of(struct profile_process *process, struct symb
 	if (views)
 		return views;
 	views = process->views = torsh_need(calloc(1, sizeof(*views)));
+	process->free_views = free_views;
 	torsh_key_index_create(&views->made);
 	views->n_recorded = process->n_stacks;
 	views->shown = torsh_need_items(NULL, 0, process->n_stacks, sizeof(*views->shown));
@@ -211,20 +223,4 @@ const struct frame **torsh_stack_frames(const struct profile_process *process, u
 		stack = node->parent;
 	}
 	return frames;
-}
-
-void torsh_stack_view_free(struct profile_process *process)
-{
-	struct stack_views *views = process->views;
-
-	if (!views)
-		return;
-	free(views->shown);
-	free(views->is_interpreter);
-	free(views->is_evaluation);
-	free(views->outer);
-	torsh_key_index_destroy(&views->made);
-	free(views->path);
-	free(views);
-	process->views = NULL;
 }

@@ -30,6 +30,4 @@ uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struc
 const struct frame **torsh_stack_frames(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
 					enum stack_view view, size_t *n);
 
-void torsh_stack_view_free(struct profile_process *process);
-
 #endif

@@ -13,6 +13,7 @@
 #include "pprof.pb-c.h"
 #include "test/unit/fixtures/recording_fixture.h"
 #include "tools/export/exporter.h"
+#include "tools/symbols/frame_text.h"
 
 static struct profile *profile;
 static struct fixture fixture;
@@ -86,11 +87,11 @@ static void a_frame_without_a_name_says_where_it_is(void **state)
 	char out[64];
 
 	(void)state;
-	assert_string_equal(torsh_export_name(&frame, out, sizeof(out)), "0x1234");
+	assert_string_equal(torsh_frame_name(&frame, out, sizeof(out)), "0x1234");
 	frame.cut = "no way on";
-	assert_string_equal(torsh_export_name(&frame, out, sizeof(out)), "[cut: no way on]");
+	assert_string_equal(torsh_frame_name(&frame, out, sizeof(out)), "[cut: no way on]");
 	frame.function = "f";
-	assert_string_equal(torsh_export_name(&frame, out, sizeof(out)), "f");
+	assert_string_equal(torsh_frame_name(&frame, out, sizeof(out)), "f");
 }
 
 static void speedscope_has_a_sampled_profile_for_each_weight(void **state)

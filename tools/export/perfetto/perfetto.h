@@ -218,7 +218,7 @@ uint64_t torsh_perfetto_name(struct perfetto *perfetto, struct sequence *sequenc
 /* The same among the texts of annotations. */
 uint64_t torsh_perfetto_text(struct perfetto *perfetto, struct sequence *sequence, uint32_t label);
 
-/* The same of a stack, as torsh_trace_stack says it. 0: there is none. */
+/* The same of a stack, as torsh_stack_text says it. 0: there is none. */
 uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequence, uint32_t stack);
 
 /* The number of a kernel's name, without its mangling, among the names of events. */

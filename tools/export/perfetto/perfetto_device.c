@@ -9,6 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/export/device_rows.h"
 #include "tools/export/perfetto/perfetto.h"
+#include "tools/symbols/frame_text.h"
 
 /* Arrows are told apart by process, correlation, and which of its launch's it is. */
 #define FLOW_OF_LAUNCH (UINT64_C(1) << 63)
@@ -116,7 +117,7 @@ static uint64_t line_of(struct perfetto *perfetto, struct sequence *sequence, co
 		return 0;
 	number = torsh_perfetto_made(sequence, (LINE_KEY | row->stack) << 1 | KEY_OF_TITLE, &is_new);
 	if (is_new)
-		text = torsh_trace_line(row->process, row->stack, perfetto->trace->symbols);
+		text = torsh_stack_line_text(row->process, row->stack, perfetto->trace->symbols);
 	number = torsh_perfetto_made_text(perfetto, sequence, number, text);
 	free(text);
 	return number;

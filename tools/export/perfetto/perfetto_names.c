@@ -4,6 +4,7 @@
 
 #include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
+#include "tools/symbols/frame_text.h"
 
 static void put_interned(struct sink *sink, const struct sequence *sequence, Perfetto__InternedData *data)
 {
@@ -126,7 +127,7 @@ uint64_t torsh_perfetto_stack(struct perfetto *perfetto, struct sequence *sequen
 	if (!stack || stack >= sequence->n_stacks || !perfetto->trace->symbols)
 		return 0;
 	if (!sequence->named_stacks[stack]) {
-		char *text = torsh_trace_stack(sequence->process, stack, perfetto->trace->symbols);
+		char *text = torsh_stack_text(sequence->process, stack, perfetto->trace->symbols);
 
 		sequence->named_stacks[stack] = true;
 		put_text(perfetto, sequence, iid, text);

@@ -7,6 +7,7 @@
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
 #include "tools/device/kernels/occupancy.h"
+#include "tools/symbols/frame_text.h"
 
 #define PATH_OPERATORS_MAX 64u
 
@@ -60,7 +61,7 @@ const char *torsh_profile_line(struct profile_json *profile, const struct profil
 		texts->lines = torsh_need_items(NULL, 0, texts->n_stacks, sizeof(*texts->lines));
 	}
 	if (!texts->lines[stack]) {
-		char *text = torsh_trace_line(process, stack, profile->trace->symbols);
+		char *text = torsh_stack_line_text(process, stack, profile->trace->symbols);
 
 		texts->lines[stack] = torsh_trace_escape(text);
 		free(text);

@@ -7,7 +7,7 @@
 
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
-#include "tools/report/findings.h"
+#include "tools/analysis/findings_json.h"
 
 #define BOTTLENECKS_MAX 10u
 #define NS_PER_S UINT64_C(1000000000)

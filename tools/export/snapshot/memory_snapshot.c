@@ -16,6 +16,7 @@
 #include "tools/export/exporter.h"
 #include "tools/export/snapshot/pickle.h"
 #include "tools/export/trace.h"
+#include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
 #include "tools/memory/tensors.h"
 #include "tools/base/key_index.h"
@@ -139,7 +140,7 @@ static void put_stack_frame(struct snapshot *snapshot, const struct frame *frame
 
 	if (put_known(snapshot, torsh_key_index_find(&snapshot->at->frames, key)))
 		return;
-	put_frame(snapshot, torsh_export_name(frame, name, sizeof(name)), file ? file : "", frame->line);
+	put_frame(snapshot, torsh_frame_name(frame, name, sizeof(name)), file ? file : "", frame->line);
 	learn(snapshot, &snapshot->at->frames, key);
 }
 

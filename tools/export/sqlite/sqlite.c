@@ -11,6 +11,7 @@
 #include "tools/base/private_file.h"
 #include "tools/ops/operators.h"
 #include "tools/memory/peak.h"
+#include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
 #include "tools/memory/tensors.h"
 
@@ -43,7 +44,7 @@ static void insert_frames(struct sqlite *sqlite, struct known *known, uint32_t a
 		torsh_database_number(database, known->process->number);
 		torsh_database_number(database, address);
 		torsh_database_number(database, i);
-		torsh_database_text(database, torsh_export_name(frame, name, sizeof(name)));
+		torsh_database_text(database, torsh_frame_name(frame, name, sizeof(name)));
 		torsh_database_text(database, frame->file);
 		torsh_database_known(database, frame->line > 0, (uint64_t)frame->line);
 		torsh_database_text(database, frame->module);

@@ -5,6 +5,7 @@
 
 #include "tools/base/die.h"
 #include "tools/export/exporter.h"
+#include "tools/symbols/frame_text.h"
 
 struct folded {
 	const struct frame **frames;
@@ -37,7 +38,7 @@ static void sample_folded(struct export *export, const struct export_sample *sam
 		fprintf(export->file, "_(%" PRIu32 ")", sample->process->pid);
 	for (size_t i = 0; i < n; i++) {
 		putc(';', export->file);
-		put_name(export->file, torsh_export_name(folded->frames[i], name, sizeof(name)));
+		put_name(export->file, torsh_frame_name(folded->frames[i], name, sizeof(name)));
 	}
 	if (!n)
 		fputs(";[no_stack]", export->file);

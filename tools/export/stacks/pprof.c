@@ -16,6 +16,7 @@
 #include "pprof.pb-c.h"
 #include "tools/base/die.h"
 #include "tools/export/exporter.h"
+#include "tools/symbols/frame_text.h"
 
 /* What was given a number already: location ids by address and mapping ids by module, for one process. */
 struct numbered_process {
@@ -84,7 +85,7 @@ static uint64_t number_function(struct pprof *state, const struct frame *frame)
 {
 	char name[256];
 	struct numbered_function key = {
-		.name = number_text(state, torsh_export_name(frame, name, sizeof(name))),
+		.name = number_text(state, torsh_frame_name(frame, name, sizeof(name))),
 		.system_name = number_text(state, frame->linkage_name),
 		.file = number_text(state, frame->file),
 	};

@@ -12,6 +12,7 @@
 #include "tools/base/die.h"
 #include "tools/export/exporter.h"
 #include "tools/base/json.h"
+#include "tools/symbols/frame_text.h"
 
 /* A frame by what people see; file is interned. */
 struct seen_frame {
@@ -92,7 +93,7 @@ static uint32_t number_of(struct speedscope *state, const struct frame *frame)
 		return (*found)->number;
 	made = torsh_need(malloc(sizeof(*made)));
 	made->frame = frame;
-	made->number = number_frame(state, torsh_export_name(frame, name, sizeof(name)), frame->file, frame->line);
+	made->number = number_frame(state, torsh_frame_name(frame, name, sizeof(name)), frame->file, frame->line);
 	torsh_need(tsearch(made, &state->known, compare_known));
 	return made->number;
 }

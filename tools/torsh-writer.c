@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +35,12 @@
 
 struct options {
 	const char *socket;
-	struct finish_plan finish;
-	int is_full, is_early, without_flops;
+	struct end_exports exports;
+	bool has_summary;
+	int is_full, without_flops;
 	uint64_t checkpoint_ns;
 	struct recording_limits limits;
 	pid_t first_pid;
-	char **argv;
 };
 
 static int parse_number(const char *text, uint64_t *number)
@@ -61,13 +61,13 @@ static int parse_option(struct options *options, int option, const char *value)
 		options->socket = value;
 		return 0;
 	case 'r':
-		options->finish.recording = value;
+		options->exports.recording = value;
 		return 0;
 	case 'x':
-		options->finish.formats = value;
+		options->exports.formats = value;
 		return 0;
 	case 'o':
-		options->finish.export_to = value;
+		options->exports.export_to = value;
 		return 0;
 	case 'f':
 		options->is_full = !strcmp(value, "full");
@@ -79,7 +79,8 @@ static int parse_option(struct options *options, int option, const char *value)
 	case 'y':
 		if (parse_number(value, &number) || number > 1)
 			return -EINVAL;
-		options->finish.is_said = (int)number;
+		options->has_summary = number;
+		options->exports.is_quiet = !number;
 		return 0;
 	case 'w':
 		if (parse_number(value, &number) || number > 1)
@@ -93,9 +94,6 @@ static int parse_option(struct options *options, int option, const char *value)
 		return 0;
 	case 'c':
 		return parse_number(value, &options->checkpoint_ns);
-	case 'E':
-		options->is_early = 1;
-		return 0;
 	}
 	return -EINVAL;
 }
@@ -108,16 +106,15 @@ static int parse_options(struct options *options, int argc, char **argv)
 		{"reserve", required_argument, NULL, 'e'},   {"target", required_argument, NULL, 't'},
 		{"summary", required_argument, NULL, 'y'},   {"export", required_argument, NULL, 'x'},
 		{"export-to", required_argument, NULL, 'o'}, {"flops", required_argument, NULL, 'w'},
-		{"early", no_argument, NULL, 'E'},	     {"checkpoint", required_argument, NULL, 'c'},
-		{0},
+		{"checkpoint", required_argument, NULL, 'c'}, {0},
 	};
 	int option;
 
 	*options = (struct options){
-		.finish = {.formats = "", .export_to = "", .is_said = 1},
+		.exports = {.formats = "", .export_to = ""},
+		.has_summary = true,
 		.limits.reserve_bytes = RESERVE_DEFAULT,
 		.checkpoint_ns = CHECKPOINT_DEFAULT_NS,
-		.argv = argv,
 	};
 	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		if (option == '?')
@@ -127,7 +124,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 			return -EINVAL;
 		}
 	}
-	return options->socket && options->finish.recording && optind == argc ? 0 : -EINVAL;
+	return options->socket && options->exports.recording && optind == argc ? 0 : -EINVAL;
 }
 
 /* Started by hand it has neither. */
@@ -140,32 +137,12 @@ static int has_descriptors(void)
 	       fcntl(RECORDING_FD, F_GETFL) >= 0;
 }
 
-/* Another process of this program and its arguments, and --early: see torsh_control_run. */
+/* See torsh_control_run. */
 static pid_t export_early(void *context, int messages_fd)
 {
-	static char early[] = "--early";
 	const struct options *options = context;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	char **argv;
-	size_t n = 0;
-	pid_t pid;
-	int error;
 
-	while (options->argv[n])
-		n++;
-	argv = torsh_memory_new(n + 2, sizeof(*argv));
-	memcpy(argv, options->argv, n * sizeof(*argv));
-	argv[n] = early;
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, messages_fd, STDERR_FILENO);
-	error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	free(argv);
-	return error ? -error : pid;
+	return torsh_end_exports_begin(&options->exports, options->socket, messages_fd);
 }
 
 /* Nothing came after the exports that the first process waited for. */
@@ -186,19 +163,19 @@ static int serve(struct options *options)
 		.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.first_pid = options->first_pid,
 		.first_pidfd = options->first_pid ? torsh_process_open(options->first_pid) : -ENOENT,
-		.export_early = torsh_finish_has_exports(&options->finish) ? export_early : NULL,
-		.has_summary = options->finish.is_said,
+		.export_early = torsh_end_exports_has(&options->exports) ? export_early : NULL,
+		.has_summary = options->has_summary,
 		.context = options,
 	};
 	struct drain_options drain_options = {
 		.recording_fd = RECORDING_FD,
-		.recording_path = options->finish.recording,
+		.recording_path = options->exports.recording,
 		.limits = options->limits,
 		.is_full = options->is_full,
 		.without_flops = options->without_flops,
 		.checkpoint_ns = options->checkpoint_ns,
 		.first_pid = options->first_pid,
-		.farewell = torsh_farewell_wishes(options->finish.is_said, torsh_finish_has_exports(&options->finish)),
+		.farewell = torsh_farewell_wishes(options->has_summary, torsh_end_exports_has(&options->exports)),
 		.done_fd = control.done_fd,
 		.answer_fd = control.answer_fd,
 	};
@@ -216,16 +193,17 @@ static int serve(struct options *options)
 	result = torsh_control_run(&control, drain, &has_exported);
 	torsh_drain_stop(drain, result == 1);
 	/* The first process has printed it, unless it was killed. */
-	options->finish.is_said = options->finish.is_said && !torsh_drain_has_said_farewell(drain);
-	if (options->finish.is_said)
-		torsh_summary_print(stderr, drain, options->finish.recording);
+	options->has_summary = options->has_summary && !torsh_drain_has_said_farewell(drain);
+	if (options->has_summary)
+		torsh_summary_print(stderr, drain, options->exports.recording);
 	is_whole = has_exported && is_all_exported(drain);
 	torsh_drain_destroy(drain);
 	/* The recording is whole now: readers, and those below, need not wait for it any more. */
 	flock(RECORDING_FD, LOCK_UN);
 	/* Once more where something came after what was exported, without a message where there was one. */
+	options->exports.is_quiet = !options->has_summary;
 	if (!is_whole)
-		torsh_finish_exports(&options->finish, RECORDING_FD);
+		torsh_end_exports_run(&options->exports, RECORDING_FD);
 	return result < 0;
 }
 
@@ -243,8 +221,6 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	if (options.is_early)
-		return torsh_finish_exports_early(&options.finish, options.socket) != 0;
 	if (!has_descriptors()) {
 		fputs("torsh-writer: it is started by the agent, not by hand: descriptors 3 and 4 are not there\n",
 		      stderr);

@@ -76,6 +76,8 @@ int main(int argc, char **argv)
 			return end_output(status);
 		}
 	}
+	if (strcmp(name, "finish") == 0)
+		return torsh_command_finish(argc - 1, argv + 1);
 	if (*name)
 		torsh_warn("there is no command \"%s\"", name);
 	print_usage(stderr);

@@ -163,11 +163,18 @@ static int parse_activities(const char *value, uint32_t *activities)
 
 static int add_format(const char *name, size_t length, uint32_t *set)
 {
-	static const char *const known[] = {"chrome", "perfetto", "tensorboard", "json",   "profile", "speedscope",
-					    "pprof",  "csv",	  "sqlite",	 "memory", "folded"};
+	enum { ON_REQUEST, AT_END };
+	static const struct {
+		const char *name;
+		int when;
+	} known[] = {
+#define FORMAT(name, holds, ending, when, ...) {#name, when},
+#include "agent/wire/formats.def"
+#undef FORMAT
+	};
 
 	for (size_t i = 0; i < N_NAMES(known); i++)
-		if (is_name(name, length, known[i])) {
+		if (known[i].when == AT_END && is_name(name, length, known[i].name)) {
 			*set |= 1u << i;
 			return 0;
 		}
@@ -311,6 +318,17 @@ static int store(const char *name, const char *value)
 #undef VARIABLE
 	return -1;
 }
+
+/* What TORSH_PROFILER_EXPORT_FORMAT accepts. */
+static const char format_names[] = "a comma list of"
+#define AT_END(name) " " #name
+#define ON_REQUEST(name)
+#define FORMAT(name, holds, ending, when, ...) when(name)
+#include "agent/wire/formats.def"
+#undef FORMAT
+#undef ON_REQUEST
+#undef AT_END
+	;
 
 static const struct variable {
 	const char *name, *accepted;

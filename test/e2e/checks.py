@@ -13,9 +13,8 @@ CHECKS = ROOT / "test/check"
 
 def tree(files):
     folder = scratch("tree")
-    for layer in ("agent/wire", "shim", "collectors", "tools"):
-        (folder / layer).mkdir(parents=True)
     for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
@@ -23,7 +22,11 @@ def tree(files):
 WRONG_INCLUDES = (
     ("agent/wire/a.c", "agent/stack/stack.h"), ("agent/a.c", "collectors/heap.h"), ("agent/a.h", "tools/base/die.h"),
     ("shim/a.c", "agent/stack/stack.h"), ("shim/a.h", "collectors/heap.h"), ("collectors/a.c", "tools/base/die.h"),
-    ("tools/a.c", "agent/ring.h"), ("tools/a.c", "shim/sys.h"), ("agent/a.c", "../shim/sys.h"), ("agent/a.def", "test/a.h"),
+    ("tools/store/a.c", "agent/ring.h"), ("tools/a.c", "shim/sys.h"), ("agent/a.c", "../shim/sys.h"), ("agent/a.def", "test/a.h"),
+    ("tools/export/chrome/a.c", "tools/report/text.h"), ("tools/report/a.c", "tools/export/trace.h"),
+    ("tools/writer/threads/a.c", "tools/command/command.h"), ("tools/export/a.c", "tools/writer/fold/heap_state.h"),
+    ("tools/recording/a.c", "tools/symbols/symbols.h"), ("tools/memory/a.c", "tools/memory/leaks/leaks.h"),
+    ("tools/writer/a.c", "tools/recording/recording.h"),
 )
 
 
@@ -39,7 +42,7 @@ def layering_finds_each_wrong_include():
 @case
 def layering_lets_right_includes_pass():
     right = {"collectors/a.c": '#include "agent/a.h"\n#include "shim/a.h"\n#include <stdio.h>\n#include "agent/wire/a.h"\n',
-             "tools/a.c": '#include "agent/wire/a.h"\n#include "tools/a.h"\n', "shim/a.c": '#include "agent/wire/a.h"\n',
+             "tools/a.c": '#include "tools/base/a.h"\n#include "tools/a.h"\n#include "recording.pb-c.h"\n', "shim/a.c": '#include "agent/wire/a.h"\n',
              "agent/a.c": '#include "shim/a.h"\n', "agent/wire/a.c": '#include "agent/wire/a.h"\n'}
     expect_equal(run([CHECKS / "layering", tree(right)]).returncode, 0, "status")
 

@@ -60,7 +60,7 @@ def is_writer_of(path, recording):
         arguments = pathlib.Path(path).read_bytes().split(b"\0")
     except OSError:
         return False
-    return arguments[0] == b"torsh-writer" and str(recording).encode() in arguments and b"--early" not in arguments
+    return arguments[0] == b"torsh-writer" and str(recording).encode() in arguments
 
 
 @case

@@ -17,11 +17,11 @@
 #include "tools/recording/progress.h"
 
 static const char doc[] =
-	"Write a recording's stacks for flame graph tools (folded), https://www.speedscope.app (speedscope) or `go tool pprof` "
-	"(pprof); or its timeline for chrome://tracing, HTA and TensorBoard's plugin (chrome), https://ui.perfetto.dev "
-	"(perfetto), programs of one's own (json, csv), a database (sqlite), a directory of TensorBoard (tensorboard), its "
-	"tensors for https://pytorch.org/memory_viz (memory), its operators with their kernels (profile), or which layers of the "
-	"model launch the same (part).\v"
+	"Write a recording's stacks or its timeline for other programs:\n"
+#define FORMAT(name, holds, ending, when, ranks, text) "  " #name ": for " text "\n"
+#include "agent/wire/formats.def"
+#undef FORMAT
+	"\v"
 	"Weights are bytes that the program asked for. speedscope and pprof files hold all weights "
 	"unless --what names one; folded has the leaked bytes by default. The peak is that of all processes "
 	"together, unless --pid or --rank choose some: then each one's own.\n\n"
@@ -32,8 +32,7 @@ static const char doc[] =
 enum { KEY_FORMAT = 0x2000, KEY_WHAT, KEY_FROM, KEY_TO, KEY_STEPS, KEY_BY_RANK };
 
 static const struct argp_option own_options[] = {
-	{"format", KEY_FORMAT, "FORMAT", 0,
-	 "folded, speedscope, pprof; chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part", 0},
+	{"format", KEY_FORMAT, "FORMAT", 0, "one of those above", 0},
 	{"what", KEY_WHAT, "WHAT", 0, "leaked, peak, allocated or temporary", 0},
 	{"output", 'o', "FILE", 0,
 	 "write there instead of to standard output; a directory, or a name with %r, gets the timeline of each rank",
@@ -47,9 +46,13 @@ static const struct argp_option own_options[] = {
 };
 
 static const struct exporter *const exporters[] = {
-	&torsh_export_folded,
-	&torsh_export_speedscope,
-	&torsh_export_pprof,
+#define STACKS(name) &torsh_export_##name,
+#define TIMELINE(name)
+#define FORMAT(name, holds, ...) holds(name)
+#include "agent/wire/formats.def"
+#undef FORMAT
+#undef TIMELINE
+#undef STACKS
 };
 
 struct export_options {
@@ -62,8 +65,11 @@ struct export_options {
 	struct trace_window window;
 };
 
-static const char formats[] =
-	"folded, speedscope, pprof, chrome, perfetto, json, csv, sqlite, tensorboard, memory, profile or part";
+static const char formats[] = "one of"
+#define FORMAT(name, ...) " " #name
+#include "agent/wire/formats.def"
+#undef FORMAT
+	;
 
 static void parse_format(struct export_options *options, const char *argument, struct argp_state *state)
 {

@@ -29,4 +29,7 @@
 TORSH_COMMANDS
 #undef COMMAND
 
+/* torsh finish, which the writer runs: not listed. */
+int torsh_command_finish(int argc, char **argv);
+
 #endif

@@ -12,8 +12,13 @@
 #include "tools/base/private_file.h"
 
 static const struct trace_format *const formats[] = {
-	&torsh_trace_chrome,	  &torsh_trace_perfetto, &torsh_trace_json,    &torsh_trace_csv,  &torsh_trace_sqlite,
-	&torsh_trace_tensorboard, &torsh_trace_memory,	 &torsh_trace_profile, &torsh_trace_part,
+#define STACKS(name)
+#define TIMELINE(name) &torsh_trace_##name,
+#define FORMAT(name, holds, ...) holds(name)
+#include "agent/wire/formats.def"
+#undef FORMAT
+#undef TIMELINE
+#undef STACKS
 };
 
 const struct trace_format *torsh_trace_format(const char *name)

@@ -199,7 +199,7 @@ static void bad_values_are_named_and_leave_the_default(void **state)
 		{"TORSH_PROFILER_MAX_SIZE=12X", "10M, 2G"},
 		{"TORSH_PROFILER_MAX_SIZE=", "10M, 2G"},
 		{"TORSH_PROFILER_ALLOCATOR=tcmalloc", "system or jemalloc"},
-		{"TORSH_PROFILER_EXPORT_FORMAT=pdf", "chrome,perfetto"},
+		{"TORSH_PROFILER_EXPORT_FORMAT=pdf", "chrome perfetto"},
 		{"TORSH_PROFILER_CHECK_STACKS=-1", "a number"},
 		{"TORSH_PROFILER_COUNTERS=", "operators:2"},
 		{"TORSH_PROFILER_COUNTERS=on", "operators:2"},

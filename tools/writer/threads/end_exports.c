@@ -1,156 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* See tools/writer/threads/end_exports.h. */
 #include "tools/writer/threads/end_exports.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/command/command.h"
-#include "tools/base/die.h"
-#include "tools/live/live.h"
+#define ARGUMENTS_MAX 12
 
-static const struct {
-	const char *format, *ending;
-} endings[] = {
-	{"chrome", ".json"},
-	{"perfetto", ".pftrace"},
-	{"csv", ".csv"},
-	{"tensorboard", ".tensorboard"},
-	{"sqlite", ".sqlite"},
-	{"speedscope", ".speedscope.json"},
-	{"pprof", ".pb.gz"},
-	{"json", ".events.json"},
-	{"folded", ".folded"},
-	{"memory", ".memory.pickle"},
-	{"profile", ".profile.json"},
-};
-
-static int silence(void)
+/* The torsh command that belongs to this writer: in the same folder, or where both were installed. */
+static int find_torsh(char path[PATH_MAX])
 {
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	static const char *const places[] = {"torsh", "../../bin/torsh"};
+	char own[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *end;
 
-	return null < 0 || dup2(null, STDERR_FILENO) < 0;
+	if (n < 0)
+		return -errno;
+	own[n] = '\0';
+	end = strrchr(own, '/');
+	if (!end)
+		return -ENOENT;
+	end[1] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (snprintf(path, PATH_MAX, "%s%s", own, places[i]) < PATH_MAX && !access(path, X_OK))
+			return 0;
+	}
+	return -ENOENT;
 }
 
-/* In a child: it may end itself, and what it takes is given back. Returns 0, or 1 where that failed. */
-static int export_as(const char *recording, const char *format, const char *path, int is_said)
+static void list_arguments(const struct end_exports *exports, const char *source, bool is_session,
+			   const char *arguments[ARGUMENTS_MAX])
 {
-	char *arguments[] = {"torsh export", (char *)recording, "--format", (char *)format,
-			     "-o",	     (char *)path,	NULL,	    NULL};
-	int n = 6;
+	size_t n = 0;
+
+	arguments[n++] = "torsh";
+	arguments[n++] = "finish";
+	arguments[n++] = "--recording";
+	arguments[n++] = exports->recording;
+	arguments[n++] = "--formats";
+	arguments[n++] = exports->formats;
+	arguments[n++] = "--export-to";
+	arguments[n++] = exports->export_to;
+	if (exports->is_quiet)
+		arguments[n++] = "--quiet";
+	if (is_session)
+		arguments[n++] = "--session";
+	arguments[n++] = source;
+	arguments[n] = NULL;
+}
+
+/* actions may be NULL. Returns the child's pid or -errno. */
+static pid_t start_torsh(const char *arguments[ARGUMENTS_MAX], const posix_spawn_file_actions_t *actions)
+{
+	char path[PATH_MAX];
+	posix_spawnattr_t attributes;
+	int error = -find_torsh(path);
+	pid_t pid = 0;
+
+	if (error)
+		return -error;
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+	error = posix_spawn(&pid, path, actions, &attributes, (char **)arguments, environ);
+	posix_spawnattr_destroy(&attributes);
+	return error ? -error : pid;
+}
+
+bool torsh_end_exports_has(const struct end_exports *exports)
+{
+	return *exports->formats || *exports->export_to;
+}
+
+void torsh_end_exports_run(const struct end_exports *exports, int fd)
+{
+	const char *arguments[ARGUMENTS_MAX];
+	char source[32];
 	pid_t child;
-	int status = 0;
+	int kept;
 
-	/* Readers of these want each rank by itself. */
-	if (strcmp(format, "chrome") == 0 || strcmp(format, "profile") == 0)
-		arguments[n++] = "--by-rank";
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		if (!is_said && silence())
-			_exit(TORSH_EXIT_UNREADABLE);
-		_exit(torsh_command_export(n, arguments));
-	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+	if (!torsh_end_exports_has(exports))
+		return;
+	/* A copy that the child inherits. */
+	kept = dup(fd);
+	snprintf(source, sizeof(source), "/proc/self/fd/%d", kept);
+	list_arguments(exports, source, false, arguments);
+	child = kept < 0 ? -errno : start_torsh(arguments, NULL);
+	if (child < 0)
+		fprintf(stderr,
+			"torsh: %s was not exported: its torsh command can't be run (%s); `torsh export` does it by hand\n",
+			exports->recording, strerror(-child));
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != TORSH_EXIT_DONE) {
-		torsh_warn("%s was not written; `torsh export --format %s` can do it again", path, format);
-		return 1;
-	}
-	if (is_said)
-		torsh_warn("exported to %s", path);
-	return 0;
+	if (kept >= 0)
+		close(kept);
 }
 
-/* recording with another ending, the caller's. */
-static char *path_beside(const char *recording, const char *ending)
+pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path, int messages_fd)
 {
-	size_t n = strlen(recording), n_own = strlen(".torsh");
+	const char *arguments[ARGUMENTS_MAX];
+	posix_spawn_file_actions_t actions;
+	pid_t child;
 
-	if (n > n_own && strcmp(recording + n - n_own, ".torsh") == 0)
-		n -= n_own;
-	return torsh_need_text("%.*s%s", (int)n, recording, ending);
-}
-
-static int export_format(const struct finish_plan *plan, const char *source, const char *format)
-{
-	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
-		if (strcmp(endings[i].format, format) == 0) {
-			char *path = path_beside(plan->recording, endings[i].ending);
-			int failed = export_as(source, format, path, plan->is_said);
-
-			free(path);
-			return failed;
-		}
-	}
-	torsh_warn("this version doesn't write %s at the end", format);
-	return 1;
-}
-
-int torsh_finish_has_exports(const struct finish_plan *plan)
-{
-	return *plan->formats || *plan->export_to;
-}
-
-static int export_all(const struct finish_plan *plan, const char *source)
-{
-	char *copy = torsh_need(strdup(plan->formats)), *rest = copy, *format;
-	int n_failed = 0;
-
-	while ((format = strsep(&rest, ","))) {
-		if (*format)
-			n_failed += export_format(plan, source, format);
-	}
-	free(copy);
-	if (*plan->export_to)
-		n_failed += export_as(source, strstr(plan->export_to, ".pftrace") ? "perfetto" : "chrome",
-				      plan->export_to, plan->is_said);
-	return n_failed;
-}
-
-int torsh_finish_exports(const struct finish_plan *plan, int fd)
-{
-	char *source = torsh_need_text("/proc/self/fd/%d", fd);
-	int n_failed = export_all(plan, source);
-
-	free(source);
-	return n_failed;
-}
-
-/* Into a file of memory. Returns its descriptor or -errno. */
-static int take_snapshot(const char *socket_path)
-{
-	struct live_sessions sessions;
-	struct live_answer answer;
-	int fd, result;
-
-	torsh_live_sessions_look_at(&sessions, socket_path, 0);
-	result = sessions.n ? torsh_live_ask(socket_path, REQUEST_SNAPSHOT, 0, &answer) : -ENOENT;
-	if (!result) {
-		fd = memfd_create("torsh-session", MFD_CLOEXEC);
-		result = fd < 0 ? -errno
-				: torsh_live_write_snapshot(&answer, sessions.items[0].profile->start_realtime_ns, fd);
-		if (result && fd >= 0)
-			close(fd);
-		torsh_live_close(&answer);
-	}
-	torsh_live_sessions_free(&sessions);
-	return result ? result : fd;
-}
-
-int torsh_finish_exports_early(const struct finish_plan *plan, const char *socket_path)
-{
-	int fd = take_snapshot(socket_path), n_failed;
-
-	if (fd < 0)
-		return fd;
-	n_failed = torsh_finish_exports(plan, fd);
-	close(fd);
-	return n_failed;
+	list_arguments(exports, socket_path, true, arguments);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, messages_fd, STDERR_FILENO);
+	child = start_torsh(arguments, &actions);
+	posix_spawn_file_actions_destroy(&actions);
+	return child;
 }

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the writer makes of its recording at the end of a session: the exports that were asked for. */
-#ifndef TORSH_WRITER_FINISH_H
-#define TORSH_WRITER_FINISH_H
+/*
+ * The exports that were asked for at the end of a session. `torsh finish`, which lies beside the writer or, where it was
+ * installed, in ../../bin, writes them: the writer links no exporter.
+ */
+#ifndef TORSH_WRITER_END_EXPORTS_H
+#define TORSH_WRITER_END_EXPORTS_H
 
-struct finish_plan {
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct end_exports {
 	const char *recording; /* path; the formats' files lie beside it */
 	const char *formats; /* names of `torsh export --format`, commas between; "": none */
-	const char *export_to; /* one more file, whose ending says the format; "": none */
-	int is_said; /* on stderr: what went well, and why something didn't; 0: only that it didn't */
+	const char *export_to; /* one more file, whose ending chooses the format; "": none */
+	bool is_quiet; /* on stderr only what was not written */
 };
 
-int torsh_finish_has_exports(const struct finish_plan *plan);
+/* Was any export asked for? */
+bool torsh_end_exports_has(const struct end_exports *exports);
+
+/* Export the recording behind fd, whatever its path names by now, and wait until it's done. Failures are on stderr. */
+void torsh_end_exports_run(const struct end_exports *exports, int fd);
 
 /*
- * Export the recording, which lies behind fd whatever its path names by now. Each export runs in a child of this process, as `torsh export` would. What can't be written is
- * said on stderr. Returns the number of such.
+ * Begin to export what the session has so far; the writer that listens at socket_path goes on meanwhile. Messages go to
+ * messages_fd. Returns the child's pid, whose exit status is 0 where all was written, or -errno.
  */
-int torsh_finish_exports(const struct finish_plan *plan, int fd);
-
-/*
- * The same of what the session has so far, whose writer listens at the socket: another process's work, as the writer goes
- * on meanwhile. Returns the number of exports that can't be written, or -errno where there was nothing to make them of.
- */
-int torsh_finish_exports_early(const struct finish_plan *plan, const char *socket_path);
+pid_t torsh_end_exports_begin(const struct end_exports *exports, const char *socket_path, int messages_fd);
 
 #endif

@@ -18,15 +18,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/base/terminal.h"
-#include "tools/writer/threads/control.h"
-#include "tools/writer/threads/drain.h"
-#include "tools/writer/threads/farewell.h"
-#include "tools/writer/threads/end_exports.h"
-#include "tools/writer/threads/inherited.h"
 #include "tools/base/memory.h"
+#include "tools/base/terminal.h"
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/summary.h"
+#include "tools/writer/threads/control.h"
+#include "tools/writer/threads/drain.h"
+#include "tools/writer/threads/end_exports.h"
+#include "tools/writer/threads/farewell.h"
+#include "tools/writer/threads/inherited.h"
 
 #define SOCKET_FD 3
 #define RECORDING_FD 4

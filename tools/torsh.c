@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/command/command.h"
 #include "tools/base/die.h"
 #include "tools/base/terminal.h"
+#include "tools/command/command.h"
 
 #ifndef TORSH_VERSION
 #define TORSH_VERSION "unknown"

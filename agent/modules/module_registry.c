@@ -10,11 +10,11 @@
 #include <link.h>
 #include <string.h>
 
-#include "agent/producer/counter.h"
 #include "agent/modules/module_watch.h"
 #include "agent/process/process.h"
-#include "agent/python/python.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/counter.h"
+#include "agent/python/python.h"
 
 #define N_CACHED 512u
 

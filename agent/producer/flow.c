@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-#include "agent/producer/lifecycle.h"
-#include "agent/producer/counter.h"
 #include "agent/process/memory_lock.h"
-#include "agent/producer/backpressure.h"
 #include "agent/process/process.h"
+#include "agent/producer/backpressure.h"
+#include "agent/producer/counter.h"
+#include "agent/producer/lifecycle.h"
 
 static uint64_t monotonic_ns(void)
 {

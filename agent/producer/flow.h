@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/producer/stamp.h"
 #include "agent/python/python.h"
 #include "agent/stack/stack.h"
-#include "agent/producer/stamp.h"
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
 #include "shim/cpython/cpython.h"

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "agent/modules/module_registry.h"
+#include "agent/process/process.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/key_map.h"
-#include "agent/process/process.h"
-#include "agent/modules/module_registry.h"
 
 static struct key_map texts; /* hash of the bytes -> offset << 32 | length */
 static struct key_map labels; /* hash of the bytes -> label */

@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "agent/producer/counter.h"
 #include "agent/process/memory_lock.h"
-#include "agent/producer/backpressure.h"
 #include "agent/process/process.h"
+#include "agent/producer/backpressure.h"
+#include "agent/producer/counter.h"
 #include "shim/libc/thread.h"
 
 /* The shared flow is held for the time of an event, or as long as its ring is full. */

@@ -3,9 +3,9 @@
  * Flows whose hook never came to its end, because a handler that interrupted it jumped out, threw, or was cancelled. What
  * the hook was in the middle of may be half done: the event on the ring, what the encoding and the stack remember.
  */
+#include "agent/modules/memory_probe.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/flow.h"
-#include "agent/modules/memory_probe.h"
 
 /*
  * A frame that is entered at the holder's place again has taken its stack. Elsewhere the return address decides: a frame that

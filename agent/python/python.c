@@ -11,11 +11,11 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/modules/memory_probe.h"
 #include "agent/process/config.h"
 #include "agent/process/process.h"
-#include "agent/modules/memory_probe.h"
-#include "agent/python/python_chain.h"
 #include "agent/process/text_buffer.h"
+#include "agent/python/python_chain.h"
 #include "shim/cpython/cpython.h"
 #include "shim/cpython/cpython_memory.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "agent/python/python_chain.h"
 
-#include "agent/producer/counter.h"
 #include "agent/modules/memory_probe.h"
 #include "agent/modules/module_registry.h"
+#include "agent/producer/counter.h"
 #include "shim/cpython/cpython.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)

@@ -4,12 +4,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/modules/memory_probe.h"
+#include "agent/modules/module_registry.h"
+#include "agent/process/process.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/modules/memory_probe.h"
-#include "agent/process/process.h"
 #include "agent/python/python_lines.h"
-#include "agent/modules/module_registry.h"
 #include "shim/cpython/cpython.h"
 
 /* Bits of a str's state. */

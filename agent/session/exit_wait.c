@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <time.h>
 
-#include "agent/producer/channel.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/channel.h"
 
 #define EXPORTS_SAID_AFTER_NS UINT64_C(1000000000)
 #define STEP_NS UINT64_C(50000000)

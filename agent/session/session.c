@@ -21,10 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/session/writer_process.h"
 #include "agent/process/config.h"
-#include "agent/session/output_path.h"
 #include "agent/process/text_buffer.h"
+#include "agent/session/output_path.h"
+#include "agent/session/writer_process.h"
 #include "agent/wire/channel.h"
 #include "shim/sys.h"
 

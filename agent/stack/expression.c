@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "agent/modules/memory_probe.h"
 #include "agent/stack/cfi.h"
 #include "agent/stack/dwarf_bytes.h"
-#include "agent/modules/memory_probe.h"
 
 #define MAX_OPERATIONS 1000 /* branches may loop */
 

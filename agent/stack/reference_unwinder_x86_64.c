@@ -9,8 +9,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "agent/stack/cfi.h"
 #include "agent/producer/counter.h"
+#include "agent/stack/cfi.h"
 #include "agent/stack/unwind_rules.h"
 #include "shim/loader/symbol.h"
 

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/producer/counter.h"
-#include "agent/modules/module_watch.h"
 #include "agent/modules/memory_probe.h"
 #include "agent/modules/module_registry.h"
+#include "agent/modules/module_watch.h"
+#include "agent/producer/counter.h"
 #include "agent/wire/channel.h"
 #include "shim/sys.h"
 

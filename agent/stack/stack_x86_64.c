@@ -14,15 +14,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/stack/reference_unwinder.h"
-#include "agent/stack/chain.h"
+#include "agent/modules/module_watch.h"
 #include "agent/process/checks.h"
 #include "agent/producer/counter.h"
-#include "agent/modules/module_watch.h"
-#include "agent/stack/unwind_rules.h"
+#include "agent/stack/chain.h"
+#include "agent/stack/reference_unwinder.h"
 #include "agent/stack/step.h"
-#include "shim/sys.h"
+#include "agent/stack/unwind_rules.h"
 #include "shim/loader/unloading.h"
+#include "shim/sys.h"
 
 #define is_likely(x) __builtin_expect(!!(x), 1)
 

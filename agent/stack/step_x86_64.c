@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "agent/stack/chain.h"
-#include "agent/producer/counter.h"
 #include "agent/modules/memory_probe.h"
+#include "agent/producer/counter.h"
+#include "agent/stack/chain.h"
 #include "agent/stack/unwind_rule.h"
 #include "shim/sys.h"
 

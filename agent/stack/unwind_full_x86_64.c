@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/stack/chain.h"
-#include "agent/modules/module_watch.h"
 #include "agent/modules/memory_probe.h"
-#include "agent/stack/unwind_rule.h"
+#include "agent/modules/module_watch.h"
+#include "agent/stack/chain.h"
 #include "agent/stack/unwind_pages.h"
-#include "shim/registers_x86_64.h"
+#include "agent/stack/unwind_rule.h"
 #include "shim/loader/unloading.h"
+#include "shim/registers_x86_64.h"
 
 /* Frames between here and the hook; those of signal handlers that interrupted us in between are not ours to walk. */
 #define MAX_OWN_FRAMES 64

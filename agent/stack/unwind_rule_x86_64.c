@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/stack/dwarf_bytes.h"
-#include "agent/modules/module_watch.h"
 #include "agent/modules/memory_probe.h"
-#include "agent/stack/unwind_rules.h"
+#include "agent/modules/module_watch.h"
+#include "agent/stack/dwarf_bytes.h"
 #include "agent/stack/unwind_pages.h"
+#include "agent/stack/unwind_rules.h"
 #include "agent/wire/channel.h"
 
 /* There are rules of code that no object held: a new object may lie where such code was. */

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "agent/producer/counter.h"
-#include "agent/modules/module_watch.h"
 #include "agent/modules/module_registry.h"
+#include "agent/modules/module_watch.h"
+#include "agent/producer/counter.h"
 #include "shim/sys.h"
 
 #define FIRST_BITS 13

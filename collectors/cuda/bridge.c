@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "collectors/cuda/bridge.h"
 
+#include "agent/process/process.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/process/process.h"
 #include "collectors/ranges/itt_handles.h"
 
 #define ITT_DEFAULT_DOMAIN "torsh" /* ITT has no ranges of no domain */

@@ -13,9 +13,9 @@
 
 #include "agent/process/config.h"
 #include "agent/process/injection.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/label.h"
 #include "collectors/cuda/counters/cuda_counters.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
 #include "collectors/torch/operator_marks.h"

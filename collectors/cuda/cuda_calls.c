@@ -8,8 +8,8 @@
 
 #include "agent/process/config.h"
 #include "agent/producer/label.h"
-#include "collectors/cuda/cuda.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda.h"
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 #include "collectors/cuda/memory/cuda_memory.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"

@@ -8,13 +8,13 @@
 #include <errno.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/counter.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/counter.h"
 #include "collectors/cuda/cuda.h"
+#include "collectors/cuda/cuda_launches.h"
 #include "collectors/cuda/memory/cuda_memory.h"
 #include "collectors/cuda/memory/cuda_memory_info.h"
-#include "collectors/cuda/cuda_launches.h"
 #include "collectors/device/device_cuda.h"
 #include "collectors/device/devices.h"
 #include "shim/cuda/driver.h"

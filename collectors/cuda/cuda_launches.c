@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/label.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/cuda_batches.h"
 #include "shim/find_text.h"

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
-#include "collectors/cuda/cuda.h"
+#include "agent/producer/label.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda.h"
 #include "shim/cuda/cupti.h"
 
 /* When something ran, on our clock. */

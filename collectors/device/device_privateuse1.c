@@ -8,8 +8,8 @@
 
 #include "collectors/cuda/cuda.h"
 #include "collectors/device/devices.h"
-#include "shim/torch/privateuse1.h"
 #include "shim/sys.h"
+#include "shim/torch/privateuse1.h"
 
 #define EVENTS_A_TIME 256u
 

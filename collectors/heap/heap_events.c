@@ -3,9 +3,9 @@
  * The heap collector: every block that the program is given, resizes and gives back.
  */
 #include "agent/process/config.h"
+#include "agent/process/process.h"
 #include "agent/producer/flow.h"
 #include "agent/producer/pause.h"
-#include "agent/process/process.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
 

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/producer/counter.h"
+#include "agent/modules/module_registry.h"
 #include "agent/process/environment.h"
 #include "agent/process/process.h"
 #include "agent/process/program.h"
-#include "agent/modules/module_registry.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/counter.h"
 #include "shim/hooks.h"
 #include "shim/libc/thread.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/process/text_buffer.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/process/text_buffer.h"
 #include "collectors/ranges/itt_handles.h"
 #include "shim/ranges/ranges.h"
 

@@ -10,10 +10,10 @@
 
 #include <string.h>
 
+#include "collectors/ranges/nvtx_events.h"
+#include "agent/process/text_buffer.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/process/text_buffer.h"
-#include "collectors/ranges/nvtx_events.h"
 #include "shim/ranges/ranges.h"
 
 /* Ranges by NVTX have numbers apart from torsh.h's: a consumer's ids may be anything. */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
+#include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
 #include "collectors/cuda/bridge.h"
 #include "shim/libc/thread.h"

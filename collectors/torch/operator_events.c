@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
+#include "agent/producer/label.h"
 #include "agent/producer/schedule.h"
 #include "collectors/torch/operator_marks.h"
 #include "collectors/torch/torch_steps.h"

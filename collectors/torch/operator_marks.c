@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/process.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/label.h"
-#include "agent/process/process.h"
 #include "collectors/cuda/cuda.h"
 #include "collectors/device/devices.h"
 

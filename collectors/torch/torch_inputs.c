@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/process/text_buffer.h"
 #include "agent/producer/key_map.h"
 #include "agent/producer/label.h"
-#include "agent/process/text_buffer.h"
 #include "agent/wire/event.h"
 #include "collectors/torch/operator_events.h"
 #include "collectors/torch/torch_number.h"

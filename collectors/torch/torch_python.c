@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
-#include "agent/producer/schedule.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/label.h"
+#include "agent/producer/schedule.h"
 #include "agent/wire/channel.h"
 #include "collectors/torch/operator_events.h"
 #include "shim/cpython/cpython_api.h"

@@ -19,9 +19,9 @@
 #include <sys/types.h>
 
 #include "shim/libc/next.h"
+#include "shim/libc/thread.h"
 #include "shim/loader/symbol.h"
 #include "shim/sys.h"
-#include "shim/libc/thread.h"
 
 #ifndef TORSH_WITHOUT_JEMALLOC
 

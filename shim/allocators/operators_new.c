@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "shim/loader/elf_symbol.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
+#include "shim/loader/elf_symbol.h"
 
 /* The functions that record lie together: what such a function calls is known by its return address. */
 #define RECORDS __attribute__((section("torsh_operators_text"), noinline))

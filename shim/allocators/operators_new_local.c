@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/allocators/operators_new.h"
 #include "shim/loader/elf_symbol.h"
 #include "shim/loader/objects.h"
-#include "shim/allocators/operators_new.h"
 
 #define SETS_MAX 255u /* C++ run-times, counted with those that were closed */
 

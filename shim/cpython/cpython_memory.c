@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "shim/loader/elf_symbol.h"
 #include "shim/hooks.h"
+#include "shim/loader/elf_symbol.h"
 
 /* PyMemAllocatorEx and PyMemAllocatorDomain, as they are since 3.5. */
 struct allocator {

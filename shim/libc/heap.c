@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/libc/boot.h"
-#include "shim/hooks.h"
-#include "shim/libc/next.h"
 #include "shim/allocators/operators_new.h"
+#include "shim/hooks.h"
+#include "shim/libc/boot.h"
+#include "shim/libc/next.h"
 
 int torsh_heap_exceptions;
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/allocators/jemalloc.h"
 #include "shim/libc/boot.h"
 #include "shim/loader/elf_symbol.h"
-#include "shim/allocators/jemalloc.h"
 #include "shim/loader/symbol.h"
 #include "shim/sys.h"
 

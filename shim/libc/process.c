@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "shim/allocators/allocator_calls.h"
+#include "shim/allocators/operators_new.h"
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
-#include "shim/allocators/operators_new.h"
-#include "shim/ranges/ranges.h"
 #include "shim/loader/unloading.h"
+#include "shim/ranges/ranges.h"
 
 EXPORT pid_t fork(void)
 {

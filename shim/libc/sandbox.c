@@ -12,8 +12,8 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 
-#include "shim/libc/filter.h"
 #include "shim/hooks.h"
+#include "shim/libc/filter.h"
 #include "shim/libc/next.h"
 #include "shim/sys.h"
 

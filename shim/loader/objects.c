@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/loader/elf_symbol.h"
 #include "shim/find_text.h"
-#include "shim/sys.h"
+#include "shim/loader/elf_symbol.h"
 #include "shim/loader/unloading.h"
+#include "shim/sys.h"
 
 #define PAGE_BYTES 4096u
 

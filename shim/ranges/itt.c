@@ -11,8 +11,8 @@
 
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
-#include "shim/ranges/ranges.h"
 #include "shim/loader/symbol.h"
+#include "shim/ranges/ranges.h"
 
 #define PREFIX "__itt_"
 

@@ -11,8 +11,8 @@
 
 #include "shim/hooks.h"
 #include "shim/libc/next.h"
-#include "shim/ranges/ranges.h"
 #include "shim/loader/symbol.h"
+#include "shim/ranges/ranges.h"
 #include "shim/sys.h"
 
 #define N_MODULES 7 /* NVTX_CB_MODULE_SIZE */

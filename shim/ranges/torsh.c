@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "shim/ranges/torsh.h"
 #include "shim/hooks.h"
 #include "shim/ranges/nvtx.h"
 #include "shim/ranges/ranges.h"
-#include "shim/ranges/torsh.h"
 
 _Static_assert((int)TORSH_PAYLOAD_F64 == (int)PAYLOAD_F64 && (int)TORSH_VALUE_SAMPLE == (int)VALUE_SAMPLE,
 	       "torsh.h and the events number alike");

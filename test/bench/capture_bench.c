@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/producer/counter.h"
 #include "agent/modules/module_registry.h"
+#include "agent/producer/counter.h"
 #include "agent/stack/stack.h"
 #include "shim/sys.h"
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "tools/base/die.h"
-#include "tools/export/trace.h"
 #include "tools/device/kernels/kernels.h"
+#include "tools/export/trace.h"
 #include "tools/ops/module_totals.h"
 #include "tools/ops/step_totals.h"
-#include "tools/store/recording_write.h"
 #include "tools/store/delta.h"
+#include "tools/store/recording_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 

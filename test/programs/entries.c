@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Each entry point of the malloc family, from a function of its own that keeps its block: leak_NAME. What is kept is
- * in test/e2e/heap.py. Before that, the same calls with their blocks freed again.
+ * in test/e2e/heap/heap.py. Before that, the same calls with their blocks freed again.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

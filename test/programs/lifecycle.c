@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Processes and threads that begin and end in many ways: lifecycle WAY [PROGRAM]. What each way keeps is in
- * test/e2e/lifecycle.py.
+ * test/e2e/process/lifecycle.py.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

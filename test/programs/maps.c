@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Mappings made, cut, covered, moved and grown, each by a function of its own; what is left of each at the end is in
- * test/e2e/maps.py. The last is so large that most is mapped once it is there.
+ * test/e2e/heap/maps.py. The last is so large that most is mapped once it is there.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

@@ -1,6 +1,6 @@
 # cython: language_level=3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Functions of Cython between lines of Python, for test/e2e/python_frames.py."""
+"""Functions of Cython between lines of Python, for test/e2e/python/python_frames.py."""
 
 from libc.stdlib cimport malloc
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Leaks for test/e2e/python_frames.py, each of a size of its own, and what doesn't leak."""
+"""Leaks for test/e2e/python/python_frames.py, each of a size of its own, and what doesn't leak."""
 
 import ctypes
 

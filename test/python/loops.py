@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Loops for test/e2e/growth.py: loops.py LOOP STEPS. Some leak, most keep what is sensible to keep."""
+"""Loops for test/e2e/heap/growth.py: loops.py LOOP STEPS. Some leak, most keep what is sensible to keep."""
 
 import collections
 import functools

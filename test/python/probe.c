@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * An extension module for test/e2e/python_frames.py: each leak() allocates a block of a size of its own and writes
+ * An extension module for test/e2e/python/python_frames.py: each leak() allocates a block of a size of its own and writes
  * down, in the same moment, which frames the interpreter itself says that there are.
  */
 #define PY_SSIZE_T_CLEAN

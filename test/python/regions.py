@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Says everything that torsh.py can say; test/e2e/regions_python.py knows what has to be recorded."""
+"""Says everything that torsh.py can say; test/e2e/python/regions_python.py knows what has to be recorded."""
 
 import ctypes  # noqa: F401
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Training loops for test/e2e/torch_growth.py: torch_loops.py FILE STEPS LOOP... runs each in a child of its own, and writes
+Training loops for test/e2e/torch/torch_growth.py: torch_loops.py FILE STEPS LOOP... runs each in a child of its own, and writes
 their pids. One leaks, the others keep what is sensible to keep.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """
-Processes that hold memory in turns, for test/e2e/joint_peak.py and device_shared.py: turns.py fork|spawn JSON. Each turn is
+Processes that hold memory in turns, for test/e2e/process/joint_peak.py and device_shared.py: turns.py fork|spawn JSON. Each turn is
 [process, bytes more or less], or ["end", process]. Prints the pids. With TURNS_ON, a list in JSON, it is memory of the simulated
 CUDA device that has this number in the machine, for each process, and the first one of the process.
 """

@@ -10,10 +10,10 @@
 #include "tools/analysis/stretches.h"
 #include "tools/analysis/time_scope.h"
 #include "tools/device/kernels/attribution.h"
-#include "tools/timeline/device/busy.h"
 #include "tools/device/kernels/counters.h"
-#include "tools/timeline/inputs.h"
 #include "tools/device/kernels/kernel_metrics.h"
+#include "tools/timeline/device/busy.h"
+#include "tools/timeline/inputs.h"
 #include "tools/timeline/phase_clock.h"
 
 /* Kernels that are alike, or copies or memsets, that one operator launched. */

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/json.h"
+#include "tools/base/size.h"
 #include "tools/command/check_devices.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/memory/leaks/leaks.h"
-#include "tools/recording/losses.h"
 #include "tools/memory/peak.h"
-#include "tools/base/json.h"
-#include "tools/base/size.h"
+#include "tools/recording/losses.h"
 
 static const char doc[] =
 	"Compare a recording with budgets. Exit status 1 when one of them is broken.\v"

@@ -11,14 +11,14 @@
 #include <string.h>
 
 #include "agent/wire/event.h"
+#include "tools/base/die.h"
+#include "tools/base/json.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/recording/read.h"
-#include "tools/base/json.h"
 #include "tools/store/events_columns.h"
-#include "tools/store/timeline_columns.h"
 #include "tools/store/recording_read.h"
+#include "tools/store/timeline_columns.h"
 
 static const char doc[] = "Print everything in a recording, one JSON object a line: the messages of "
 			  "tools/store/recording.proto, and each event of a full recording by its name.";

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command/command.h"
-#include "tools/command/options.h"
 #include "tools/base/die.h"
-#include "tools/recording/losses.h"
-#include "tools/export/exporter.h"
+#include "tools/command/command.h"
 #include "tools/command/export_timeline.h"
+#include "tools/command/options.h"
+#include "tools/export/exporter.h"
 #include "tools/export/output.h"
 #include "tools/memory/leaks/leaks.h"
 #include "tools/memory/peak.h"
+#include "tools/recording/losses.h"
 #include "tools/recording/progress.h"
 
 static const char doc[] =

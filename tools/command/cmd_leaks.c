@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/recording/losses.h"
 #include "tools/report/device_report.h"
 #include "tools/report/growth_report.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 
 #define TEXT_LIMIT 20
 #define PROCESSES_SHOWN 10

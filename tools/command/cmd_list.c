@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "tools/command/command.h"
 #include "tools/base/die.h"
+#include "tools/command/command.h"
 #include "tools/live/live.h"
 #include "tools/report/parts.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "tools/command/command.h"
 #include "tools/base/die.h"
+#include "tools/command/command.h"
 #include "tools/live/live.h"
 
 static const char doc_stop[] =

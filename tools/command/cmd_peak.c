@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/memory/peak.h"
-#include "tools/report/device_report.h"
 #include "tools/report/device_refusals_report.h"
+#include "tools/report/device_report.h"
 #include "tools/report/device_shared_report.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 
 #define TEXT_LIMIT 20
 #define TEXT_LIMIT_MAPPED 5

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/ops/regions.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 
 #define TEXT_LIMIT 40
 #define NAME_COLUMNS 40

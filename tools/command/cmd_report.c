@@ -2,9 +2,9 @@
 /* torsh report: a recording on one page. The page's sections: tools/report/overview.c and overview_json.c. */
 #include <stdlib.h>
 
+#include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/report/overview.h"
 #include "tools/report/tree.h"
 

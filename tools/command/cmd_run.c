@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/command/command.h"
-#include "tools/command/options.h"
-#include "tools/command/executable_report.h"
 #include "tools/base/die.h"
+#include "tools/command/command.h"
+#include "tools/command/executable_report.h"
+#include "tools/command/options.h"
 
 #define AGENT_NAME "libtorshagent.so"
 

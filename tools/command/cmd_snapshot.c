@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/command/command.h"
 #include "tools/base/die.h"
-#include "tools/live/live.h"
 #include "tools/base/private_file.h"
+#include "tools/command/command.h"
+#include "tools/live/live.h"
 
 static const char doc[] =
 	"Write down what the session that PID belongs to holds now, and its peak so far, without stopping it: an "

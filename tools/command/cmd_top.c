@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/base/die.h"
 #include "tools/command/command.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/live/top/screen.h"
 
 #define INTERVAL_MS 1000

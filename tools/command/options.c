@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/recording/read.h"
 #include "tools/base/size.h"
+#include "tools/recording/read.h"
 
 /* Stacks that look alike once they have names are merged: so many more than are printed get names for that. */
 #define NAMED_BESIDE 100

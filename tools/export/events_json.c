@@ -8,11 +8,11 @@
 
 #include "tools/base/device.h"
 #include "tools/base/die.h"
+#include "tools/base/json.h"
 #include "tools/export/string_cache.h"
+#include "tools/memory/tensors.h"
 #include "tools/ops/operators.h"
 #include "tools/timeline/prepass/process_groups.h"
-#include "tools/memory/tensors.h"
-#include "tools/base/json.h"
 
 static const char *const sources[] = {"torsh", "nvtx", "itt", "module"};
 static const char *const kinds[] = {"scalar", "counter", "sample"};

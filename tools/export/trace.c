@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/output.h"
-#include "tools/base/sparse_array.h"
 #include "tools/base/json.h"
+#include "tools/base/sparse_array.h"
+#include "tools/export/output.h"
 
 /* Forward calls are looked for among the latest of each process: a power of two. */
 #define FORWARD_CALLS 65536u

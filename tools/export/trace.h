@@ -7,8 +7,8 @@
 #define TORSH_EXPORT_TRACE_H
 
 #include "tools/export/output_stream.h"
-#include "tools/timeline/device/launch_join.h"
 #include "tools/symbols/symbols.h"
+#include "tools/timeline/device/launch_join.h"
 
 struct trace {
 	const struct profile *profile;

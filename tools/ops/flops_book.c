@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/ops/operators.h"
 #include "tools/base/key_index.h"
+#include "tools/ops/operators.h"
 
 /* What is known of the pairs of one process. */
 struct process_pairs {

@@ -8,8 +8,8 @@
 
 #include "tools/ops/flops.h"
 #include "tools/timeline/histogram.h"
-#include "tools/timeline/prepass/process_groups.h"
 #include "tools/timeline/prepass/prepass.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 /* GROUP(NAME, name, what calls have in common) */
 #define OPERATOR_GROUPS                                                         \

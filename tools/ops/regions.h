@@ -7,8 +7,8 @@
 #ifndef TORSH_PROFILE_REGIONS_H
 #define TORSH_PROFILE_REGIONS_H
 
-#include "tools/timeline/prepass/prepass.h"
 #include "tools/base/intern.h"
+#include "tools/timeline/prepass/prepass.h"
 
 enum region_kind { REGION_RANGE, REGION_MARK, REGION_SCALAR, REGION_COUNTER, REGION_SAMPLE, N_REGION_KINDS };
 

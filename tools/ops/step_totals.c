@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/timeline/device/launch_join.h"
 #include "tools/timeline/device/busy.h"
+#include "tools/timeline/device/launch_join.h"
 
 #define STEP_DEVICES_MAX 64u /* of a process; beyond are made up */
 

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "tools/device/kernels/kernels.h"
 #include "tools/base/json.h"
+#include "tools/device/kernels/kernels.h"
 
 /* {"pid", "mode", "reason", "records", "dropped", ...}; null: the process did not tell. */
 cJSON *torsh_device_mode_json(const struct kernel_process *process);

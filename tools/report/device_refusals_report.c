@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 
-#include "tools/symbols/cuda_frames.h"
+#include "tools/base/size.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
+#include "tools/symbols/cuda_frames.h"
 
 static const char not_asked[] =
 	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";

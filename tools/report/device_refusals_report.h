@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "tools/device/memory/device_memory.h"
 #include "tools/base/json.h"
+#include "tools/device/memory/device_memory.h"
 
 /* {"count", "given_up", "largest", "latest"} */
 cJSON *torsh_device_refusals_json(const struct device_process *process, size_t place, struct symbols *symbols,

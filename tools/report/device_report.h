@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "tools/device/memory/device_memory.h"
 #include "tools/base/json.h"
+#include "tools/device/memory/device_memory.h"
 
 /* Of what moment a report is. */
 enum device_when { DEVICE_AT_PEAK, DEVICE_AT_END };

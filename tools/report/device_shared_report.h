@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "tools/device/memory/device_shared.h"
 #include "tools/base/json.h"
+#include "tools/device/memory/device_shared.h"
 
 /*
  * [{"uuid", "identified_by", "peak_bytes", "at_ns", "processes": [{"pid", "device", "bytes", "peak_bytes"}]}]; name: only of

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/base/size.h"
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 
 static double a_step(const struct holder *holder, uint64_t sum)
 {

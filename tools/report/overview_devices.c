@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/size.h"
 #include "tools/report/device_mode.h"
 #include "tools/report/device_shared_report.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 
 #define GROUPS_SHOWN 5
 

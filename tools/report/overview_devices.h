@@ -3,9 +3,9 @@
 #ifndef TORSH_REPORT_OVERVIEW_DEVICES_H
 #define TORSH_REPORT_OVERVIEW_DEVICES_H
 
-#include "tools/device/memory/device_shared.h"
-#include "tools/device/kernels/kernel_groups.h"
 #include "tools/base/json.h"
+#include "tools/device/kernels/kernel_groups.h"
+#include "tools/device/memory/device_shared.h"
 #include "tools/symbols/symbols.h"
 
 struct overview_devices {

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/recording/losses.h"
 #include "tools/report/findings.h"
 #include "tools/report/text.h"
-#include "tools/base/die.h"
-#include "tools/base/size.h"
 
 #define PROCESSES_SHOWN 12
 #define THREADS_SHOWN 8

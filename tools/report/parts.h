@@ -3,8 +3,8 @@
 #ifndef TORSH_REPORT_PARTS_H
 #define TORSH_REPORT_PARTS_H
 
-#include "tools/memory/leaks/leaks.h"
 #include "tools/base/json.h"
+#include "tools/memory/leaks/leaks.h"
 
 /* A list of frames, innermost first. */
 cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n);

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "tools/timeline/prepass/prepass.h"
 #include "tools/base/json.h"
+#include "tools/timeline/prepass/prepass.h"
 
 /* A sentence for each process of which something is left out, or whose schedule could not be kept to. */
 void torsh_selection_text(FILE *out, const struct survey *survey);

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/recording/losses.h"
 #include "tools/base/json.h"
 #include "tools/base/size.h"
 #include "tools/base/terminal.h"
+#include "tools/recording/losses.h"
 
 #define FUNCTION_COLUMNS 44
 #define FUNCTION_LONGEST 150 /* templates of C++ are cut here; JSON has them whole */

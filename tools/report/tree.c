@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/report/text.h"
 #include "tools/base/size.h"
+#include "tools/report/text.h"
 
 #define ARGUMENTS_SHOWN 3
 #define ARGUMENT_COLUMNS 40

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/timeline/span_phase.h"
-#include "tools/timeline/prepass/unnested_spans.h"
+#include "tools/base/sparse_array.h"
 #include "tools/timeline/module_chains.h"
 #include "tools/timeline/open_spans.h"
-#include "tools/base/sparse_array.h"
+#include "tools/timeline/prepass/unnested_spans.h"
+#include "tools/timeline/span_phase.h"
 
 #define THREADS_LOST (1u << 20) /* numbers without a row, before one is made up */
 #define SEQUENCES 65536u /* of forward calls whose modules are remembered: a power of two */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/producer/label.h"
-#include "collectors/cuda/cuda.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda.h"
 #include "shim/find_text.h"
 
 #define N_CONTEXTS 64u /* CUPTI numbers them from 1; those that share a place are taken for one */

@@ -10,8 +10,8 @@
 #include "agent/process/config.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/label.h"
-#include "collectors/cuda/cuda.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda.h"
 
 #define SAMPLES_PER_LAUNCH 3u
 #define TRIES_PER_LAUNCH 6u /* also of what can't be measured */

@@ -9,8 +9,8 @@
 #include <sys/prctl.h>
 
 #include "agent/process/config.h"
-#include "collectors/cuda/cuda.h"
 #include "collectors/cuda/counters/cuda_counters.h"
+#include "collectors/cuda/cuda.h"
 #include "shim/libc/thread.h"
 
 #define DEVICES_MAX 32u

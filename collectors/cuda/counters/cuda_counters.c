@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "agent/process/config.h"
-#include "agent/producer/label.h"
 #include "agent/process/process.h"
 #include "agent/process/text_buffer.h"
+#include "agent/producer/label.h"
 #include "collectors/cuda/cuda.h"
 
 #define END_AT_MOST_NS UINT64_C(2000000000)

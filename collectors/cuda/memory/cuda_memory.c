@@ -13,9 +13,9 @@
 #include "collectors/cuda/cuda.h"
 #include "collectors/cuda/memory/cuda_graph_memory.h"
 #include "collectors/cuda/memory/cuda_live.h"
+#include "collectors/cuda/memory/cuda_memory_info.h"
 #include "collectors/cuda/memory/cuda_pools.h"
 #include "collectors/cuda/memory/cuda_request.h"
-#include "collectors/cuda/memory/cuda_memory_info.h"
 #include "shim/cuda/cuda_memory.h"
 
 static const struct memory_call {

@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from live_targets import CHILD, FIRST, OBEYS, RESIZED, SECOND, THIRD, Target, kept, session_of, snapshot  # noqa: E402
 from schema import expect_fits  # noqa: E402

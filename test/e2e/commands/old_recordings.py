@@ -9,10 +9,10 @@ recordings that have none: look at it before you commit it.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
-RECORDINGS = pathlib.Path(__file__).resolve().parent / "recordings"
+RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "recordings"
 # Whatever lies at the modules' paths today must not matter.
 COMMANDS = {
     "leaks": ["--json", "--no-lines"],

@@ -9,7 +9,7 @@ import math
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from simcuda import DRIVER, cuda_python, duration_ns, of_kind, record_simulated, used  # noqa: E402
 import schema  # noqa: E402

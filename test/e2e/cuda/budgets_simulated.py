@@ -8,7 +8,7 @@ there is nothing to compare with.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 import schema  # noqa: E402
 from device_memory import program, replay  # noqa: E402

@@ -12,7 +12,7 @@ import pathlib
 import struct
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
 from simcuda import (DRIVER, LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preloaded,  # noqa: E402

@@ -12,7 +12,7 @@ import pathlib
 import signal
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from simcuda import LIBRARIES, cuda_python, duration_ns, need_simcuda, of_kind, preload_names, read_truth, simulate  # noqa: E402
 

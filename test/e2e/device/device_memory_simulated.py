@@ -10,7 +10,7 @@ import json
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
 from simcuda import cuda_python, of_kind, record_simulated  # noqa: E402

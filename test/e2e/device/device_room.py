@@ -8,7 +8,7 @@ CUDA: to the byte what the simulation's own log says of that moment, with CUPTI 
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from timeline import events  # noqa: E402
 from simcuda import cuda_python, need_simcuda, of_kind, record_simulated  # noqa: E402

@@ -8,7 +8,7 @@ simulated CUDA, so that this is known; each has a simulation of its own, whose d
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 import pythons  # noqa: E402
 import schema  # noqa: E402

@@ -13,7 +13,7 @@ import re
 import sys
 import tty
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
 SYNTHETIC = BUILD / "test/synthetic"
@@ -54,7 +54,7 @@ def synthetic(name):
 
 
 def old(name):
-    return pathlib.Path(__file__).resolve().parent / f"recordings/{name}.torsh"
+    return pathlib.Path(__file__).resolve().parents[1] / f"recordings/{name}.torsh"
 
 
 def expect_harmless(text, what):

@@ -6,7 +6,7 @@ import gzip
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import ask_hta, ask_trace_processor  # noqa: E402
 from exported import OPERATORS_OF_STEP, exported, made, refused  # noqa: E402

@@ -8,7 +8,7 @@ import pickle
 import pickletools
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import OPERATORS, TENSOR_BYTES, exported, made  # noqa: E402
 from environments import torch_python  # noqa: E402

@@ -6,7 +6,7 @@ import bisect
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from consumers import run_python  # noqa: E402
 from exported import LAYERS, TENSOR_BYTES, exported, made  # noqa: E402

@@ -7,7 +7,7 @@ import struct
 import sys
 import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from browser import browser_page, served  # noqa: E402
 from consumers import consumers_python  # noqa: E402

@@ -8,7 +8,7 @@ the function's address; and where the allocator isn't there the program doesn't 
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
 # KEEP's function keeps one block; what give_back() makes it frees again.

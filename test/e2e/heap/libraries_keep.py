@@ -8,7 +8,7 @@ nobody closes with their buffers, variables set again and again, handlers, messa
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
 PROGRAM = PROGRAMS / "keepers"

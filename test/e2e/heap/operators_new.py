@@ -8,7 +8,7 @@ and the program does what it does without the agent.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 
 # Each form once kept, from a function named for it; each form a thousand times given back.

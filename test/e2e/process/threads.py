@@ -8,7 +8,7 @@ import pathlib
 import sqlite3
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from exported import crowded, exported  # noqa: E402
 from timeline import events  # noqa: E402

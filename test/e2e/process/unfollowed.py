@@ -8,7 +8,7 @@ import shutil
 import struct
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from family import START, Truth, complete, expect_members, images, kept  # noqa: E402
 

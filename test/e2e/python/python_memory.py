@@ -8,7 +8,7 @@ objects of Python, arrays of numpy, tensors of PyTorch. To the byte.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 import pythons  # noqa: E402
 from environments import torch_python  # noqa: E402

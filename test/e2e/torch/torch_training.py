@@ -7,7 +7,7 @@ PyTorch under the agent: the demo, and the same result with and without it.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import *  # noqa: E402,F403
 from family import Truth, complete  # noqa: E402
 from torch_python import torch_python  # noqa: E402

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Says by NVTX's headers what can be said: a program, or (SAY_LIBRARY) a library with a function `say`. What the calls
- * returned goes to stdout; test/e2e/nvtx.py knows what has to be recorded.
+ * returned goes to stdout; test/e2e/ranges/nvtx.py knows what has to be recorded.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Copies and prefetches many at a time, in the forms of CUDA 12 and 13: what test/e2e/cuda_batches.py has a list of, in this
+ * Copies and prefetches many at a time, in the forms of CUDA 12 and 13: what test/e2e/cuda/cuda_batches.py has a list of, in this
  * order. The bytes are looked at in the end.
  */
 #include <cuda.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/fixtures/late_clock.h"
 #include "shim/sys.h"
+#include "test/unit/fixtures/late_clock.h"
 
 #define BEGIN (UINT64_C(1) << 61) /* a counter is above 0, however far it is set back */
 

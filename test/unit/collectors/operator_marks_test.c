@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
+#include "agent/process/process.h"
 #include "agent/producer/counter.h"
 #include "agent/producer/flow.h"
 #include "agent/producer/label.h"
-#include "agent/process/process.h"
 #include "collectors/device/devices.h"
 
 static void take_event(struct flow *flow, const struct event *event, const void *frame);

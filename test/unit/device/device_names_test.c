@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "test/unit/fixtures/recording_fixture.h"
 #include "test/unit/fixtures/command_fixture.h"
+#include "test/unit/fixtures/recording_fixture.h"
 
 #define LONG_NAME 5000u
 

@@ -11,8 +11,8 @@
 
 #include <unistd.h>
 
-#include "test/unit/fixtures/recording_fixture.h"
 #include "test/unit/fixtures/random.h"
+#include "test/unit/fixtures/recording_fixture.h"
 #include "tools/device/memory/device_shared.h"
 #include "tools/recording/read.h"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "tools/timeline/device/graph_nodes.h"
 #include "tools/timeline/call_window.h"
+#include "tools/timeline/device/graph_nodes.h"
 
 static void see(struct graph_nodes *nodes, uint64_t node, uint64_t original, uint32_t capture)
 {

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "test/unit/fixtures/recording_fixture.h"
 #include "test/unit/fixtures/command_fixture.h"
+#include "test/unit/fixtures/recording_fixture.h"
 
 static char path[] = "/tmp/torsh-profile-json-XXXXXX";
 

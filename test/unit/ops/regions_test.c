@@ -14,8 +14,8 @@
 #include "test/unit/fixtures/recording_fixture.h"
 #include "test/unit/fixtures/schema_check.h"
 #include "tools/command/command.h"
-#include "tools/recording/read.h"
 #include "tools/ops/regions.h"
+#include "tools/recording/read.h"
 
 #define N_EVENTS 20000u
 #define N_PROCESSES 2u

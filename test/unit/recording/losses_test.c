@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "test/unit/fixtures/recording_fixture.h"
 #include "test/unit/fixtures/command_fixture.h"
+#include "test/unit/fixtures/recording_fixture.h"
 #include "tools/recording/losses.h"
 
 static char directory[] = "/tmp/torsh-losses-XXXXXX";

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "tools/timeline/span_phase.h"
 #include "tools/timeline/prepass/data_workers.h"
+#include "tools/timeline/span_phase.h"
 
 #define BATCH_OF_WORKERS "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 #define BATCH "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "test/unit/fixtures/random.h"
-#include "tools/timeline/span_phase.h"
 #include "tools/timeline/phase_clock.h"
+#include "tools/timeline/span_phase.h"
 
 #define N_STEPS 3u
 

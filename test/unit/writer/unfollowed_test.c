@@ -11,8 +11,8 @@
 
 #include "test/unit/fixtures/channel_fixture.h"
 #include "tools/recording/read.h"
-#include "tools/writer/output/rows/rows.h"
 #include "tools/writer/input/unfollowed.h"
+#include "tools/writer/output/rows/rows.h"
 
 #define STARTER 4000000u /* no process has this pid */
 #define CHILD 4000001u

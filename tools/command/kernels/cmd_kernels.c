@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/base/die.h"
+#include "tools/base/size.h"
 #include "tools/command/command.h"
 #include "tools/command/kernels/kernel_counters.h"
 #include "tools/command/kernels/kernels_calls.h"
 #include "tools/command/kernels/kernels_lines.h"
 #include "tools/command/options.h"
-#include "tools/base/die.h"
 #include "tools/device/kernels/kernel_groups.h"
 #include "tools/report/device_mode.h"
 #include "tools/report/parts.h"
 #include "tools/report/selection.h"
 #include "tools/report/text.h"
-#include "tools/base/size.h"
 #include "tools/symbols/symbols.h"
 
 #define TEXT_LIMIT 30

@@ -3,8 +3,8 @@
 #ifndef TORSH_COMMAND_KERNEL_COUNTERS_H
 #define TORSH_COMMAND_KERNEL_COUNTERS_H
 
-#include "tools/device/kernels/counters.h"
 #include "tools/base/json.h"
+#include "tools/device/kernels/counters.h"
 
 /* {"measured", "metrics": [...]} of the kernels with this symbol, or null: none was measured. */
 cJSON *torsh_kernel_counters_json(const struct counters *counters, const char *symbol);

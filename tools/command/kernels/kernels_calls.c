@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/report/text.h"
 #include "tools/base/size.h"
+#include "tools/report/text.h"
 
 #define SHAPES_SHOWN 8
 #define CALLS_SHOWN 8

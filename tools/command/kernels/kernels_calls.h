@@ -3,8 +3,8 @@
 #ifndef TORSH_COMMAND_KERNELS_CALLS_H
 #define TORSH_COMMAND_KERNELS_CALLS_H
 
-#include "tools/device/kernels/device_calls.h"
 #include "tools/base/json.h"
+#include "tools/device/kernels/device_calls.h"
 
 /* The members "devices", "calls", "waits" and "overhead". */
 void torsh_kernels_print_calls(struct json *json, const struct device_calls *calls);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/symbols/cuda_frames.h"
-#include "tools/report/text.h"
 #include "tools/base/size.h"
+#include "tools/report/text.h"
+#include "tools/symbols/cuda_frames.h"
 
 #define LINES_SHOWN 3
 

@@ -3,8 +3,8 @@
 #ifndef TORSH_COMMAND_KERNELS_LINES_H
 #define TORSH_COMMAND_KERNELS_LINES_H
 
-#include "tools/device/kernels/kernels.h"
 #include "tools/base/json.h"
+#include "tools/device/kernels/kernels.h"
 #include "tools/symbols/symbols.h"
 
 /* Blanks between calls and time of a part of a kernel's and what these are of, which stands below the kernel's name. */

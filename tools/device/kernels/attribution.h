@@ -7,8 +7,8 @@
 #ifndef TORSH_PROFILE_ATTRIBUTION_H
 #define TORSH_PROFILE_ATTRIBUTION_H
 
-#include "tools/timeline/device/launch_join.h"
 #include "tools/device/kernels/inductor.h"
+#include "tools/timeline/device/launch_join.h"
 
 /* METHOD(NAME, what it goes by, the operator profile's word for that, how sure it is), the surest first */
 #define ATTRIBUTION_METHODS                                          \

@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_COUNTERS_H
 #define TORSH_PROFILE_COUNTERS_H
 
-#include "tools/recording/timeline.h"
 #include "tools/base/key_index.h"
+#include "tools/recording/timeline.h"
 
 /* Why kernels of graphs have none of their own. */
 #define COUNTERS_NOT_OF_GRAPHS "kernels of CUDA graphs are not measured, only launches that are alike without a graph"

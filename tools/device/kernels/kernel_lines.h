@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_KERNEL_LINES_H
 #define TORSH_PROFILE_KERNEL_LINES_H
 
-#include "tools/timeline/device/device_activity.h"
 #include "tools/base/key_index.h"
+#include "tools/timeline/device/device_activity.h"
 
 /* All of one name that was asked for in one place. */
 struct kernel_line {

@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_DEVICE_GRAPHS_H
 #define TORSH_PROFILE_DEVICE_GRAPHS_H
 
-#include "tools/device/memory/device_blocks.h"
 #include "tools/base/key_index.h"
+#include "tools/device/memory/device_blocks.h"
 
 struct graph_step;
 

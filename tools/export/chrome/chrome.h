@@ -3,9 +3,9 @@
 #ifndef TORSH_EXPORT_CHROME_H
 #define TORSH_EXPORT_CHROME_H
 
+#include "tools/device/kernels/counters.h"
 #include "tools/export/chrome/chrome_inputs.h"
 #include "tools/export/string_cache.h"
-#include "tools/device/kernels/counters.h"
 #include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {

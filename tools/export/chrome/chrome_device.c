@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
+#include "tools/base/key_index.h"
 #include "tools/export/chrome/chrome.h"
 #include "tools/export/device_rows.h"
-#include "tools/base/key_index.h"
 
 #define GPU_SORT_INDEX 5000000u /* devices come below processes, as in Kineto's traces */
 #define OTHER_TID_BASE 0x1000000u /* of lanes whose stream's number is taken, beyond any stream's */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "tools/base/die.h"
-#include "tools/export/chrome/chrome.h"
-#include "tools/device/kernels/occupancy.h"
 #include "tools/base/sparse_array.h"
+#include "tools/device/kernels/occupancy.h"
+#include "tools/export/chrome/chrome.h"
 
 #define KEPT_TEXTS 1024u /* more than a training has kinds of launches; what two share one place is written anew */
 #define TEXT_BYTES 1024u /* of the longest, with 25 numbers */

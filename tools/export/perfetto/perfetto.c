@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tools/base/die.h"
 #include "tools/export/perfetto/perfetto.h"
+#include "tools/base/die.h"
 
 struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process)
 {

@@ -10,9 +10,9 @@
 #define TORSH_EXPORT_PERFETTO_H
 
 #include "perfetto.pb-c.h"
-#include "tools/export/trace.h"
-#include "tools/device/kernels/counters.h"
 #include "tools/base/key_index.h"
+#include "tools/device/kernels/counters.h"
+#include "tools/export/trace.h"
 
 enum clock { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6, CLOCK_ID_STEP = 64 };
 enum flags { STATE_BEGINS = 1, STATE_NEEDED = 2 };

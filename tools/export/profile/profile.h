@@ -10,12 +10,12 @@
 #ifndef TORSH_EXPORT_PROFILE_H
 #define TORSH_EXPORT_PROFILE_H
 
-#include "tools/export/trace.h"
+#include "tools/base/json.h"
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
-#include "tools/ops/flops.h"
 #include "tools/device/kernels/kernel_metrics.h"
-#include "tools/base/json.h"
+#include "tools/export/trace.h"
+#include "tools/ops/flops.h"
 
 #define OWNER_NONE 0u /* of a launch: no call, */
 #define OWNER_LEFT_OUT 1u /* one that was not asked for, */

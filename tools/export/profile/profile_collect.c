@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/profile/profile.h"
 #include "tools/base/sparse_array.h"
+#include "tools/export/profile/profile.h"
 
 #define FORWARD_CALLS 65536u /* forward calls are looked for among the latest: a power of two */
 #define DEVICE_CPU 0u /* c10/core/DeviceType.h: the upper bits of a tensor's device */

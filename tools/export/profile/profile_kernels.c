@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/profile/profile.h"
 #include "tools/device/kernels/occupancy.h"
+#include "tools/export/profile/profile.h"
 #include "tools/symbols/frame_text.h"
 
 #define PATH_OPERATORS_MAX 64u

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "tools/base/die.h"
+#include "tools/device/kernels/layers.h"
 #include "tools/export/profile/profile.h"
 #include "tools/timeline/inputs.h"
-#include "tools/device/kernels/layers.h"
 
 #define INSTANCES_MIN 3u /* where no modules say that it is more than a coincidence */
 #define SHIFTS_MAX 256u /* places at which a layer may begin in what repeats itself */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/analysis/findings_json.h"
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
-#include "tools/analysis/findings_json.h"
 
 #define BOTTLENECKS_MAX 10u
 #define NS_PER_S UINT64_C(1000000000)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/profile/profile.h"
 #include "tools/device/kernels/device_peaks.h"
+#include "tools/export/profile/profile.h"
 
 /* NULL: it ran on one device, which is *device. */
 static const char *find_device(const struct profile_json *profile, const struct profile_operator *op, uint32_t *device)

@@ -13,14 +13,14 @@
 
 #include "tools/base/device.h"
 #include "tools/base/die.h"
+#include "tools/base/key_index.h"
+#include "tools/base/live_table.h"
 #include "tools/export/exporter.h"
 #include "tools/export/snapshot/pickle.h"
 #include "tools/export/trace.h"
+#include "tools/memory/tensors.h"
 #include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
-#include "tools/memory/tensors.h"
-#include "tools/base/key_index.h"
-#include "tools/base/live_table.h"
 
 #define NS_PER_US 1000
 #define DEVICES_MAX 256u /* of all processes; beyond are made up */

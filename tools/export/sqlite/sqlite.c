@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tools/export/sqlite/sqlite.h"
 #include "tools/base/device.h"
 #include "tools/base/die.h"
-#include "tools/export/exporter.h"
-#include "tools/export/sqlite/sqlite.h"
 #include "tools/base/private_file.h"
-#include "tools/ops/operators.h"
+#include "tools/export/exporter.h"
 #include "tools/memory/peak.h"
+#include "tools/memory/tensors.h"
+#include "tools/ops/operators.h"
 #include "tools/symbols/frame_text.h"
 #include "tools/symbols/stack_view.h"
-#include "tools/memory/tensors.h"
 
 #define DATABASE_FORMAT 2 /* of the tables: one that is renamed or means something else makes it another */
 

@@ -5,8 +5,8 @@
 
 #include "tools/export/sqlite/sqlite_database.h"
 #include "tools/export/trace.h"
-#include "tools/timeline/prepass/process_groups.h"
 #include "tools/ops/operators.h"
+#include "tools/timeline/prepass/process_groups.h"
 
 /* What of a process has its rows. */
 struct known {

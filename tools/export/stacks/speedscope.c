@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "tools/base/die.h"
-#include "tools/export/exporter.h"
 #include "tools/base/json.h"
+#include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
 /* A frame by what people see; file is interned. */

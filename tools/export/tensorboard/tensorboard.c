@@ -12,12 +12,12 @@
 
 #include "tools/base/device.h"
 #include "tools/base/die.h"
+#include "tools/base/private_file.h"
+#include "tools/export/output.h"
 #include "tools/export/tensorboard/tensorboard_graph.h"
 #include "tools/export/tensorboard/tensorboard_histogram.h"
-#include "tools/export/output.h"
-#include "tools/base/private_file.h"
-#include "tools/ops/step_totals.h"
 #include "tools/memory/tensors.h"
+#include "tools/ops/step_totals.h"
 
 #define MEBIBYTE 0x1p20 /* a float has seven digits: bytes would lose theirs */
 #define DEVICES_MAX 64u /* of a process; beyond are made up */

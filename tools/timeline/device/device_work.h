@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tools/timeline/device/graph_nodes.h"
 #include "tools/base/key_index.h"
+#include "tools/timeline/device/graph_nodes.h"
 
 #define CAUSED_MAX ((UINT32_C(1) << 31) - 1)
 

@@ -6,12 +6,12 @@
 #ifndef TORSH_PROFILE_SURVEY_H
 #define TORSH_PROFILE_SURVEY_H
 
-#include "tools/timeline/prepass/data_workers.h"
 #include "tools/timeline/device/device_activity.h"
 #include "tools/timeline/device/device_list.h"
 #include "tools/timeline/device/device_work.h"
-#include "tools/timeline/prepass/process_attributes.h"
+#include "tools/timeline/prepass/data_workers.h"
 #include "tools/timeline/prepass/passes.h"
+#include "tools/timeline/prepass/process_attributes.h"
 #include "tools/timeline/steps.h"
 
 struct survey_process {

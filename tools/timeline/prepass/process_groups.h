@@ -6,8 +6,8 @@
 #ifndef TORSH_PROFILE_PROCESS_GROUPS_H
 #define TORSH_PROFILE_PROCESS_GROUPS_H
 
-#include "tools/timeline/spans.h"
 #include "tools/timeline/inputs.h"
+#include "tools/timeline/spans.h"
 
 struct process_group {
 	const struct profile_process *process;

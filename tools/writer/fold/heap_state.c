@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "tools/writer/fold/session_heap.h"
 #include "tools/base/memory.h"
+#include "tools/writer/fold/session_heap.h"
 
 #define MOVES_LEAST 65536u /* blocks */
 #define STAMP_UNKNOWN LIVE_STAMP_MAX /* only of small blocks, which are in no live table */

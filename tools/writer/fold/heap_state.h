@@ -17,8 +17,8 @@
 #ifndef TORSH_WRITER_HEAP_H
 #define TORSH_WRITER_HEAP_H
 
-#include "tools/writer/fold/peak_tracker.h"
 #include "tools/base/live_table.h"
+#include "tools/writer/fold/peak_tracker.h"
 #include "tools/writer/fold/scopes.h"
 #include "tools/writer/fold/tables/small_table.h"
 #include "tools/writer/fold/tables/stack_table.h"

@@ -7,8 +7,8 @@
 #ifndef TORSH_WRITER_PAUSES_H
 #define TORSH_WRITER_PAUSES_H
 
-#include "tools/writer/output/rows/rows.h"
 #include "tools/writer/input/target.h"
+#include "tools/writer/output/rows/rows.h"
 
 struct pauses {
 	struct ticks_moment *turns; /* a beginning, an end, a beginning, ... */

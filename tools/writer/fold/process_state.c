@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "tools/base/device.h"
-#include "tools/base/size.h"
 #include "tools/base/memory.h"
+#include "tools/base/size.h"
 
 #define SERIES_STEP_NS 1000000u
 #define NOTE_MAX 1024u

@@ -10,14 +10,14 @@
 
 #include "tools/store/events_columns.h"
 #include "tools/store/timeline_columns.h"
-#include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/heap_state.h"
-#include "tools/writer/input/ring_consumer.h"
-#include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/mappings.h"
-#include "tools/writer/fold/tables/series.h"
+#include "tools/writer/fold/session_heap.h"
 #include "tools/writer/fold/step_marks.h"
+#include "tools/writer/fold/tables/code_table.h"
+#include "tools/writer/fold/tables/series.h"
 #include "tools/writer/input/clock_conversion.h"
+#include "tools/writer/input/ring_consumer.h"
 
 #define TALLY_NOTES_MAX 64u
 

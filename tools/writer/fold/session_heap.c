@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/fold/heap_state.h"
 #include "tools/base/memory.h"
+#include "tools/writer/fold/heap_state.h"
 
 static void destroy_member(struct joint_member *member)
 {

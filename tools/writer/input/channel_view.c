@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/base/utf8.h"
 #include "tools/base/memory.h"
+#include "tools/base/utf8.h"
 
 #define PAGE 4096u
 #define TEXT_MAX (64u << 10)

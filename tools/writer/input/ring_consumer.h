@@ -11,8 +11,8 @@
 
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
-#include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/heap_state.h"
+#include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 
 #define INTAKE_EVENTS 256u /* decoded ahead */

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "tools/writer/input/channel_view.h"
-#include "tools/writer/input/ring_consumer.h"
 #include "tools/writer/fold/attributed_frame.h"
 #include "tools/writer/fold/process_state.h"
+#include "tools/writer/input/channel_view.h"
+#include "tools/writer/input/ring_consumer.h"
 
 enum target_fate {
 	TARGET_LIVES,

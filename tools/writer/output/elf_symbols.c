@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/base/regular.h"
 #include "tools/base/memory.h"
+#include "tools/base/regular.h"
 
 /* The file's build-id is in a note of one of its PT_NOTE segments. */
 static int is_build_id_note(Elf_Data *notes, const uint8_t *build_id, size_t n_build_id, int *is_found)

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/base/memory.h"
 #include "tools/base/regular.h"
 #include "tools/writer/output/elf_symbols.h"
-#include "tools/base/memory.h"
 
 #define CODE_MAX 32u
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/writer/output/elf_symbols.h"
 #include "tools/base/memory.h"
+#include "tools/writer/output/elf_symbols.h"
 
 /* One file. */
 struct book_page {

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/base/terminal.h"
-#include "tools/writer/threads/client.h"
 #include "tools/base/memory.h"
+#include "tools/base/terminal.h"
 #include "tools/writer/input/process_info.h"
+#include "tools/writer/threads/client.h"
 
 #define FIRST_HELLO_NS UINT64_C(10000000000)
 #define GRACE_NS UINT64_C(50000000) /* for a child that is just connecting when the last target ended */

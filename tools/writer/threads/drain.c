@@ -10,22 +10,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/writer/threads/requests.h"
-#include "tools/writer/input/pending_children.h"
-#include "tools/writer/threads/farewell.h"
-#include "tools/writer/output/checkpoints.h"
-#include "tools/writer/input/fork_ancestry.h"
 #include "tools/base/memory.h"
-#include "tools/writer/input/order.h"
-#include "tools/writer/threads/out_of_memory.h"
-#include "tools/writer/input/process_info.h"
 #include "tools/writer/budget/memory_limit.h"
-#include "tools/writer/output/rows/rows.h"
 #include "tools/writer/budget/shortage.h"
-#include "tools/writer/threads/sleep.h"
-#include "tools/writer/input/status_reader.h"
-#include "tools/writer/output/summary.h"
 #include "tools/writer/fold/session_peak.h"
+#include "tools/writer/input/fork_ancestry.h"
+#include "tools/writer/input/order.h"
+#include "tools/writer/input/pending_children.h"
+#include "tools/writer/input/process_info.h"
+#include "tools/writer/input/status_reader.h"
+#include "tools/writer/output/checkpoints.h"
+#include "tools/writer/output/rows/rows.h"
+#include "tools/writer/output/summary.h"
+#include "tools/writer/threads/farewell.h"
+#include "tools/writer/threads/out_of_memory.h"
+#include "tools/writer/threads/requests.h"
+#include "tools/writer/threads/sleep.h"
 
 #define BUDGET 32768u /* events folded between two looks at the rings */
 #define ENDED_MANY 8u

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "tools/store/recording_write.h"
-#include "tools/writer/threads/request_queue.h"
-#include "tools/writer/input/unfollowed.h"
 #include "tools/writer/input/target.h"
+#include "tools/writer/input/unfollowed.h"
+#include "tools/writer/threads/request_queue.h"
 
 struct drain_options {
 	int recording_fd; /* stays the caller's */

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tools/base/device.h"
+#include "tools/base/memory.h"
 #include "tools/base/private_file.h"
 #include "tools/base/size.h"
-#include "tools/base/memory.h"
 
 #define KEPT_MAX 4u
 

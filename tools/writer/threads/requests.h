@@ -6,8 +6,8 @@
 #ifndef TORSH_WRITER_ATTEND_H
 #define TORSH_WRITER_ATTEND_H
 
-#include "tools/writer/threads/request_queue.h"
 #include "tools/writer/fold/pauses.h"
+#include "tools/writer/threads/request_queue.h"
 #include "tools/writer/threads/snapshot.h"
 
 struct attendance {

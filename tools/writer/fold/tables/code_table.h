@@ -6,8 +6,8 @@
 #ifndef TORSH_WRITER_CODE_TABLE_H
 #define TORSH_WRITER_CODE_TABLE_H
 
-#include "tools/writer/input/channel_view.h"
 #include "tools/base/key_index.h"
+#include "tools/writer/input/channel_view.h"
 
 struct code_module {
 	uint64_t bias, start, end;

@@ -10,8 +10,8 @@
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/budget/cost.h"
-#include "tools/writer/output/symbol_book.h"
 #include "tools/writer/input/target.h"
+#include "tools/writer/output/symbol_book.h"
 
 struct stranger;
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "tools/store/recording_format.h"
 #include "tools/base/memory.h"
+#include "tools/store/recording_format.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
 /* Bytes that one row takes at most: as many varints of 5 and of 10 bytes as it has columns. */

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tools/base/memory.h"
 #include "tools/writer/fold/heap_state.h"
 #include "tools/writer/fold/session_heap.h"
-#include "tools/base/memory.h"
-#include "tools/writer/output/rows/rows_parts.h"
 #include "tools/writer/fold/step_marks.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 static int has_share(const struct joint *joint, const struct joint_share *share)
 {

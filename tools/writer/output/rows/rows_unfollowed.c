@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/writer/output/rows/rows_parts.h"
 #include "tools/writer/input/unfollowed.h"
+#include "tools/writer/output/rows/rows_parts.h"
 
 #define ARGUMENTS_MAX 512u /* strings: no more of them have room in the event's text */
 

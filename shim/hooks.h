@@ -66,7 +66,7 @@ struct child_plan {
 /* Process: collectors/process/process_events.c. */
 void torsh_process_forking(void); /* before */
 void torsh_process_forked(pid_t child); /* in the parent */
-void torsh_process_born(void); /* in the child */
+void torsh_process_created(void); /* in the child */
 /* An exec is about to be called, which needs no more of the plan than the environment. Not 0: torsh_process_not_executed gets it when the exec failed. */
 int torsh_process_executing(struct child_plan *plan, char *const *argv);
 void torsh_process_not_executed(int told);

@@ -3,8 +3,8 @@
  * A loaded object's memory, as its program headers describe it: what of it is there to be read, and its build-id. Damaged
  * unwind information leads anywhere; it is followed only where this says so.
  */
-#ifndef TORSH_AGENT_OBJECT_H
-#define TORSH_AGENT_OBJECT_H
+#ifndef TORSH_AGENT_MODULES_LOADED_OBJECT_H
+#define TORSH_AGENT_MODULES_LOADED_OBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

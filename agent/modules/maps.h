@@ -2,8 +2,8 @@
 /*
  * Objects found in /proc/self/maps by plain system calls: for C libraries without _dl_find_object. Some 100 us a call.
  */
-#ifndef TORSH_AGENT_MAPS_H
-#define TORSH_AGENT_MAPS_H
+#ifndef TORSH_AGENT_MODULES_MAPS_H
+#define TORSH_AGENT_MODULES_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

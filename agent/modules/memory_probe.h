@@ -3,8 +3,8 @@
  * Reading memory that may not be there: the unwinder follows values that garbage may have written. One system call
  * asks the kernel; nothing is changed, no signal can arise. For rare paths.
  */
-#ifndef TORSH_AGENT_PROBE_H
-#define TORSH_AGENT_PROBE_H
+#ifndef TORSH_AGENT_MODULES_MEMORY_PROBE_H
+#define TORSH_AGENT_MODULES_MEMORY_PROBE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Lock-free, async-signal-safe, any thread. Entries are never changed or removed; a library that is loaded where
  * another one was gets new entries.
  */
-#ifndef TORSH_AGENT_REGISTRY_H
-#define TORSH_AGENT_REGISTRY_H
+#ifndef TORSH_AGENT_MODULES_MODULE_REGISTRY_H
+#define TORSH_AGENT_MODULES_MODULE_REGISTRY_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Which loaded object holds a pc, as far as unwinding asks; and whether it is still the one it was. Lock-free and
  * async-signal-safe: glibc's _dl_find_object where there is one (2.35), else /proc/self/maps, read on each new object.
  */
-#ifndef TORSH_AGENT_MODULES_H
-#define TORSH_AGENT_MODULES_H
+#ifndef TORSH_AGENT_MODULES_MODULE_WATCH_H
+#define TORSH_AGENT_MODULES_MODULE_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

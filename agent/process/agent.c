@@ -272,7 +272,7 @@ static int open_channel(const struct channel *parent)
 		torsh_channel_unmap(&process->channel);
 		return result;
 	}
-	torsh_birth_reserve();
+	torsh_lifecycle_reserve();
 	process->pid = torsh_sys_getpid();
 	torsh_counters = process->channel.header->counters;
 	torsh_stamp_use(&process->channel.header->clock_lift, &process->channel.header->clock_reference,
@@ -343,7 +343,7 @@ static int start(void)
 	if (!is_first && strlen(torsh_config.session) < sizeof(socket_path))
 		strcpy(socket_path, torsh_config.session);
 	torsh_stack_start();
-	result = torsh_birth_start();
+	result = torsh_lifecycle_start();
 	if (result)
 		return say_nothing_is_recorded("threads can't be followed", result);
 	result = open_channel(NULL);
@@ -383,7 +383,7 @@ void torsh_agent_start(void)
 		if (torsh_config.activities & ACTIVITY_HEAP)
 			torsh_allocator_calls_start();
 	}
-	torsh_flow_self = &torsh_flow_unborn;
+	torsh_flow_self = &torsh_flow_not_created;
 	if (result)
 		turn_off();
 	else
@@ -425,7 +425,7 @@ void torsh_agent_restart_in_child(void)
 		atomic_store_explicit(&is_forbidden, 1, memory_order_relaxed);
 	else
 		torsh_channel_unmap(&parent);
-	torsh_flow_self = &torsh_flow_unborn;
+	torsh_flow_self = &torsh_flow_not_created;
 }
 
 int torsh_agent_is_abandoned(void)

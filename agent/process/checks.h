@@ -3,8 +3,8 @@
  * A list of (address, value it had), outermost first: what a walk of the stack has read. When every entry still has
  * its value, the same walk would take the same path.
  */
-#ifndef TORSH_AGENT_CHECKS_H
-#define TORSH_AGENT_CHECKS_H
+#ifndef TORSH_AGENT_PROCESS_CHECKS_H
+#define TORSH_AGENT_PROCESS_CHECKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

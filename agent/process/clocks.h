@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The moment from which a process's times count, by all clocks. */
-#ifndef TORSH_AGENT_CLOCKS_H
-#define TORSH_AGENT_CLOCKS_H
+#ifndef TORSH_AGENT_PROCESS_CLOCKS_H
+#define TORSH_AGENT_PROCESS_CLOCKS_H
 
 #include "agent/wire/channel.h"
 

@@ -3,8 +3,8 @@
  * What the user asked for: TORSH_PROFILER_* of the environment, read once at the start of a process. Strings point
  * into the environment as it was then.
  */
-#ifndef TORSH_AGENT_CONFIG_H
-#define TORSH_AGENT_CONFIG_H
+#ifndef TORSH_AGENT_PROCESS_CONFIG_H
+#define TORSH_AGENT_PROCESS_CONFIG_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * The environment that children get: with the agent preloaded, by its absolute path, and the session to join, also
  * where the caller scrubbed it.
  */
-#ifndef TORSH_AGENT_ENVIRONMENT_H
-#define TORSH_AGENT_ENVIRONMENT_H
+#ifndef TORSH_AGENT_PROCESS_ENVIRONMENT_H
+#define TORSH_AGENT_PROCESS_ENVIRONMENT_H
 
 #include <stddef.h>
 

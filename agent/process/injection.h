@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The variables by which programs find tools, and what of them the agent wants to hear. */
-#ifndef TORSH_AGENT_INJECTION_H
-#define TORSH_AGENT_INJECTION_H
+#ifndef TORSH_AGENT_PROCESS_INJECTION_H
+#define TORSH_AGENT_PROCESS_INJECTION_H
 
 /* INJECTION(source, activity, variable): read by each DSO that embeds NVTX or ITT, at its first call. */
 #define TORSH_INJECTIONS                                                 \

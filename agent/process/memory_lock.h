@@ -2,8 +2,8 @@
 /*
  * Whether this process locks what it maps (mlockall with MCL_FUTURE), so that the agent's memory takes of what it may lock.
  */
-#ifndef TORSH_AGENT_MEMORY_LOCK_H
-#define TORSH_AGENT_MEMORY_LOCK_H
+#ifndef TORSH_AGENT_PROCESS_MEMORY_LOCK_H
+#define TORSH_AGENT_PROCESS_MEMORY_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

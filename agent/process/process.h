@@ -3,8 +3,8 @@
  * What the agent knows of the process that it lives in. It lies in pages that the kernel hands to a forked child as
  * zeros, so that a child notices at its first event, by whatever call it was made: pid is 0 then.
  */
-#ifndef TORSH_AGENT_PROCESS_H
-#define TORSH_AGENT_PROCESS_H
+#ifndef TORSH_AGENT_PROCESS_PROCESS_H
+#define TORSH_AGENT_PROCESS_PROCESS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

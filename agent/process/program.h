@@ -3,8 +3,8 @@
  * Programs that a process is about to run, looked at beforehand: some can't be preloaded, and a report that misses
  * them must say so.
  */
-#ifndef TORSH_AGENT_PROGRAM_H
-#define TORSH_AGENT_PROGRAM_H
+#ifndef TORSH_AGENT_PROCESS_PROGRAM_H
+#define TORSH_AGENT_PROCESS_PROGRAM_H
 
 #include "agent/wire/event.h"
 

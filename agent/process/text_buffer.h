@@ -3,8 +3,8 @@
  * Text put together in a buffer of fixed size, without the C library's formatted output: that may allocate or lock.
  * What doesn't fit is cut, and is_cut says so. The text is always NUL-terminated.
  */
-#ifndef TORSH_AGENT_TEXT_H
-#define TORSH_AGENT_TEXT_H
+#ifndef TORSH_AGENT_PROCESS_TEXT_BUFFER_H
+#define TORSH_AGENT_PROCESS_TEXT_BUFFER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * How long a producer whose ring is full waits for the writer. One that is slow, because the machine is busy or a pass
  * takes long, is waited for; one that is stopped, blocked, or turns in circles is not.
  */
-#ifndef TORSH_AGENT_PATIENCE_H
-#define TORSH_AGENT_PATIENCE_H
+#ifndef TORSH_AGENT_PRODUCER_BACKPRESSURE_H
+#define TORSH_AGENT_PRODUCER_BACKPRESSURE_H
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ struct signs_of_life {
 	uint64_t cpu_ns; /* writer_cpu_ns of the channel's header */
 };
 
-struct patience {
+struct backpressure {
 	struct signs_of_life last;
 	uint64_t first_cpu_ns; /* the first that could be read */
 	uint64_t asked_ns;
@@ -22,14 +22,14 @@ struct patience {
 };
 
 /* now_ns: of a clock that only goes forward. */
-void torsh_patience_begin(struct patience *patience, uint64_t now_ns, struct signs_of_life signs);
+void torsh_backpressure_begin(struct backpressure *backpressure, uint64_t now_ns, struct signs_of_life signs);
 
 /*
- * Is it to be waited on? To be asked about every PATIENCE_STEP_NS: of what is much longer than that only a part counts,
+ * Is it to be waited on? To be asked about every BACKPRESSURE_STEP_NS: of what is much longer than that only a part counts,
  * as the producer itself did not run then, and the writer neither perhaps.
  */
-int torsh_patience_lasts(struct patience *patience, uint64_t now_ns, struct signs_of_life signs);
+int torsh_backpressure_lasts(struct backpressure *backpressure, uint64_t now_ns, struct signs_of_life signs);
 
-#define PATIENCE_STEP_NS UINT64_C(50000000)
+#define BACKPRESSURE_STEP_NS UINT64_C(50000000)
 
 #endif

@@ -6,8 +6,8 @@
  * A pointer into a table is NULL where a piece can't be mapped, because the process's own limits leave no room: as if the
  * table were full.
  */
-#ifndef TORSH_AGENT_CHANNEL_H
-#define TORSH_AGENT_CHANNEL_H
+#ifndef TORSH_AGENT_PRODUCER_CHANNEL_H
+#define TORSH_AGENT_PRODUCER_CHANNEL_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * Counts of what went wrong or was rare in the agent, kept in the channel's header so that the report has them after
  * any end. Any thread, any time; before the channel exists counts go to a spare array that is added at its creation.
  */
-#ifndef TORSH_AGENT_COUNTER_H
-#define TORSH_AGENT_COUNTER_H
+#ifndef TORSH_AGENT_PRODUCER_COUNTER_H
+#define TORSH_AGENT_PRODUCER_COUNTER_H
 
 #include <stdatomic.h>
 

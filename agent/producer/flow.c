@@ -66,7 +66,7 @@ static void enlarge(struct flow *flow)
 	atomic_store_explicit(&small.slot->large_from, small.head, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	torsh_flow_settle_ring(flow);
-	torsh_birth_drop_ring(flow->slot, &small);
+	torsh_lifecycle_drop_ring(flow->slot, &small);
 }
 
 /*
@@ -105,19 +105,19 @@ int torsh_flow_await(const struct flow_await *await, uint64_t *waited_ns)
 	struct channel_header *header = torsh_process->channel.header;
 	struct signs_of_life signs = look_at_writer(header);
 	uint64_t start = monotonic_ns();
-	struct patience patience;
+	struct backpressure backpressure;
 	int is_there = 0;
 
 	if (signs.heartbeat + 1 == atomic_load_explicit(&torsh_process->stuck_at, memory_order_relaxed))
 		return 0;
-	torsh_patience_begin(&patience, start, signs);
+	torsh_backpressure_begin(&backpressure, start, signs);
 	while (!writer_is_dead(header)) {
 		await->await(await->context);
 		is_there = await->is_there(await->context);
 		if (is_there)
 			break;
 		signs = look_at_writer(header);
-		if (!torsh_patience_lasts(&patience, monotonic_ns(), signs))
+		if (!torsh_backpressure_lasts(&backpressure, monotonic_ns(), signs))
 			break;
 	}
 	*waited_ns += monotonic_ns() - start;
@@ -143,7 +143,7 @@ static void await_progress(void *context)
 	if (grant_room(flow))
 		return;
 	torsh_channel_ring_doorbell(torsh_process->channel.header);
-	torsh_sys_futex_wait(&slot->progress, progress, PATIENCE_STEP_NS);
+	torsh_sys_futex_wait(&slot->progress, progress, BACKPRESSURE_STEP_NS);
 }
 
 /* Wait until the writer has made room. 0: it won't. */

@@ -12,8 +12,8 @@
  *
  * Entering never blocks; recording may wait for room on the ring, for a bounded time.
  */
-#ifndef TORSH_AGENT_FLOW_H
-#define TORSH_AGENT_FLOW_H
+#ifndef TORSH_AGENT_PRODUCER_FLOW_H
+#define TORSH_AGENT_PRODUCER_FLOW_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,10 +28,10 @@
 #include "shim/sys.h"
 
 enum flow_state {
-	FLOW_WIPED, /* these pages were zeroed by fork: the process is a new one */
+	FLOW_FORKED, /* these pages were zeroed by fork: the process is a new one */
 	FLOW_IDLE,
 	FLOW_BUSY, /* the late flow: some thread is in a hook */
-	FLOW_UNBORN, /* stands for a thread that has none yet */
+	FLOW_NOT_CREATED, /* stands for a thread that has none yet */
 	FLOW_QUIET, /* stands for a thread whose calls are the agent's own */
 	FLOW_MUTE, /* stands for a thread that has forbidden itself what an event takes: they are counted */
 	FLOW_ENDED, /* stands for a thread that has given its flow back */
@@ -75,7 +75,7 @@ struct flow {
 };
 
 extern _Thread_local struct flow *torsh_flow_self;
-extern struct flow torsh_flow_unborn, torsh_flow_quiet, torsh_flow_mute, torsh_flow_ended;
+extern struct flow torsh_flow_not_created, torsh_flow_quiet, torsh_flow_mute, torsh_flow_ended;
 
 /*
  * A hook's hold of its flow: the hook's frame, and a part of the return address that lies there. A handler that interrupts

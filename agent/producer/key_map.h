@@ -3,8 +3,8 @@
  * A hash table from keys to values, neither of them 0, that only grows: read and written without locks by any thread,
  * also in a signal handler. For what is kept as long as the process lives.
  */
-#ifndef TORSH_AGENT_KEY_MAP_H
-#define TORSH_AGENT_KEY_MAP_H
+#ifndef TORSH_AGENT_PRODUCER_KEY_MAP_H
+#define TORSH_AGENT_PRODUCER_KEY_MAP_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Texts that are told to the writer once: of names of code, and of the labels of the timeline's events. Any thread, also
  * in a signal handler; no locks.
  */
-#ifndef TORSH_AGENT_LABEL_H
-#define TORSH_AGENT_LABEL_H
+#ifndef TORSH_AGENT_PRODUCER_LABEL_H
+#define TORSH_AGENT_PRODUCER_LABEL_H
 
 #include <stddef.h>
 

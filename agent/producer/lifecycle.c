@@ -29,14 +29,14 @@
 #define INTERRUPT_LEVELS 16 /* handlers that interrupt each other in hooks, and hooks that may be gone */
 
 /* Stand-ins, so that entering a hook never has to test for "no flow". */
-struct flow torsh_flow_unborn = {.state = FLOW_UNBORN};
+struct flow torsh_flow_not_created = {.state = FLOW_NOT_CREATED};
 struct flow torsh_flow_quiet = {.state = FLOW_QUIET};
 struct flow torsh_flow_mute = {.state = FLOW_MUTE};
 struct flow torsh_flow_ended = {.state = FLOW_ENDED};
 
-_Thread_local struct flow *torsh_flow_self = &torsh_flow_unborn;
+_Thread_local struct flow *torsh_flow_self = &torsh_flow_not_created;
 
-static _Thread_local uint64_t birth_holder; /* of torsh_birth_flow, which is under way; 0: it is not */
+static _Thread_local uint64_t creation_holder; /* of torsh_lifecycle_flow, which is under way; 0: it is not */
 
 static _Thread_local uint64_t late_holder; /* the hook by which this thread holds, or held, the shared flow */
 static pthread_key_t end_key;
@@ -62,7 +62,7 @@ static void await_slot(void *unused)
 	if (has_ended_slots(unused))
 		return;
 	torsh_channel_ring_doorbell(header);
-	torsh_sys_futex_wait(&header->n_freed, n_freed, PATIENCE_STEP_NS);
+	torsh_sys_futex_wait(&header->n_freed, n_freed, BACKPRESSURE_STEP_NS);
 }
 
 /*
@@ -122,7 +122,7 @@ static bool is_kept(uint32_t slot)
 	return slot < (torsh_memory_lock_is_on() ? N_LOCKED_RINGS : N_KEPT_RINGS) && !torsh_memory_lock_is_limited();
 }
 
-void torsh_birth_drop_ring(uint32_t slot, const struct ring *ring)
+void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring)
 {
 	bool is_small = ring->mask + 1 == CHANNEL_RING_SMALL_BYTES, stays = is_small && is_kept(slot);
 
@@ -247,7 +247,7 @@ static void close_flow(struct flow *flow)
 	/* The thread ended in the middle of a hook: it was cancelled there. */
 	if (atomic_load_explicit(&flow->state, memory_order_relaxed) >= N_FLOW_STATES)
 		torsh_flow_mend(flow);
-	torsh_birth_drop_ring(flow->slot, &flow->ring);
+	torsh_lifecycle_drop_ring(flow->slot, &flow->ring);
 	drop_block(flow);
 	atomic_fetch_sub_explicit(&torsh_process->n_flows, 1, memory_order_relaxed);
 	torsh_channel_close_slot(&torsh_process->channel, slot);
@@ -260,7 +260,7 @@ static void end_thread(void *value)
 {
 	struct flow *flow = value;
 
-	if (flow != torsh_flow_self || atomic_load_explicit(&flow->state, memory_order_relaxed) == FLOW_WIPED)
+	if (flow != torsh_flow_self || atomic_load_explicit(&flow->state, memory_order_relaxed) == FLOW_FORKED)
 		return;
 	if (++flow->end_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(end_key, flow);
@@ -270,7 +270,7 @@ static void end_thread(void *value)
 	close_flow(flow);
 }
 
-int torsh_birth_start(void)
+int torsh_lifecycle_start(void)
 {
 	int error = pthread_key_create(&end_key, end_thread);
 
@@ -279,18 +279,18 @@ int torsh_birth_start(void)
 	return -error;
 }
 
-struct flow *torsh_birth_flow(void)
+struct flow *torsh_lifecycle_flow(void)
 {
 	struct flow *flow;
 
 	torsh_flow_self = &torsh_flow_quiet;
-	birth_holder = torsh_flow_holder(__builtin_frame_address(0));
+	creation_holder = torsh_flow_holder(__builtin_frame_address(0));
 	flow = new_flow(THREAD_SLOT_MAIN_FLOW);
 	/* The first 32 keys take no memory; ours was made before the program made any. */
 	if (flow && has_end_key)
 		pthread_setspecific(end_key, flow);
 	/* Without a slot of its own the thread shares the late flow. */
-	birth_holder = 0;
+	creation_holder = 0;
 	torsh_flow_self = flow ? flow : &torsh_flow_ended;
 	return flow;
 }
@@ -347,7 +347,7 @@ static struct flow *enter_interrupt(struct flow *outer, const void *frame)
 	return flow;
 }
 
-void torsh_birth_reserve(void)
+void torsh_lifecycle_reserve(void)
 {
 	torsh_process->reserved = make_flow(THREAD_SLOT_MAIN_FLOW, &(uint64_t){0});
 }
@@ -422,7 +422,7 @@ static struct flow *enter_late(const void *frame)
 	return NULL;
 }
 
-static struct flow *enter_unborn(const void *frame)
+static struct flow *enter_not_created(const void *frame)
 {
 	switch (atomic_load_explicit(&torsh_agent_state, memory_order_acquire)) {
 	case AGENT_UNSTARTED:
@@ -444,7 +444,7 @@ static struct flow *enter_unborn(const void *frame)
 	default:
 		return NULL;
 	}
-	if (torsh_birth_flow())
+	if (torsh_lifecycle_flow())
 		return enter(torsh_flow_self, torsh_flow_holder(frame));
 	return enter_late(frame);
 }
@@ -456,15 +456,15 @@ struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
 	struct flow *entered = NULL;
 
 	switch (atomic_load_explicit(&flow->state, memory_order_relaxed)) {
-	case FLOW_UNBORN:
-		entered = enter_unborn(frame);
+	case FLOW_NOT_CREATED:
+		entered = enter_not_created(frame);
 		break;
 	case FLOW_QUIET:
 		/* A handler jumped out of the hook that was making this thread's flow. */
-		if (torsh_flow_is_abandoned(birth_holder, frame)) {
-			birth_holder = 0;
-			torsh_flow_self = &torsh_flow_unborn;
-			entered = enter_unborn(frame);
+		if (torsh_flow_is_abandoned(creation_holder, frame)) {
+			creation_holder = 0;
+			torsh_flow_self = &torsh_flow_not_created;
+			entered = enter_not_created(frame);
 		}
 		break;
 	case FLOW_MUTE:
@@ -478,11 +478,11 @@ struct flow *torsh_flow_enter_slowly(struct flow *flow, const void *frame)
 		if (torsh_process->pid)
 			entered = enter_late(frame);
 		else
-			entered = enter_unborn(frame);
+			entered = enter_not_created(frame);
 		break;
-	case FLOW_WIPED:
-		torsh_flow_self = &torsh_flow_unborn;
-		entered = enter_unborn(frame);
+	case FLOW_FORKED:
+		torsh_flow_self = &torsh_flow_not_created;
+		entered = enter_not_created(frame);
 		break;
 	default:
 		entered = enter_interrupt(flow, frame);

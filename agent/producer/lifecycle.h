@@ -2,26 +2,26 @@
 /*
  * How a thread's flow is born at its first event and ends with the thread.
  */
-#ifndef TORSH_AGENT_BIRTH_H
-#define TORSH_AGENT_BIRTH_H
+#ifndef TORSH_AGENT_PRODUCER_LIFECYCLE_H
+#define TORSH_AGENT_PRODUCER_LIFECYCLE_H
 
 #include <stdint.h>
 
 struct ring;
 
 /* One time in a process image, before the first flow: makes the key whose destructor ends flows. 0 or -errno. */
-int torsh_birth_start(void);
+int torsh_lifecycle_start(void);
 
 /* Make the calling thread's flow. NULL when it can't have one; its events are then counted as lost. */
-struct flow *torsh_birth_flow(void);
+struct flow *torsh_lifecycle_flow(void);
 
 /*
  * With a new channel: what threads share that have no flow of their own is made now, whatever limits the process has or
  * sets itself later.
  */
-void torsh_birth_reserve(void);
+void torsh_lifecycle_reserve(void);
 
 /* A ring that its slot's thread uses no more: unmapped, or kept for the slot's next one. */
-void torsh_birth_drop_ring(uint32_t slot, const struct ring *ring);
+void torsh_lifecycle_drop_ring(uint32_t slot, const struct ring *ring);
 
 #endif

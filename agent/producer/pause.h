@@ -3,8 +3,8 @@
  * The writer's word that new blocks need not be sent. It knows from their stamps which blocks belong to a pause; here only
  * work is saved, so that no event has to say where a pause began.
  */
-#ifndef TORSH_AGENT_PAUSE_H
-#define TORSH_AGENT_PAUSE_H
+#ifndef TORSH_AGENT_PRODUCER_PAUSE_H
+#define TORSH_AGENT_PRODUCER_PAUSE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

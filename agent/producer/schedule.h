@@ -7,8 +7,8 @@
  * Calls that were sent have their ends sent, whatever step it is then, and no others: each thread remembers which of
  * its open calls were.
  */
-#ifndef TORSH_AGENT_SCHEDULE_H
-#define TORSH_AGENT_SCHEDULE_H
+#ifndef TORSH_AGENT_PRODUCER_SCHEDULE_H
+#define TORSH_AGENT_PRODUCER_SCHEDULE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -30,8 +30,8 @@
  * less than a millisecond, a thousandth of the time since the writer last published, and as much for each lift before; then a
  * flow's time stands still.
  */
-#ifndef TORSH_AGENT_STAMP_H
-#define TORSH_AGENT_STAMP_H
+#ifndef TORSH_AGENT_PRODUCER_STAMP_H
+#define TORSH_AGENT_PRODUCER_STAMP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  *
  * One struct python belongs to one struct stack: a thread's, or that of the handlers that interrupt its hooks.
  */
-#ifndef TORSH_AGENT_PYTHON_H
-#define TORSH_AGENT_PYTHON_H
+#ifndef TORSH_AGENT_PYTHON_PYTHON_H
+#define TORSH_AGENT_PYTHON_PYTHON_H
 
 #include <stdbool.h>
 #include <stddef.h>

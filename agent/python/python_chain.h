@@ -3,8 +3,8 @@
  * The interpreter's chain of frames of the calling thread, as it was at the previous look and as it is now. Each link
  * is a frame: a function's, or one of the interpreter's own that stands between activations.
  */
-#ifndef TORSH_AGENT_PYTHON_CHAIN_H
-#define TORSH_AGENT_PYTHON_CHAIN_H
+#ifndef TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
+#define TORSH_AGENT_PYTHON_PYTHON_CHAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

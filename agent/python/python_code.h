@@ -3,8 +3,8 @@
  * Ids for lines of Python: from a code object and an instruction in it to its function's names and its line, told to
  * the writer once. Any thread; the code object must be alive, as that of a frame of the calling thread is.
  */
-#ifndef TORSH_AGENT_PYTHON_CODE_H
-#define TORSH_AGENT_PYTHON_CODE_H
+#ifndef TORSH_AGENT_PYTHON_PYTHON_CODE_H
+#define TORSH_AGENT_PYTHON_PYTHON_CODE_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Which line of its file an instruction of Python stands for: the tables that code objects carry, by version. */
-#ifndef TORSH_AGENT_PYTHON_LINES_H
-#define TORSH_AGENT_PYTHON_LINES_H
+#ifndef TORSH_AGENT_PYTHON_PYTHON_LINES_H
+#define TORSH_AGENT_PYTHON_PYTHON_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>

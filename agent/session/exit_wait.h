@@ -3,8 +3,8 @@
  * The session's first process waits at its exit, for as long as the writer requests in its channel: until the exports
  * are written, the summary's text is there, and, where the writer ends with the process's PID namespace, the file is whole.
  */
-#ifndef TORSH_AGENT_EXIT_WAIT_H
-#define TORSH_AGENT_EXIT_WAIT_H
+#ifndef TORSH_AGENT_SESSION_EXIT_WAIT_H
+#define TORSH_AGENT_SESSION_EXIT_WAIT_H
 
 #include "agent/wire/channel.h"
 

@@ -16,7 +16,7 @@
 
 #define RECORDINGS_MAX 1000 /* of one program and pid in one directory */
 #define REPLACEMENTS_MAX 100 /* by other sessions that begin just now with the same name */
-#define LOCK_PATIENCE_MS 1000
+#define LOCK_TIMEOUT_MS 1000
 #define LOCK_PAUSE_MS 10
 
 static int ends_with(const char *string, const char *ending)
@@ -175,7 +175,7 @@ static int lock_patiently(int fd)
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000};
 	int result = flock(fd, LOCK_EX | LOCK_NB);
 
-	for (int i = 0; result && errno == EWOULDBLOCK && i < LOCK_PATIENCE_MS / LOCK_PAUSE_MS; i++) {
+	for (int i = 0; result && errno == EWOULDBLOCK && i < LOCK_TIMEOUT_MS / LOCK_PAUSE_MS; i++) {
 		nanosleep(&pause, NULL);
 		result = flock(fd, LOCK_EX | LOCK_NB);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Where a session's recording goes, and what is exported of it at the end: what TORSH_PROFILER_OUTPUT says, and the file that is made of it. */
-#ifndef TORSH_AGENT_OUTPUT_H
-#define TORSH_AGENT_OUTPUT_H
+#ifndef TORSH_AGENT_SESSION_OUTPUT_PATH_H
+#define TORSH_AGENT_SESSION_OUTPUT_PATH_H
 
 #include <limits.h>
 #include <stdint.h>

@@ -142,7 +142,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 		"--export",	torsh_config.export_formats ? torsh_config.export_formats : "",
 		"--export-to",	plan->output.export, "--checkpoint", checkpoint, NULL,
 	};
-	char **environment = torsh_companion_environment();
+	char **environment = torsh_writer_process_environment();
 	int stderr_fd;
 	long result;
 
@@ -150,7 +150,7 @@ __attribute__((noreturn)) static void become_writer(const struct plan *plan)
 	put_option_number(&reserve_text, torsh_config.reserve_bytes);
 	put_option_number(&target_text, plan->output.pid);
 	put_option_number(&checkpoint_text, torsh_config.checkpoint_ns);
-	torsh_companion_reset_signals();
+	torsh_writer_process_reset_signals();
 	if (chdir("/"))
 		torsh_say("the writer stays in the target's directory", NULL);
 	/* Who connects is told the pid of who has listened last. */
@@ -207,7 +207,7 @@ static int start_writer(struct plan *plan)
 	int result;
 
 	TORSH_SYS(SYS_setsid, 0, 0, 0, 0, 0, 0);
-	result = torsh_companion_prepare();
+	result = torsh_writer_process_prepare();
 	if (!result)
 		result = open_descriptors(plan);
 	if (result)
@@ -351,7 +351,7 @@ free:
 static int connect_to(const char *socket_path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval patience = {.tv_sec = 2};
+	struct timeval backpressure = {.tv_sec = 2};
 	int s, error;
 
 	if (strlen(socket_path) >= sizeof(address.sun_path))
@@ -360,7 +360,7 @@ static int connect_to(const char *socket_path)
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &backpressure, sizeof(backpressure));
 	if (!connect(s, (struct sockaddr *)&address, sizeof(address)))
 		return s;
 	error = errno;

@@ -3,8 +3,8 @@
  * The session: one writer for the process tree that began with one preload. The first process starts the writer,
  * every process hands it the descriptor of its channel.
  */
-#ifndef TORSH_AGENT_SESSION_H
-#define TORSH_AGENT_SESSION_H
+#ifndef TORSH_AGENT_SESSION_SESSION_H
+#define TORSH_AGENT_SESSION_SESSION_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Process 1 of a PID namespace waits at its start until the recording has begun: the kernel kills the writer with it, and
  * what ends it may come before the writer has written anything.
  */
-#ifndef TORSH_AGENT_START_WAIT_H
-#define TORSH_AGENT_START_WAIT_H
+#ifndef TORSH_AGENT_SESSION_START_WAIT_H
+#define TORSH_AGENT_SESSION_START_WAIT_H
 
 #include "agent/wire/channel.h"
 

@@ -3,8 +3,8 @@
  * What a process can't read of its own /proc/PID/status, as a filter of system calls may end it for that: the writer reads it
  * from outside when it is requested to. Futexes only.
  */
-#ifndef TORSH_AGENT_STATUS_REQUEST_H
-#define TORSH_AGENT_STATUS_REQUEST_H
+#ifndef TORSH_AGENT_SESSION_STATUS_REQUEST_H
+#define TORSH_AGENT_SESSION_STATUS_REQUEST_H
 
 #include <stdbool.h>
 

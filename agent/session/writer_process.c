@@ -15,7 +15,7 @@
 #define SPACE_MIN (48u << 20) /* its own code, and the first of its tables */
 #define DESCRIPTORS_MIN 32 /* what it needs for itself, its first target, and files that it opens for a moment */
 
-char **torsh_companion_environment(void)
+char **torsh_writer_process_environment(void)
 {
 	static const char *const dropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "TORSH_PROFILER_", "MALLOC_", "GLIBC_TUNABLES="};
 	size_t n = 0, n_kept = 0;
@@ -43,7 +43,7 @@ static void set_signal(int number, void (*handler)(int))
 	TORSH_SYS(SYS_rt_sigaction, number, action, 0, 8, 0, 0);
 }
 
-void torsh_companion_reset_signals(void)
+void torsh_writer_process_reset_signals(void)
 {
 	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGTTOU};
 	uint64_t none = 0;
@@ -101,7 +101,7 @@ static int drop_descriptors(uint64_t n_descriptors)
 	return 0;
 }
 
-int torsh_companion_prepare(void)
+int torsh_writer_process_prepare(void)
 {
 	uint64_t n_descriptors = raise_limits();
 	struct rlimit limit;

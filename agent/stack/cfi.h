@@ -3,8 +3,8 @@
  * Call frame information: which registers of the caller are saved where, at one place in the code, read from the
  * .eh_frame of a loaded object (DWARF 5 section 6.4, LSB 5 section 10.6). No lock, no allocation, no system call.
  */
-#ifndef TORSH_AGENT_CFI_H
-#define TORSH_AGENT_CFI_H
+#ifndef TORSH_AGENT_STACK_CFI_H
+#define TORSH_AGENT_STACK_CFI_H
 
 #include <stdbool.h>
 #include <stdint.h>

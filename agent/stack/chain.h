@@ -3,8 +3,8 @@
  * Stepping without call frame information on x86-64: code that keeps a frame pointer, and the frames that the kernel
  * makes for signals.
  */
-#ifndef TORSH_AGENT_CHAIN_H
-#define TORSH_AGENT_CHAIN_H
+#ifndef TORSH_AGENT_STACK_CHAIN_H
+#define TORSH_AGENT_STACK_CHAIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Reading the numbers and pointers of encoded unwind data. */
-#ifndef TORSH_AGENT_DWARF_BYTES_H
-#define TORSH_AGENT_DWARF_BYTES_H
+#ifndef TORSH_AGENT_STACK_DWARF_BYTES_H
+#define TORSH_AGENT_STACK_DWARF_BYTES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * DWARF expressions (DWARF 5 section 2.5) as they occur in call frame information: a small stack machine over the
  * registers of a frame and memory that is read only when it is readable.
  */
-#ifndef TORSH_AGENT_EXPRESSION_H
-#define TORSH_AGENT_EXPRESSION_H
+#ifndef TORSH_AGENT_STACK_EXPRESSION_H
+#define TORSH_AGENT_STACK_EXPRESSION_H
 
 #include <stdint.h>
 

@@ -3,35 +3,35 @@
  * A second opinion on stacks for debugging: libunwind, opened privately so that its _Unwind_* never take over from
  * libgcc's. It may lock, and is never used unless asked for.
  */
-#ifndef TORSH_AGENT_ARBITER_H
-#define TORSH_AGENT_ARBITER_H
+#ifndef TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
+#define TORSH_AGENT_STACK_REFERENCE_UNWINDER_H
 
 #include <stdint.h>
 
-#define ARBITER_MAX_FRAMES 2048
-#define ARBITER_REMEMBERED 256
-#define ARBITER_NOT_ASKED UINT32_MAX
+#define REFERENCE_MAX_FRAMES 2048
+#define REFERENCE_REMEMBERED 256
+#define REFERENCE_NOT_ASKED UINT32_MAX
 
 /* For a debugger: the first pair that differed, innermost first. */
-struct arbiter_difference {
-	uint32_t n_ours, n_arbiters;
-	uintptr_t ours[ARBITER_REMEMBERED], arbiters[ARBITER_REMEMBERED];
+struct reference_difference {
+	uint32_t n_ours, n_reference;
+	uintptr_t ours[REFERENCE_REMEMBERED], reference[REFERENCE_REMEMBERED];
 };
 
-extern struct arbiter_difference torsh_arbiter_first_difference;
+extern struct reference_difference torsh_reference_first_difference;
 
 /* Not from a hook. Returns 0, or -ENOENT when libunwind isn't there or isn't as expected. */
-int torsh_arbiter_open(void);
+int torsh_reference_open(void);
 
 /*
  * The addresses of the frames from the one that will run with sp outwards, into ips[]; how many, at most
- * ARBITER_MAX_FRAMES. Called from a frame further in on the same stack. ARBITER_NOT_ASKED when this thread is in a
- * walk already: torsh_arbiter_compare takes that.
+ * REFERENCE_MAX_FRAMES. Called from a frame further in on the same stack. REFERENCE_NOT_ASKED when this thread is in a
+ * walk already: torsh_reference_compare takes that.
  */
-uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips);
+uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips);
 
 /* Count one comparison; the stacks are innermost first. is_cut: ours goes only as far as it goes. */
-void torsh_arbiter_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *arbiters, uint32_t n_arbiters,
+void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference, uint32_t n_reference,
 			   int is_cut);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* libunwind as the arbiter. See reference_unwinder.h. */
+/* libunwind as the reference unwinder. See reference_unwinder.h. */
 #include "agent/stack/reference_unwinder.h"
 
 #include <dlfcn.h>
@@ -28,14 +28,14 @@ static struct {
 	void **local_space;
 } unwind;
 
-struct arbiter_difference torsh_arbiter_first_difference;
+struct reference_difference torsh_reference_first_difference;
 static _Atomic uint32_t has_difference;
 static _Atomic uint32_t known_generation;
 
 /* libunwind maps memory under its own lock, by our hook: that capture is not checked. */
 static _Thread_local int is_walking;
 
-int torsh_arbiter_open(void)
+int torsh_reference_open(void)
 {
 	void *library;
 
@@ -59,7 +59,7 @@ int torsh_arbiter_open(void)
 /* Its cache of rules knows nothing of dlclose. */
 static void flush_when_code_changed(void)
 {
-	uint32_t generation = atomic_load(&torsh_rules_generation);
+	uint32_t generation = atomic_load(&torsh_unwind_rules_generation);
 
 	if (atomic_exchange(&known_generation, generation) != generation && unwind.flush_cache && unwind.local_space)
 		unwind.flush_cache(*unwind.local_space, 0, 0);
@@ -82,7 +82,7 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	if (at != sp)
 		return 0;
 	/* A return address of 0 is where a stack ends; libunwind 1.8 takes it for a frame. */
-	while (n < ARBITER_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) && ips[n]) {
+	while (n < REFERENCE_MAX_FRAMES && !unwind.get_register(&cursor, CFI_RIP, &ips[n]) && ips[n]) {
 		n++;
 		if (unwind.step(&cursor) <= 0)
 			break;
@@ -90,12 +90,12 @@ static uint32_t walk(uintptr_t sp, uintptr_t *ips)
 	return n;
 }
 
-uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
+uint32_t torsh_reference_walk(uintptr_t sp, uintptr_t *ips)
 {
 	uint32_t n;
 
 	if (is_walking)
-		return ARBITER_NOT_ASKED;
+		return REFERENCE_NOT_ASKED;
 	is_walking = 1;
 	n = walk(sp, ips);
 	is_walking = 0;
@@ -104,25 +104,25 @@ uint32_t torsh_arbiter_walk(uintptr_t sp, uintptr_t *ips)
 
 static void remember(uintptr_t *to, const uintptr_t *from, uint32_t n)
 {
-	memcpy(to, from, (n < ARBITER_REMEMBERED ? n : ARBITER_REMEMBERED) * sizeof(*to));
+	memcpy(to, from, (n < REFERENCE_REMEMBERED ? n : REFERENCE_REMEMBERED) * sizeof(*to));
 }
 
-void torsh_arbiter_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *arbiters, uint32_t n_arbiters,
+void torsh_reference_compare(const uintptr_t *ours, uint32_t n_ours, const uintptr_t *reference, uint32_t n_reference,
 			   int is_cut)
 {
 	uint32_t unset = 0;
 
-	if (n_arbiters == ARBITER_NOT_ASKED)
+	if (n_reference == REFERENCE_NOT_ASKED)
 		return;
 	torsh_count(COUNTER_captures_checked);
-	if ((n_ours == n_arbiters || (is_cut && n_ours < n_arbiters)) &&
-	    memcmp(ours, arbiters, n_ours * sizeof(*ours)) == 0)
+	if ((n_ours == n_reference || (is_cut && n_ours < n_reference)) &&
+	    memcmp(ours, reference, n_ours * sizeof(*ours)) == 0)
 		return;
 	torsh_count(COUNTER_captures_differing);
 	if (!atomic_compare_exchange_strong(&has_difference, &unset, 1))
 		return;
-	torsh_arbiter_first_difference.n_ours = n_ours;
-	torsh_arbiter_first_difference.n_arbiters = n_arbiters;
-	remember(torsh_arbiter_first_difference.ours, ours, n_ours);
-	remember(torsh_arbiter_first_difference.arbiters, arbiters, n_arbiters);
+	torsh_reference_first_difference.n_ours = n_ours;
+	torsh_reference_first_difference.n_reference = n_reference;
+	remember(torsh_reference_first_difference.ours, ours, n_ours);
+	remember(torsh_reference_first_difference.reference, reference, n_reference);
 }

@@ -7,8 +7,8 @@
  * answers with the difference to the previous capture of the same struct; who sends differences to the writer must
  * send all of them, or reset.
  */
-#ifndef TORSH_AGENT_STACK_H
-#define TORSH_AGENT_STACK_H
+#ifndef TORSH_AGENT_STACK_STACK_H
+#define TORSH_AGENT_STACK_STACK_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ void torsh_stack_forget(struct stack *stack);
 void torsh_stack_forget_code(void);
 
 /*
- * Debugging: take every n-th capture both ways and count differences (0: never). The arbiter is libunwind, opened
+ * Debugging: take every n-th capture both ways and count differences (0: never). The reference unwinder is libunwind, opened
  * privately; -ENOENT when it isn't there. Not to be called from a hook.
  */
 int torsh_stack_check_every(uint32_t n);

@@ -40,12 +40,12 @@
  * Tails: the innermost frames of earlier captures, by where the hook was called from. A program goes through the same
  * few functions again and again; where the slots that the walk read then have the same values it would go the same way.
  */
-#define TAIL_FRAMES 8u
-#define TAIL_CHECKS 20u
-#define TAIL_FEW_CHECKS 8u
-#define N_TAIL_BITS 10
-#define N_TAILS (1u << N_TAIL_BITS)
-#define N_FIRST_TAIL_BITS 4
+#define SUFFIX_FRAMES 8u
+#define SUFFIX_CHECKS 20u
+#define SUFFIX_FEW_CHECKS 8u
+#define N_SUFFIX_BITS 10
+#define N_SUFFIXES (1u << N_SUFFIX_BITS)
+#define N_FIRST_SUFFIX_BITS 4
 
 /*
  * Rules that this stack's walks met lately. The table of all has an entry for each return address of the process, far
@@ -69,25 +69,25 @@ struct frames {
 };
 
 /* Outermost first. What lies behind n_frames may be copied, but means nothing. */
-struct tail {
+struct suffix {
 	uint32_t generation; /* of the rules; 0: none */
 	uint32_t n_frames, n_checks;
 	uint32_t first_check; /* those before prove all outside of the parent */
 	uint32_t n_kept; /* frames outside of it, the innermost of which is parent */
 	struct step_frame parent;
 	bool parent_needs_bp;
-	bool needs_bp[TAIL_FRAMES];
-	uint32_t checks[TAIL_FRAMES];
-	uint32_t ids[TAIL_FRAMES];
-	uintptr_t sp[TAIL_FRAMES];
-	uint64_t key[TAIL_FRAMES];
-	uintptr_t bp[TAIL_FRAMES];
-	struct check list[TAIL_CHECKS];
+	bool needs_bp[SUFFIX_FRAMES];
+	uint32_t checks[SUFFIX_FRAMES];
+	uint32_t ids[SUFFIX_FRAMES];
+	uintptr_t sp[SUFFIX_FRAMES];
+	uint64_t key[SUFFIX_FRAMES];
+	uintptr_t bp[SUFFIX_FRAMES];
+	struct check list[SUFFIX_CHECKS];
 };
 
 /* What a thread with many gets. */
 struct grown {
-	struct tail tails[N_TAILS];
+	struct suffix suffixes[N_SUFFIXES];
 	struct known_rule rules[1u << KNOWN_RULE_BITS];
 };
 
@@ -95,10 +95,10 @@ struct stack {
 	uint32_t depth;
 	uint32_t n_fresh;
 	uint32_t generation; /* of the rules that the frames were found by */
-	uint32_t n_unchecked; /* captures since the last one that the arbiter saw */
-	uint32_t n_pushed_out; /* tails and rules that made room for others, while there are few */
-	uint32_t tail_shift, rule_shift; /* of hashes: 64 less the bits of an index */
-	struct tail *tails;
+	uint32_t n_unchecked; /* captures since the last one that the reference unwinder saw */
+	uint32_t n_pushed_out; /* cached suffixes and rules that made room for others, while there are few */
+	uint32_t suffix_shift, rule_shift; /* of hashes: 64 less the bits of an index */
+	struct suffix *suffixes;
 	struct known_rule *rules;
 	struct grown *grown; /* where these are; NULL: they are the first ones */
 	bool is_anew; /* the next delta starts from nothing */
@@ -114,21 +114,21 @@ struct stack {
 	uint32_t checks[STACK_MAX_FRAMES]; /* so many entries of the list prove everything outside of this frame */
 	bool needs_bp[STACK_MAX_FRAMES]; /* bp decides over this frame's step, or over that of one further out */
 	struct check list[STACK_MAX_FRAMES * MOST_CHECKS_PER_FRAME];
-	struct tail first_tails[1u << N_FIRST_TAIL_BITS];
+	struct suffix first_suffixes[1u << N_FIRST_SUFFIX_BITS];
 	struct known_rule first_rules[1u << FIRST_KNOWN_RULE_BITS];
 
 	/* This capture's new ones, innermost first. */
 	struct frames fresh;
 	uint64_t fresh_rule[STACK_MAX_FRAMES];
 
-	uintptr_t ours[STACK_MAX_FRAMES], arbiters[ARBITER_MAX_FRAMES];
+	uintptr_t ours[STACK_MAX_FRAMES], reference[REFERENCE_MAX_FRAMES];
 };
 
 static _Atomic uint32_t check_every;
 
 void torsh_stack_start(void)
 {
-	torsh_rules_start(true);
+	torsh_unwind_rules_start(true);
 }
 
 size_t torsh_stack_bytes(void)
@@ -140,8 +140,8 @@ struct stack *torsh_stack_place(void *pages)
 {
 	struct stack *s = pages;
 
-	s->tails = s->first_tails;
-	s->tail_shift = 64 - N_FIRST_TAIL_BITS;
+	s->suffixes = s->first_suffixes;
+	s->suffix_shift = 64 - N_FIRST_SUFFIX_BITS;
 	s->rules = s->first_rules;
 	s->rule_shift = 64 - FIRST_KNOWN_RULE_BITS;
 	torsh_stack_reset(s);
@@ -154,7 +154,7 @@ void torsh_stack_leave(struct stack *s)
 		torsh_sys_munmap(s->grown, sizeof(*s->grown));
 }
 
-/* Many tails and rules in place of few; what there is of them is not worth a copy. Where there is no memory it stays. */
+/* Many cached suffixes and rules in place of few; what there is of them is not worth a copy. Where there is no memory it stays. */
 static __attribute__((noinline)) void grow(struct stack *s)
 {
 	s->n_pushed_out = 0;
@@ -163,8 +163,8 @@ static __attribute__((noinline)) void grow(struct stack *s)
 	s->grown = torsh_sys_pages(sizeof(*s->grown));
 	if (!s->grown)
 		return;
-	s->tails = s->grown->tails;
-	s->tail_shift = 64 - N_TAIL_BITS;
+	s->suffixes = s->grown->suffixes;
+	s->suffix_shift = 64 - N_SUFFIX_BITS;
 	s->rules = s->grown->rules;
 	s->rule_shift = 64 - KNOWN_RULE_BITS;
 }
@@ -184,8 +184,8 @@ void torsh_stack_reset(struct stack *s)
 
 void torsh_stack_forget(struct stack *s)
 {
-	for (uint32_t i = 0; i < 1u << (64 - s->tail_shift); i++)
-		s->tails[i].generation = 0;
+	for (uint32_t i = 0; i < 1u << (64 - s->suffix_shift); i++)
+		s->suffixes[i].generation = 0;
 	s->generation = 0;
 	torsh_stack_reset(s);
 }
@@ -201,7 +201,7 @@ static void start_anew(struct stack *s, uint32_t generation)
 
 /* ---- walking ---- */
 
-/* As torsh_rules_find. */
+/* As torsh_unwind_rules_find. */
 static inline uint64_t find_rule(struct stack *s, uint64_t key)
 {
 	struct known_rule *known = &s->rules[key * UINT64_C(0x9e3779b97f4a7c15) >> s->rule_shift];
@@ -209,7 +209,7 @@ static inline uint64_t find_rule(struct stack *s, uint64_t key)
 
 	if (is_likely(known->key == key))
 		return known->rule;
-	rule = torsh_rules_find(key);
+	rule = torsh_unwind_rules_find(key);
 	if (!rule)
 		return 0;
 	s->n_pushed_out += known->key != 0;
@@ -233,12 +233,12 @@ static uint32_t find_owner(const struct stack *s, uint32_t n_frames, uint32_t po
 
 static void append_cut(struct stack *s, uintptr_t ip, enum rule_variety variety)
 {
-	uint64_t key = torsh_rule_key(ip, variety), rule = torsh_rules_find(key);
+	uint64_t key = torsh_unwind_rule_key(ip, variety), rule = torsh_unwind_rules_find(key);
 
 	s->fresh.sp[s->n_fresh] = NO_FRAME;
 	s->fresh.key[s->n_fresh] = key;
 	s->fresh.bp[s->n_fresh] = 0;
-	s->fresh_rule[s->n_fresh++] = rule ? rule : torsh_rules_learn(key, &s->stepper.scratch);
+	s->fresh_rule[s->n_fresh++] = rule ? rule : torsh_unwind_rules_compile(key, &s->stepper.scratch);
 }
 
 /* The walk has come to an end of the stack, stepping from the last fresh frame to *at. */
@@ -251,7 +251,7 @@ static void finish_walk(struct stack *s, enum step_result result, const struct s
 	torsh_count(COUNTER_captures_cut);
 	if (result == STEP_NOWHERE && s->n_fresh > 1)
 		s->fresh_rule[--s->n_fresh - 1] |= RULE_UNPROVABLE;
-	append_cut(s, torsh_rule_ip(s->fresh.key[s->n_fresh - 1]),
+	append_cut(s, torsh_unwind_rule_ip(s->fresh.key[s->n_fresh - 1]),
 		   result == STEP_CUT_UNKNOWN ? RULE_OF_CUT_UNKNOWN : RULE_OF_CUT_BAD);
 }
 
@@ -267,22 +267,22 @@ static void finish_deep_walk(struct stack *s)
 /* The common step, to a frame nearby; false: it takes more. Damaged rules lead anywhere: only what is known is read. */
 static inline bool step_simply(const struct stepper *stepper, struct step_frame *at, uint64_t rule)
 {
-	uintptr_t base = torsh_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
-	uintptr_t cfa = base + (uintptr_t)torsh_rule_offset(rule), ip;
-	uintptr_t bp_slot = cfa + (uintptr_t)torsh_rule_bp_where(rule);
+	uintptr_t base = torsh_unwind_rule_kind(rule) == RULE_RSP ? at->sp : at->bp;
+	uintptr_t cfa = base + (uintptr_t)torsh_unwind_rule_offset(rule), ip;
+	uintptr_t bp_slot = cfa + (uintptr_t)torsh_unwind_rule_bp_where(rule);
 
-	if (torsh_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8 ||
+	if (torsh_unwind_rule_kind(rule) > RULE_RBP || cfa - 8 - at->sp >= STEP_NEAR_BYTES || cfa % 8 ||
 	    !torsh_step_knows(stepper, cfa - 8))
 		return false;
 	if (rule & RULE_RESTORES_BP && !torsh_step_knows(stepper, bp_slot))
 		return false;
 	ip = *(const uintptr_t *)(cfa - 8);
-	if (!ip || !torsh_rule_can_be_ip(ip))
+	if (!ip || !torsh_unwind_rule_can_be_ip(ip))
 		return false;
 	if (rule & RULE_RESTORES_BP)
 		at->bp = *(const uintptr_t *)bp_slot;
 	at->sp = cfa;
-	at->key = torsh_rule_key(ip, RULE_OF_CALL);
+	at->key = torsh_unwind_rule_key(ip, RULE_OF_CALL);
 	return true;
 }
 
@@ -321,10 +321,10 @@ static __attribute__((noinline)) uint64_t learn(struct stack *s, uint64_t key)
 	uint64_t rule;
 
 	if (!s->stepper.is_guessing)
-		return torsh_rules_learn(key, &s->stepper.scratch);
+		return torsh_unwind_rules_compile(key, &s->stepper.scratch);
 	if (!torsh_unloading_forbid())
 		return RULE_NOWHERE;
-	rule = torsh_rules_learn(key, &s->stepper.scratch);
+	rule = torsh_unwind_rules_compile(key, &s->stepper.scratch);
 	torsh_unloading_allow();
 	return rule;
 }
@@ -352,7 +352,7 @@ static inline uint32_t walk(struct stack *s, struct step_frame at)
 		rule = find_rule(s, at.key);
 		if (!is_likely(rule)) {
 			rule = learn(s, at.key);
-			if (atomic_load_explicit(&torsh_rules_generation, memory_order_acquire) != s->generation)
+			if (atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire) != s->generation)
 				return WALK_AGAIN;
 		}
 		if (!is_likely(n < STACK_MAX_FRAMES - 1)) {
@@ -383,7 +383,7 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 							   struct step_frame outer, bool is_bp_used, uint64_t rule,
 							   uint32_t at)
 {
-	uintptr_t ip = torsh_rule_ip(outer.key);
+	uintptr_t ip = torsh_unwind_rule_ip(outer.key);
 	bool restores_bp = is_bp_used && rule & RULE_RESTORES_BP;
 
 	if (rule & RULE_UNPROVABLE) {
@@ -392,12 +392,12 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	}
 	if (rule & RULE_LAST || outer.sp == NO_FRAME)
 		return at;
-	switch (torsh_rule_kind(rule)) {
+	switch (torsh_unwind_rule_kind(rule)) {
 	case RULE_DEREF_RBP:
 		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			add_check(s, &at, f.bp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
-		add_check(s, &at, f.bp + (uintptr_t)torsh_rule_offset(rule), outer.sp);
+			add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
+		add_check(s, &at, f.bp + (uintptr_t)torsh_unwind_rule_offset(rule), outer.sp);
 		break;
 	case RULE_SIGNAL:
 		add_check(s, &at, f.sp + CHAIN_GREG_RIP, ip);
@@ -413,7 +413,7 @@ static __attribute__((noinline)) uint32_t add_other_checks(struct stack *s, stru
 	default:
 		add_check(s, &at, outer.sp - 8, ip);
 		if (restores_bp)
-			add_check(s, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+			add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
 	}
 	return at;
 }
@@ -432,50 +432,50 @@ static inline uint32_t add_checks(struct stack *s, struct step_frame f, struct s
 	/* The key of a call is its return address. */
 	add_check(s, &at, outer.sp - 8, outer.key);
 	if (is_bp_used && rule & RULE_RESTORES_BP)
-		add_check(s, &at, outer.sp + (uintptr_t)torsh_rule_bp_where(rule), outer.bp);
+		add_check(s, &at, outer.sp + (uintptr_t)torsh_unwind_rule_bp_where(rule), outer.bp);
 	return at;
 }
 
 static inline bool is_bp_needed(bool outer_needs_bp, uint64_t rule)
 {
-	if (torsh_rule_kind(rule) == RULE_RSP)
+	if (torsh_unwind_rule_kind(rule) == RULE_RSP)
 		return outer_needs_bp && !(rule & RULE_RESTORES_BP);
-	return torsh_rule_kind(rule) != RULE_SIGNAL && torsh_rule_kind(rule) != RULE_STOP;
+	return torsh_unwind_rule_kind(rule) != RULE_SIGNAL && torsh_unwind_rule_kind(rule) != RULE_STOP;
 }
 
 /* outer_key: of the frame outside of it. Much is called from few places in functions like operator new. */
-static inline struct tail *tail_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
+static inline struct suffix *suffix_of(struct stack *s, uintptr_t sp, uint64_t key, uint64_t outer_key)
 {
-	return &s->tails[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> s->tail_shift];
+	return &s->suffixes[(sp + key * 5 + outer_key * 9) * UINT64_C(0x9e3779b97f4a7c15) >> s->suffix_shift];
 }
 
-/* The cached frames from n_kept on as a tail. */
-static void keep_tail(struct stack *s, uint32_t n_kept)
+/* The cached frames from n_kept on as a cached suffix. */
+static void keep_suffix(struct stack *s, uint32_t n_kept)
 {
 	uint32_t n = s->depth - n_kept, base = s->checks[n_kept - 1], n_checks = s->checks[s->depth - 1] - base;
-	struct tail *tail;
+	struct suffix *suffix;
 
-	if (n > TAIL_FRAMES || n_checks > TAIL_CHECKS)
+	if (n > SUFFIX_FRAMES || n_checks > SUFFIX_CHECKS)
 		return;
-	tail = tail_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
-	s->n_pushed_out += tail->generation == s->generation;
-	tail->generation = s->generation;
-	tail->n_frames = n;
-	tail->n_checks = n_checks;
-	tail->first_check = base;
-	tail->n_kept = n_kept;
-	tail->parent = frame_at(&s->frames, n_kept - 1);
-	tail->parent_needs_bp = s->needs_bp[n_kept - 1];
+	suffix = suffix_of(s, s->frames.sp[s->depth - 1], s->frames.key[s->depth - 1], s->frames.key[s->depth - 2]);
+	s->n_pushed_out += suffix->generation == s->generation;
+	suffix->generation = s->generation;
+	suffix->n_frames = n;
+	suffix->n_checks = n_checks;
+	suffix->first_check = base;
+	suffix->n_kept = n_kept;
+	suffix->parent = frame_at(&s->frames, n_kept - 1);
+	suffix->parent_needs_bp = s->needs_bp[n_kept - 1];
 	for (uint32_t i = 0; i < n; i++) {
-		tail->sp[i] = s->frames.sp[n_kept + i];
-		tail->key[i] = s->frames.key[n_kept + i];
-		tail->bp[i] = s->frames.bp[n_kept + i];
-		tail->ids[i] = s->ids[n_kept + i];
-		tail->checks[i] = s->checks[n_kept + i];
-		tail->needs_bp[i] = s->needs_bp[n_kept + i];
+		suffix->sp[i] = s->frames.sp[n_kept + i];
+		suffix->key[i] = s->frames.key[n_kept + i];
+		suffix->bp[i] = s->frames.bp[n_kept + i];
+		suffix->ids[i] = s->ids[n_kept + i];
+		suffix->checks[i] = s->checks[n_kept + i];
+		suffix->needs_bp[i] = s->needs_bp[n_kept + i];
 	}
 	for (uint32_t i = 0; i < n_checks; i++)
-		tail->list[i] = s->list[base + i];
+		suffix->list[i] = s->list[base + i];
 }
 
 /* Put the fresh frames in place of the cached ones from n_kept on. Not inlined: it wants all registers. */
@@ -497,86 +497,86 @@ static __attribute__((noinline)) void cache_fresh(struct stack *s, uint32_t n_ke
 		s->frames.bp[depth] = f.bp;
 		s->checks[depth] = checks;
 		s->needs_bp[depth] = needs_bp;
-		s->ids[depth] = torsh_rule_id(rule);
+		s->ids[depth] = torsh_unwind_rule_id(rule);
 		outer = f;
 	}
 	s->depth = depth;
 	if (are_simple)
-		keep_tail(s, n_kept);
+		keep_suffix(s, n_kept);
 }
 
-/* Is the tail this capture's, by all that doesn't lie in memory? */
-static inline bool is_tail_at(const struct stack *s, const struct tail *tail, const struct step_frame *at)
+/* Is the cached suffix this capture's, by all that doesn't lie in memory? */
+static inline bool is_tail_at(const struct stack *s, const struct suffix *suffix, const struct step_frame *at)
 {
-	uint32_t last = tail->n_frames - 1, parent = tail->n_kept - 1;
+	uint32_t last = suffix->n_frames - 1, parent = suffix->n_kept - 1;
 
-	if (tail->generation != s->generation || tail->sp[last] != at->sp || tail->key[last] != at->key)
+	if (suffix->generation != s->generation || suffix->sp[last] != at->sp || suffix->key[last] != at->key)
 		return false;
-	if (tail->needs_bp[last] && tail->bp[last] != at->bp)
+	if (suffix->needs_bp[last] && suffix->bp[last] != at->bp)
 		return false;
-	if (parent >= s->depth || s->frames.sp[parent] != tail->parent.sp || s->frames.key[parent] != tail->parent.key)
+	if (parent >= s->depth || s->frames.sp[parent] != suffix->parent.sp || s->frames.key[parent] != suffix->parent.key)
 		return false;
-	if (s->checks[parent] != tail->first_check || s->needs_bp[parent] != tail->parent_needs_bp)
+	if (s->checks[parent] != suffix->first_check || s->needs_bp[parent] != suffix->parent_needs_bp)
 		return false;
-	return !tail->parent_needs_bp || s->frames.bp[parent] == tail->parent.bp;
+	return !suffix->parent_needs_bp || s->frames.bp[parent] == suffix->parent.bp;
 }
 
-/* Whether the frame of the tail is the one that is cached at i already. */
-static inline bool is_cached(const struct stack *s, uint32_t i, const struct tail *tail, uint32_t n)
+/* Whether the frame of the cached suffix is the one that is cached at i already. */
+static inline bool is_cached(const struct stack *s, uint32_t i, const struct suffix *suffix, uint32_t n)
 {
-	return i < s->depth && s->frames.sp[i] == tail->sp[n] && s->frames.key[i] == tail->key[n] &&
-	       s->needs_bp[i] == tail->needs_bp[n] && (!tail->needs_bp[n] || s->frames.bp[i] == tail->bp[n]);
+	return i < s->depth && s->frames.sp[i] == suffix->sp[n] && s->frames.key[i] == suffix->key[n] &&
+	       s->needs_bp[i] == suffix->needs_bp[n] && (!suffix->needs_bp[n] || s->frames.bp[i] == suffix->bp[n]);
 }
 
-/* All of the tail behind its parent. Sizes that the compiler knows: what is too much has room and means nothing. */
-static inline void copy_tail(struct stack *s, const struct tail *tail)
+/* All of the cached suffix behind its parent. Sizes that the compiler knows: what is too much has room and means nothing. */
+static inline void copy_suffix(struct stack *s, const struct suffix *suffix)
 {
-	uint32_t at = tail->n_kept;
+	uint32_t at = suffix->n_kept;
 
-	memcpy(&s->frames.sp[at], tail->sp, sizeof(tail->sp));
-	memcpy(&s->frames.key[at], tail->key, sizeof(tail->key));
-	memcpy(&s->frames.bp[at], tail->bp, sizeof(tail->bp));
-	memcpy(&s->ids[at], tail->ids, sizeof(tail->ids));
-	memcpy(&s->checks[at], tail->checks, sizeof(tail->checks));
-	memcpy(&s->needs_bp[at], tail->needs_bp, sizeof(tail->needs_bp));
-	memcpy(&s->list[tail->first_check], tail->list, TAIL_FEW_CHECKS * sizeof(tail->list[0]));
-	for (uint32_t i = TAIL_FEW_CHECKS; i < tail->n_checks; i++)
-		s->list[tail->first_check + i] = tail->list[i];
+	memcpy(&s->frames.sp[at], suffix->sp, sizeof(suffix->sp));
+	memcpy(&s->frames.key[at], suffix->key, sizeof(suffix->key));
+	memcpy(&s->frames.bp[at], suffix->bp, sizeof(suffix->bp));
+	memcpy(&s->ids[at], suffix->ids, sizeof(suffix->ids));
+	memcpy(&s->checks[at], suffix->checks, sizeof(suffix->checks));
+	memcpy(&s->needs_bp[at], suffix->needs_bp, sizeof(suffix->needs_bp));
+	memcpy(&s->list[suffix->first_check], suffix->list, SUFFIX_FEW_CHECKS * sizeof(suffix->list[0]));
+	for (uint32_t i = SUFFIX_FEW_CHECKS; i < suffix->n_checks; i++)
+		s->list[suffix->first_check + i] = suffix->list[i];
 }
 
-/* The capture by a tail that is still true. Returns false where there is none. */
-static inline bool capture_by_tail(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
+/* The capture by a cached suffix that is still true. Returns false where there is none. */
+static inline bool capture_by_suffix(struct stack *s, const struct step_frame *at, struct stack_delta *delta)
 {
 	struct step_frame outer = *at;
 	uint64_t rule = find_rule(s, at->key);
-	const struct tail *tail;
+	const struct suffix *suffix;
 	uint32_t n_kept, depth, n = 0;
 
 	if (!rule || !step_simply(&s->stepper, &outer, rule))
 		return false;
-	tail = tail_of(s, at->sp, at->key, outer.key);
-	n_kept = tail->n_kept;
-	depth = n_kept + tail->n_frames;
-	if (!is_tail_at(s, tail, at) || depth > STACK_MAX_FRAMES - TAIL_FRAMES || s->is_too_deep)
+	suffix = suffix_of(s, at->sp, at->key, outer.key);
+	n_kept = suffix->n_kept;
+	depth = n_kept + suffix->n_frames;
+	if (!is_tail_at(s, suffix, at) || depth > STACK_MAX_FRAMES - SUFFIX_FRAMES || s->is_too_deep)
 		return false;
-	if (torsh_checks_compare(tail->list, tail->n_checks) != CHECKS_HOLD ||
-	    torsh_checks_compare(s->list, tail->first_check) != CHECKS_HOLD)
+	if (torsh_checks_compare(suffix->list, suffix->n_checks) != CHECKS_HOLD ||
+	    torsh_checks_compare(s->list, suffix->first_check) != CHECKS_HOLD)
 		return false;
-	while (n < tail->n_frames && is_cached(s, n_kept + n, tail, n))
+	while (n < suffix->n_frames && is_cached(s, n_kept + n, suffix, n))
 		n++;
 	delta->pop = s->depth - (n_kept + n);
-	delta->n_push = tail->n_frames - n;
+	delta->n_push = suffix->n_frames - n;
 	delta->push = &s->ids[n_kept + n];
-	copy_tail(s, tail);
+	copy_suffix(s, suffix);
 	s->depth = depth;
 	return true;
 }
 
-/* ---- the arbiter ---- */
+/* ---- the reference unwinder ---- */
 
 int torsh_stack_check_every(uint32_t n)
 {
-	int err = n ? torsh_arbiter_open() : 0;
+	int err = n ? torsh_reference_open() : 0;
 
 	atomic_store(&check_every, err ? 0 : n);
 	return err;
@@ -585,21 +585,21 @@ int torsh_stack_check_every(uint32_t n)
 /* Beyond a frame that nothing describes both sides guess, each in its own way. */
 static bool is_known(uint64_t key)
 {
-	enum rule_variety variety = torsh_rule_variety(key);
+	enum rule_variety variety = torsh_unwind_rule_variety(key);
 
 	return (variety == RULE_OF_CALL || variety == RULE_OF_INTERRUPTED) &&
-	       torsh_rule_kind(torsh_rules_find(key)) != RULE_NO_INFO;
+	       torsh_unwind_rule_kind(torsh_unwind_rules_find(key)) != RULE_NO_INFO;
 }
 
 static void check(struct stack *s)
 {
-	uint32_t n = 0, i = s->depth, n_arbiters;
+	uint32_t n = 0, i = s->depth, n_reference;
 
 	s->n_unchecked = 0;
 	while (i > 0 && is_known(s->frames.key[i - 1]))
-		s->ours[n++] = torsh_rule_ip(s->frames.key[--i]);
-	n_arbiters = torsh_arbiter_walk(s->stepper.hook_sp, s->arbiters);
-	torsh_arbiter_compare(s->ours, n, s->arbiters, n_arbiters, i > 0);
+		s->ours[n++] = torsh_unwind_rule_ip(s->frames.key[--i]);
+	n_reference = torsh_reference_walk(s->stepper.hook_sp, s->reference);
+	torsh_reference_compare(s->ours, n, s->reference, n_reference, i > 0);
 }
 
 /* ---- the capture ---- */
@@ -633,7 +633,7 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 	if (s->n_pushed_out > PUSHED_OUT_MOST)
 		grow(s);
 	while (n_kept = walk(s, at), !is_likely(n_kept != WALK_AGAIN && is_fitting(s, n_kept))) {
-		start_anew(s, atomic_load_explicit(&torsh_rules_generation, memory_order_acquire));
+		start_anew(s, atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire));
 		torsh_step_place(&s->stepper, s->stepper.hook_sp);
 	}
 
@@ -649,9 +649,9 @@ static __attribute__((noinline)) void capture_by_walk(struct stack *s, struct st
 void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta *delta)
 {
 	struct cpu_caller caller = torsh_cpu_caller(frame);
-	struct step_frame at = {.sp = caller.sp, .key = torsh_rule_key(caller.ip, RULE_OF_CALL), .bp = caller.bp};
-	/* Pairs with the release in torsh_rules_forget. */
-	uint32_t generation = atomic_load_explicit(&torsh_rules_generation, memory_order_acquire);
+	struct step_frame at = {.sp = caller.sp, .key = torsh_unwind_rule_key(caller.ip, RULE_OF_CALL), .bp = caller.bp};
+	/* Pairs with the release in torsh_unwind_rules_forget. */
+	uint32_t generation = atomic_load_explicit(&torsh_unwind_rules_generation, memory_order_acquire);
 	uint32_t every;
 
 	s->stepper.hook_sp = caller.sp;
@@ -659,7 +659,7 @@ void torsh_stack_capture(struct stack *s, const void *frame, struct stack_delta 
 		start_anew(s, generation);
 	if (!is_unchanged(s, &at, delta)) {
 		torsh_step_place(&s->stepper, caller.sp);
-		if (!capture_by_tail(s, &at, delta))
+		if (!capture_by_suffix(s, &at, delta))
 			capture_by_walk(s, at, delta);
 	}
 

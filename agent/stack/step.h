@@ -6,8 +6,8 @@
  * Where a step follows a guess (a frame pointer in code that nothing describes) or goes unusually far, memory is only
  * read when it is known to be there.
  */
-#ifndef TORSH_AGENT_STEP_H
-#define TORSH_AGENT_STEP_H
+#ifndef TORSH_AGENT_STACK_STEP_H
+#define TORSH_AGENT_STACK_STEP_H
 
 #include <stdbool.h>
 #include <stdint.h>

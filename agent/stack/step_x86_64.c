@@ -62,34 +62,34 @@ static enum step_result step_to(struct stepper *s, struct step_frame *f, uint64_
 	uintptr_t ip, bp = f->bp;
 
 	if (!read_word(s, f->sp, cfa - 8, &ip, rule) ||
-	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule)) || !torsh_rule_can_be_ip(ip)) {
+	    (*rule & RULE_RESTORES_BP && !read_word(s, f->sp, bp_slot, &bp, rule)) || !torsh_unwind_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
-	*f = (struct step_frame){.sp = cfa, .key = torsh_rule_key(ip, RULE_OF_CALL), .bp = bp};
+	*f = (struct step_frame){.sp = cfa, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
 static enum step_result step_by_bp(struct stepper *s, struct step_frame *f, uint64_t *rule)
 {
-	uintptr_t cfa = f->bp + (uintptr_t)torsh_rule_offset(*rule);
+	uintptr_t cfa = f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule);
 
 	/* Another stack, if it is true. Return addresses outside of it would be read unasked next time. */
 	if (cfa <= f->sp || cfa - f->sp > FARTHEST_CFA)
 		*rule |= RULE_UNPROVABLE;
-	return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_rule_bp_where(*rule));
+	return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_unwind_rule_bp_where(*rule));
 }
 
 static enum step_result step_by_deref(struct stepper *s, struct step_frame *f, uint64_t *rule)
 {
 	uintptr_t cfa;
 
-	if (!read_word(s, f->sp, f->bp + (uintptr_t)torsh_rule_offset(*rule), &cfa, rule) || cfa <= f->sp ||
+	if (!read_word(s, f->sp, f->bp + (uintptr_t)torsh_unwind_rule_offset(*rule), &cfa, rule) || cfa <= f->sp ||
 	    cfa - f->sp > FARTHEST_CFA) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
-	return step_to(s, f, rule, cfa, f->bp + (uintptr_t)torsh_rule_bp_where(*rule));
+	return step_to(s, f, rule, cfa, f->bp + (uintptr_t)torsh_unwind_rule_bp_where(*rule));
 }
 
 static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f, uint64_t *rule)
@@ -98,11 +98,11 @@ static enum step_result step_by_ucontext(struct stepper *s, struct step_frame *f
 
 	if (!read_word(s, f->sp, f->sp + CHAIN_GREG_RSP, &sp, rule) ||
 	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RBP, &bp, rule) ||
-	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule) || !torsh_rule_can_be_ip(ip)) {
+	    !read_word(s, f->sp, f->sp + CHAIN_GREG_RIP, &ip, rule) || !torsh_unwind_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_BAD;
 	}
-	*f = (struct step_frame){.sp = sp, .key = torsh_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
+	*f = (struct step_frame){.sp = sp, .key = torsh_unwind_rule_key(ip, RULE_OF_INTERRUPTED), .bp = bp};
 	if (ip)
 		return STEP_NEXT;
 	f->key = 0;
@@ -117,11 +117,11 @@ static enum step_result step_by_chain(struct stepper *s, struct step_frame *f, u
 	if (!torsh_chain_is_plausible(f->sp, bp))
 		return STEP_CUT_UNKNOWN;
 	if (!read_word(s, f->sp, bp, &outer_bp, rule) || !read_word(s, f->sp, bp + 8, &ip, rule) ||
-	    !torsh_rule_can_be_ip(ip)) {
+	    !torsh_unwind_rule_can_be_ip(ip)) {
 		*rule |= RULE_UNPROVABLE;
 		return STEP_CUT_UNKNOWN;
 	}
-	*f = (struct step_frame){.sp = bp + 16, .key = torsh_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
+	*f = (struct step_frame){.sp = bp + 16, .key = torsh_unwind_rule_key(ip, RULE_OF_CALL), .bp = outer_bp};
 	return ip ? STEP_NEXT : STEP_END_READ;
 }
 
@@ -135,7 +135,7 @@ static bool reach(struct stepper *s, const struct step_frame *f)
 			return false;
 		s->has_cursor = true;
 	}
-	while (c->registers[CFI_RSP] != f->sp || c->registers[CFI_RIP] != torsh_rule_ip(f->key)) {
+	while (c->registers[CFI_RSP] != f->sp || c->registers[CFI_RIP] != torsh_unwind_rule_ip(f->key)) {
 		if (torsh_unwind_step(c) <= 0)
 			return false;
 	}
@@ -152,11 +152,11 @@ static enum step_result step_with_all_registers(struct stepper *s, struct step_f
 	if (!reach(s, f))
 		return STEP_CUT_BAD;
 	result = torsh_unwind_step(&s->cursor);
-	if (result <= 0 || !torsh_rule_can_be_ip(registers[CFI_RIP]))
+	if (result <= 0 || !torsh_unwind_rule_can_be_ip(registers[CFI_RIP]))
 		return result ? STEP_CUT_BAD : STEP_END;
 	*f = (struct step_frame){
 		.sp = registers[CFI_RSP],
-		.key = torsh_rule_key(registers[CFI_RIP], s->cursor.is_exact ? RULE_OF_INTERRUPTED : RULE_OF_CALL),
+		.key = torsh_unwind_rule_key(registers[CFI_RIP], s->cursor.is_exact ? RULE_OF_INTERRUPTED : RULE_OF_CALL),
 		.bp = registers[CFI_RBP],
 	};
 	return STEP_NEXT;
@@ -166,10 +166,10 @@ enum step_result torsh_step(struct stepper *s, struct step_frame *f, uint64_t *r
 {
 	uintptr_t cfa;
 
-	switch (torsh_rule_kind(*rule)) {
+	switch (torsh_unwind_rule_kind(*rule)) {
 	case RULE_RSP:
-		cfa = f->sp + (uintptr_t)torsh_rule_offset(*rule);
-		return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_rule_bp_where(*rule));
+		cfa = f->sp + (uintptr_t)torsh_unwind_rule_offset(*rule);
+		return step_to(s, f, rule, cfa, cfa + (uintptr_t)torsh_unwind_rule_bp_where(*rule));
 	case RULE_RBP:
 		return step_by_bp(s, f, rule);
 	case RULE_DEREF_RBP:

@@ -3,8 +3,8 @@
  * Unwinding with all registers by interpreting call frame information as it stands: slow and complete, for frames that
  * no packed rule describes. Takes no lock, allocates nothing, reads no memory that isn't there.
  */
-#ifndef TORSH_AGENT_UNWIND_FULL_H
-#define TORSH_AGENT_UNWIND_FULL_H
+#ifndef TORSH_AGENT_STACK_UNWIND_FULL_H
+#define TORSH_AGENT_STACK_UNWIND_FULL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -133,12 +133,12 @@ static __attribute__((noinline)) int find_way(struct unwind_cursor *c)
 	bool is_origin;
 	int err;
 
-	if (torsh_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
+	if (torsh_unwind_rule_is_signal_return(c->registers[CFI_RIP], answer != MODULE_NONE ? &module.memory : NULL))
 		return WAY_UCONTEXT;
 	if (answer == MODULE_NONE)
 		return WAY_CHAIN;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, c->scratch);
-	is_origin = err == -ENOENT && !c->is_exact && torsh_rule_is_origin(c->registers[CFI_RIP], &module);
+	is_origin = err == -ENOENT && !c->is_exact && torsh_unwind_rule_is_origin(c->registers[CFI_RIP], &module);
 	torsh_unwind_pages_were_read(&module);
 	if (err == -ENOENT)
 		return is_origin ? WAY_NONE : WAY_CHAIN;

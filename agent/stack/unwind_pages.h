@@ -4,8 +4,8 @@
  * read: tens of MiB of PyTorch's, which the bare program does not have resident. They are unmapped again after some
  * reads. The page cache keeps them, so that the next read finds them there.
  */
-#ifndef TORSH_AGENT_UNWIND_PAGES_H
-#define TORSH_AGENT_UNWIND_PAGES_H
+#ifndef TORSH_AGENT_STACK_UNWIND_PAGES_H
+#define TORSH_AGENT_STACK_UNWIND_PAGES_H
 
 #include "agent/modules/module_watch.h"
 

@@ -6,8 +6,8 @@
  *
  * bits 0-2 kind, 3 "rbp was saved", 4-15 where / 8, 16-39 offset of the CFA / 8, 40-61 id, 62 and 63 of steps
  */
-#ifndef TORSH_AGENT_RULE_H
-#define TORSH_AGENT_RULE_H
+#ifndef TORSH_AGENT_STACK_UNWIND_RULE_H
+#define TORSH_AGENT_STACK_UNWIND_RULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,27 +32,27 @@ enum rule_kind {
 #define RULE_LAST (UINT64_C(1) << 62) /* of a step not taken: the stack is cut here */
 #define RULE_UNPROVABLE (UINT64_C(1) << 63) /* of a step taken, never of a rule: re-read slots would prove nothing */
 
-static inline enum rule_kind torsh_rule_kind(uint64_t rule)
+static inline enum rule_kind torsh_unwind_rule_kind(uint64_t rule)
 {
 	return (enum rule_kind)(rule & 7);
 }
 
-static inline intptr_t torsh_rule_bp_where(uint64_t rule)
+static inline intptr_t torsh_unwind_rule_bp_where(uint64_t rule)
 {
 	return (int64_t)(rule << 48) >> 52 << 3;
 }
 
-static inline intptr_t torsh_rule_offset(uint64_t rule)
+static inline intptr_t torsh_unwind_rule_offset(uint64_t rule)
 {
 	return (int64_t)(rule << 24) >> 40 << 3;
 }
 
-static inline uint32_t torsh_rule_id(uint64_t rule)
+static inline uint32_t torsh_unwind_rule_id(uint64_t rule)
 {
 	return (uint32_t)(rule >> 40) & 0x3fffff;
 }
 
-static inline uint64_t torsh_rule_with_id(uint64_t rule, uint32_t id)
+static inline uint64_t torsh_unwind_rule_with_id(uint64_t rule, uint32_t id)
 {
 	return rule | (uint64_t)(id & 0x3fffff) << 40;
 }
@@ -68,23 +68,23 @@ enum rule_variety {
 
 #define RULE_VARIETY_SHIFT 60
 
-static inline uint64_t torsh_rule_key(uintptr_t ip, enum rule_variety variety)
+static inline uint64_t torsh_unwind_rule_key(uintptr_t ip, enum rule_variety variety)
 {
 	return ip | (uint64_t)variety << RULE_VARIETY_SHIFT;
 }
 
-static inline uintptr_t torsh_rule_ip(uint64_t key)
+static inline uintptr_t torsh_unwind_rule_ip(uint64_t key)
 {
 	return key & ((UINT64_C(1) << RULE_VARIETY_SHIFT) - 1);
 }
 
-static inline enum rule_variety torsh_rule_variety(uint64_t key)
+static inline enum rule_variety torsh_unwind_rule_variety(uint64_t key)
 {
 	return (enum rule_variety)(key >> RULE_VARIETY_SHIFT);
 }
 
 /* Whether ip can be one: user space ends below 2^56, garbage doesn't. */
-static inline bool torsh_rule_can_be_ip(uintptr_t ip)
+static inline bool torsh_unwind_rule_can_be_ip(uintptr_t ip)
 {
 	return ip >> 56 == 0;
 }
@@ -92,15 +92,15 @@ static inline bool torsh_rule_can_be_ip(uintptr_t ip)
 /*
  * The rule of key, without an id, and what its address is (ADDRESS_* of agent/wire/channel.h). Takes some 2 us.
  */
-uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
+uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags);
 
 /* Whether ip starts the code that returns from a signal. memory is that of the object there, NULL: there is none. */
-bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
+bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory);
 
 /*
  * Whether the return address ip, whose object is module, and before which nothing is described, is a function that no code calls
  * from there: who made the stack put it there, for when its first function is done (makecontext). There is no caller.
  */
-bool torsh_rule_is_origin(uintptr_t ip, const struct module *module);
+bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module);
 
 #endif

@@ -30,7 +30,7 @@ enum { OP_DEREF = 0x06, OP_LIT0 = 0x30, OP_BREG_RBP = 0x76 };
 /* mov $SYS_rt_sigreturn,%rax; syscall: what the kernel's signal frame returns to, whatever the C library. */
 static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
-bool torsh_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory)
+bool torsh_unwind_rule_is_signal_return(uintptr_t ip, const struct object_memory *memory)
 {
 	uintptr_t last = ip + sizeof(signal_return) - 1;
 	bool is_there = memory && torsh_object_room(memory, ip) >= sizeof(signal_return);
@@ -51,7 +51,7 @@ static bool follows_call(uintptr_t ip)
 	return at[-CALL_RELATIVE_BYTES] == CALL_RELATIVE;
 }
 
-bool torsh_rule_is_origin(uintptr_t ip, const struct module *module)
+bool torsh_unwind_rule_is_origin(uintptr_t ip, const struct module *module)
 {
 	return torsh_object_room(&module->memory, ip - LONGEST_CALL) >= LONGEST_CALL && !follows_call(ip) &&
 	       torsh_cfi_begins(module->eh_frame_hdr, &module->memory, ip);
@@ -88,14 +88,14 @@ static bool is_rbp_plus(const uint8_t *block, const uint8_t *more, uint64_t n_mo
 static bool is_plt(const uint8_t *block, uintptr_t pc, intptr_t *offset)
 {
 	/* breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus */
-	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a}, tail[] = {0x2a, 0x33, 0x24, 0x22};
+	static const uint8_t head[] = {11, 0x77, 8, 0x80, 0, 0x3f, 0x1a}, suffix[] = {0x2a, 0x33, 0x24, 0x22};
 	uint8_t limit;
 
 	/* Its length comes first: shorter ones end before what is compared. */
 	if (*block != *head || memcmp(block, head, sizeof(head)))
 		return false;
 	limit = block[sizeof(head)] - OP_LIT0;
-	if (limit > 15 || memcmp(block + sizeof(head) + 1, tail, sizeof(tail)))
+	if (limit > 15 || memcmp(block + sizeof(head) + 1, suffix, sizeof(suffix)))
 		return false;
 	*offset = (pc & 15) >= limit ? 16 : 8;
 	return true;
@@ -144,22 +144,22 @@ static uint64_t compile_address(uintptr_t ip, bool is_exact, struct cfi_scratch 
 	if (answer == MODULE_NONE)
 		atomic_store_explicit(&has_orphans, true, memory_order_relaxed);
 	if (answer == MODULE_NEW && atomic_load_explicit(&has_orphans, memory_order_relaxed))
-		torsh_rules_forget(module.start, module.end);
-	if (torsh_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
+		torsh_unwind_rules_forget(module.start, module.end);
+	if (torsh_unwind_rule_is_signal_return(ip, answer != MODULE_NONE ? &module.memory : NULL))
 		return RULE_SIGNAL;
 	if (answer == MODULE_NONE)
 		return torsh_probe(pc & ~(uintptr_t)7) ? RULE_NO_INFO : RULE_NOWHERE;
 	err = torsh_cfi_read(module.eh_frame_hdr, &module.memory, pc, scratch);
 	rule = err ? RULE_BAD : compile_row(&scratch->row, ip);
 	if (err == -ENOENT)
-		rule = !is_exact && torsh_rule_is_origin(ip, &module) ? RULE_STOP : RULE_NO_INFO;
+		rule = !is_exact && torsh_unwind_rule_is_origin(ip, &module) ? RULE_STOP : RULE_NO_INFO;
 	torsh_unwind_pages_were_read(&module);
 	return rule;
 }
 
-uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)
+uint64_t torsh_unwind_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t *flags)
 {
-	enum rule_variety variety = torsh_rule_variety(key);
+	enum rule_variety variety = torsh_unwind_rule_variety(key);
 	uint64_t rule;
 
 	switch (variety) {
@@ -173,11 +173,11 @@ uint64_t torsh_rule_compile(uint64_t key, struct cfi_scratch *scratch, uint32_t 
 		*flags = ADDRESS_CUT_TOO_DEEP;
 		return RULE_STOP;
 	default:
-		rule = compile_address(torsh_rule_ip(key), variety == RULE_OF_INTERRUPTED, scratch);
+		rule = compile_address(torsh_unwind_rule_ip(key), variety == RULE_OF_INTERRUPTED, scratch);
 		*flags = variety == RULE_OF_INTERRUPTED ? ADDRESS_EXACT : ADDRESS_RETURN;
-		if (torsh_rule_kind(rule) == RULE_SIGNAL)
+		if (torsh_unwind_rule_kind(rule) == RULE_SIGNAL)
 			*flags |= ADDRESS_SIGNAL_FRAME;
-		if (torsh_rule_kind(rule) == RULE_NO_INFO)
+		if (torsh_unwind_rule_kind(rule) == RULE_NO_INFO)
 			*flags |= ADDRESS_NO_UNWIND_INFO;
 		return rule;
 	}

@@ -3,8 +3,8 @@
  * The rules of all addresses that stacks went through, compiled once each and kept for the process: a hash table that
  * only grows, read without locks. A rule carries the id under which the writer knows the address.
  */
-#ifndef TORSH_AGENT_RULES_H
-#define TORSH_AGENT_RULES_H
+#ifndef TORSH_AGENT_STACK_UNWIND_RULES_H
+#define TORSH_AGENT_STACK_UNWIND_RULES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,30 +29,30 @@ struct rule_table {
 
 #pragma GCC visibility push(hidden) /* so that these are reached without the global offset table */
 
-extern struct rule_table *_Atomic torsh_rules_table;
+extern struct rule_table *_Atomic torsh_unwind_rules_table;
 
 /* Moves when rules were forgotten: what was derived from rules before is void. */
-extern _Atomic uint32_t torsh_rules_generation;
+extern _Atomic uint32_t torsh_unwind_rules_generation;
 
 #pragma GCC visibility pop
 
 /* Once, before all else; see torsh_modules_start. */
-void torsh_rules_start(bool may_ask_glibc);
+void torsh_unwind_rules_start(bool may_ask_glibc);
 
 /*
- * Compile the rule of a key that torsh_rules_find doesn't know, register its address, and remember both. Never 0. When
+ * Compile the rule of a key that torsh_unwind_rules_find doesn't know, register its address, and remember both. Never 0. When
  * there is no memory for a larger table the rule is not remembered and its id is 0.
  */
-uint64_t torsh_rules_learn(uint64_t key, struct cfi_scratch *scratch);
+uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch);
 
 /* What was compiled for code from start to end is void. */
-void torsh_rules_forget(uintptr_t start, uintptr_t end);
+void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end);
 
 /* The rule of key, or 0. */
-static inline uint64_t torsh_rules_find(uint64_t key)
+static inline uint64_t torsh_unwind_rules_find(uint64_t key)
 {
 	/* Pairs with the release in add_table. */
-	const struct rule_table *table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	const struct rule_table *table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	size_t i = key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
 
 	for (;; i++) {

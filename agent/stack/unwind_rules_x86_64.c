@@ -16,8 +16,8 @@
 /* So that there is always a table: full from the start, all others come before it. */
 static struct rule_table last_resort = {.shift = 63, .mask = 1, .n_used = 1, .entries = {{.key = 0}, {.key = 0}}};
 
-struct rule_table *_Atomic torsh_rules_table = &last_resort;
-_Atomic uint32_t torsh_rules_generation = 1;
+struct rule_table *_Atomic torsh_unwind_rules_table = &last_resort;
+_Atomic uint32_t torsh_unwind_rules_generation = 1;
 
 static size_t n_entries(const struct rule_table *table)
 {
@@ -41,8 +41,8 @@ static void add_table(struct rule_table *current)
 	table->older = current;
 	table->shift = 64 - bits;
 	table->mask = (1u << bits) - 1;
-	/* Pairs with the acquires of whoever loads torsh_rules_table. */
-	if (!atomic_compare_exchange_strong_explicit(&torsh_rules_table, &current, table, memory_order_release,
+	/* Pairs with the acquires of whoever loads torsh_unwind_rules_table. */
+	if (!atomic_compare_exchange_strong_explicit(&torsh_unwind_rules_table, &current, table, memory_order_release,
 						     memory_order_relaxed))
 		torsh_sys_munmap(table, size_bytes);
 }
@@ -90,7 +90,7 @@ static uint64_t add_rule(struct rule_table *table, uint64_t key, struct cfi_scra
 {
 	struct rule_entry *entry;
 	uint32_t flags;
-	uint64_t rule = torsh_rule_compile(key, scratch, &flags), winner = 0;
+	uint64_t rule = torsh_unwind_rule_compile(key, scratch, &flags), winner = 0;
 
 	torsh_count(COUNTER_rules_compiled);
 	/* Garbage has no end: it would fill the tables. */
@@ -99,20 +99,20 @@ static uint64_t add_rule(struct rule_table *table, uint64_t key, struct cfi_scra
 	entry = claim(table, key);
 	if (!entry)
 		return rule;
-	rule = torsh_rule_with_id(rule, torsh_registry_add_address(torsh_rule_ip(key), flags));
+	rule = torsh_unwind_rule_with_id(rule, torsh_registry_add_address(torsh_unwind_rule_ip(key), flags));
 	/* Two threads may compile one key at a time: the first one's id stays, the other id is never used. */
 	return atomic_compare_exchange_strong(&entry->rule, &winner, rule) ? rule : winner;
 }
 
-uint64_t torsh_rules_learn(uint64_t key, struct cfi_scratch *scratch)
+uint64_t torsh_unwind_rules_compile(uint64_t key, struct cfi_scratch *scratch)
 {
-	struct rule_table *table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+	struct rule_table *table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	struct rule_entry *entry;
 	uint64_t rule, winner = 0;
 
 	if (is_full(table)) {
 		add_table(table);
-		table = atomic_load_explicit(&torsh_rules_table, memory_order_acquire);
+		table = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire);
 	}
 	rule = find_older(table, key);
 	if (!rule)
@@ -127,7 +127,7 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 
 	for (size_t i = 0; i < n_entries(table); i++) {
 		struct rule_entry *entry = &table->entries[i];
-		uintptr_t ip = torsh_rule_ip(atomic_load_explicit(&entry->key, memory_order_relaxed));
+		uintptr_t ip = torsh_unwind_rule_ip(atomic_load_explicit(&entry->key, memory_order_relaxed));
 
 		/* A return address may lie just behind its object's last byte. */
 		if (ip >= start && ip <= end && atomic_load_explicit(&entry->rule, memory_order_relaxed)) {
@@ -138,9 +138,9 @@ static size_t forget_span(struct rule_table *table, uintptr_t start, uintptr_t e
 	return n_forgotten;
 }
 
-void torsh_rules_forget(uintptr_t start, uintptr_t end)
+void torsh_unwind_rules_forget(uintptr_t start, uintptr_t end)
 {
-	struct rule_table *current = atomic_load_explicit(&torsh_rules_table, memory_order_acquire), *table = current;
+	struct rule_table *current = atomic_load_explicit(&torsh_unwind_rules_table, memory_order_acquire), *table = current;
 	size_t n_forgotten = 0;
 
 	torsh_registry_forget_modules();
@@ -151,13 +151,13 @@ void torsh_rules_forget(uintptr_t start, uintptr_t end)
 	if (n_forgotten == 0 && !is_full(current))
 		return;
 	/* After the rules are gone: pairs with the acquire in torsh_stack_capture. */
-	atomic_fetch_add_explicit(&torsh_rules_generation, 1, memory_order_release);
+	atomic_fetch_add_explicit(&torsh_unwind_rules_generation, 1, memory_order_release);
 	torsh_count(COUNTER_code_forgotten);
 }
 
-void torsh_rules_start(bool may_ask_glibc)
+void torsh_unwind_rules_start(bool may_ask_glibc)
 {
-	torsh_modules_start(torsh_rules_forget, may_ask_glibc);
-	if (atomic_load_explicit(&torsh_rules_table, memory_order_relaxed) == &last_resort)
+	torsh_modules_start(torsh_unwind_rules_forget, may_ask_glibc);
+	if (atomic_load_explicit(&torsh_unwind_rules_table, memory_order_relaxed) == &last_resort)
 		add_table(&last_resort);
 }

@@ -6,8 +6,8 @@
  *
  * Each side treats the other's words as hostile: a value is read once, checked, and the copy is used.
  */
-#ifndef TORSH_WIRE_CHANNEL_H
-#define TORSH_WIRE_CHANNEL_H
+#ifndef TORSH_AGENT_WIRE_CHANNEL_H
+#define TORSH_AGENT_WIRE_CHANNEL_H
 
 #include <stdalign.h>
 #include <stdatomic.h>

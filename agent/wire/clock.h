@@ -3,8 +3,8 @@
  * What the counter must read by now, as the writer last saw it run: a suspend, or a move to another machine, sets it back.
  * The writer publishes, targets compare; both count ticks as if the counter had never been set back.
  */
-#ifndef TORSH_WIRE_CLOCK_H
-#define TORSH_WIRE_CLOCK_H
+#ifndef TORSH_AGENT_WIRE_CLOCK_H
+#define TORSH_AGENT_WIRE_CLOCK_H
 
 #include <stdatomic.h>
 #include <stdint.h>

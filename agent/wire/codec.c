@@ -13,7 +13,7 @@ struct reader {
 };
 
 /* The last bytes of what there is, or none: fewer than 8 are left. */
-static uint64_t read_tail(struct reader *in, uint32_t n)
+static uint64_t read_suffix(struct reader *in, uint32_t n)
 {
 	uint64_t value = 0;
 
@@ -33,7 +33,7 @@ static inline uint64_t read_bytes(struct reader *in, uint32_t n)
 	uint64_t value;
 
 	if (__builtin_expect(in->end - in->at < 8, 0))
-		return read_tail(in, n);
+		return read_suffix(in, n);
 	memcpy(&value, in->at, 8);
 	in->at += n;
 	return value & UINT64_MAX >> (64 - 8 * n);

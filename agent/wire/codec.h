@@ -24,8 +24,8 @@
  *
  * The encoder writes whole 8-byte words and advances by less: CODEC_EVENT_MAX includes that slack.
  */
-#ifndef TORSH_WIRE_CODEC_H
-#define TORSH_WIRE_CODEC_H
+#ifndef TORSH_AGENT_WIRE_CODEC_H
+#define TORSH_AGENT_WIRE_CODEC_H
 
 #include <stddef.h>
 #include <stdint.h>

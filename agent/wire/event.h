@@ -2,8 +2,8 @@
 /*
  * Events as structs: what both sides handle, expanded from events.def. How they look on the ring is codec.h's.
  */
-#ifndef TORSH_WIRE_EVENT_H
-#define TORSH_WIRE_EVENT_H
+#ifndef TORSH_AGENT_WIRE_EVENT_H
+#define TORSH_AGENT_WIRE_EVENT_H
 
 #include <stdint.h>
 

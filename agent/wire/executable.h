@@ -3,8 +3,8 @@
  * Can the agent be preloaded into a program? Decided before it is executed, as the kernel and the loader will decide: by the
  * agent for what its process executes, by `torsh run` for what it is given. Pure: files and rights are read by the caller.
  */
-#ifndef TORSH_WIRE_EXECUTABLE_H
-#define TORSH_WIRE_EXECUTABLE_H
+#ifndef TORSH_AGENT_WIRE_EXECUTABLE_H
+#define TORSH_AGENT_WIRE_EXECUTABLE_H
 
 #include <link.h>
 #include <stdbool.h>

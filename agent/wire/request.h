@@ -3,14 +3,14 @@
  * Requests to a writer that is at work, over the socket that its session's processes say hello at: one
  * SOCK_SEQPACKET message each way, then both close. The writer answers only its own user.
  */
-#ifndef TORSH_WIRE_REQUEST_H
-#define TORSH_WIRE_REQUEST_H
+#ifndef TORSH_AGENT_WIRE_REQUEST_H
+#define TORSH_AGENT_WIRE_REQUEST_H
 
 #include <stdint.h>
 
 #define REQUEST_MAGIC UINT64_C(0x3171726873726f74) /* "torshrq1" */
 #define REQUEST_VERSION 1u
-#define REQUEST_HOLDERS_MAX 4096u
+#define REQUEST_SITES_MAX 4096u
 
 enum request_verb {
 	REQUEST_STATUS = 1, /* who runs, and who holds most in each process */
@@ -26,7 +26,7 @@ struct request {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t verb; /* enum request_verb */
-	uint32_t n_holders; /* STATUS: of each process at most, <= REQUEST_HOLDERS_MAX; else 0 */
+	uint32_t n_sites; /* STATUS: of each process at most, <= REQUEST_SITES_MAX; else 0 */
 	uint32_t reserved; /* 0 */
 };
 

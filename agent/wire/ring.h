@@ -11,8 +11,8 @@
  *	torsh_ring_commit	publishes it
  * Consumer: torsh_ring_committed, copy, torsh_ring_consume.
  */
-#ifndef TORSH_WIRE_RING_H
-#define TORSH_WIRE_RING_H
+#ifndef TORSH_AGENT_WIRE_RING_H
+#define TORSH_AGENT_WIRE_RING_H
 
 #include "agent/wire/channel.h"
 

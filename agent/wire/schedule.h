@@ -3,8 +3,8 @@
  * In which steps of a training operators are recorded: as torch.profiler.schedule has it. The target and the readers
  * decide by the same function.
  */
-#ifndef TORSH_WIRE_SCHEDULE_H
-#define TORSH_WIRE_SCHEDULE_H
+#ifndef TORSH_AGENT_WIRE_SCHEDULE_H
+#define TORSH_AGENT_WIRE_SCHEDULE_H
 
 #include <stdint.h>
 

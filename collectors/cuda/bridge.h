@@ -4,8 +4,8 @@
  * NVTX was there first, those by torsh.h and by NVTX where one of ITT was. Never ourselves: there only the call that
  * came is recorded. Ranges by number are told to ITT only, which takes numbers from us.
  */
-#ifndef TORSH_COLLECTORS_BRIDGE_H
-#define TORSH_COLLECTORS_BRIDGE_H
+#ifndef TORSH_COLLECTORS_CUDA_BRIDGE_H
+#define TORSH_COLLECTORS_CUDA_BRIDGE_H
 
 #include "shim/ranges/itt.h"
 #include "shim/ranges/nvtx.h"

@@ -247,7 +247,7 @@ static void attach(void)
 	}
 	atomic_store_explicit(&torsh_driver_watch, DRIVER_UNWATCHED, memory_order_relaxed);
 	torsh_cuda_subscribed(subscriber);
-	torsh_cuda_room_begin();
+	torsh_cuda_memory_info_begin();
 	torsh_cuda_watch_calls();
 	torsh_cuda_counters_begin(NULL);
 	torsh_cuda_flusher_start();
@@ -289,7 +289,7 @@ static const char *other_tool(void)
 
 int torsh_cuda_may_call(void)
 {
-	if (torsh_agent_is_borrowed() || torsh_cuda_room_is_asking)
+	if (torsh_agent_is_borrowed() || torsh_cuda_memory_info_is_asking)
 		return 0;
 	if (torsh_cuda_is_live())
 		return !torsh_cuda_is_ending() && !torsh_cuda_is_in_call();
@@ -301,7 +301,7 @@ static void at_exit(int status, void *unused)
 	(void)status;
 	(void)unused;
 	if (torsh_cuda_may_call())
-		torsh_cuda_room_exiting();
+		torsh_cuda_memory_info_exiting();
 	torsh_cuda_exiting();
 }
 

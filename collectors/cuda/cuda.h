@@ -10,8 +10,8 @@
  * else's, calls CUDA or allocates from the program's heap. CUDA is called at the end of a call of the program's alone, where
  * CUPTI holds no lock (collectors/cuda/memory/cuda_memory_info.c). A child of a fork never gets as far as CUPTI.
  */
-#ifndef TORSH_COLLECTORS_CUDA_H
-#define TORSH_COLLECTORS_CUDA_H
+#ifndef TORSH_COLLECTORS_CUDA_CUDA_H
+#define TORSH_COLLECTORS_CUDA_CUDA_H
 
 #include <stdatomic.h>
 #include <stddef.h>

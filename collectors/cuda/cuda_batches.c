@@ -20,7 +20,7 @@ static enum driver_memory memory_of_operand(const struct driver_operand *operand
 }
 
 /* 0: a format whose elements are of no one size. Not inlined: only arrays need what it takes of the stack. */
-static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_box_copy *box)
+static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_memcpy_3d_copy *box)
 {
 	const struct driver_operand *of = box->from.type == DRIVER_OPERAND_ARRAY ? &box->from : &box->to;
 	struct cuda_array_3d_shape shape;
@@ -35,7 +35,7 @@ static __attribute__((noinline)) uint64_t bytes_of_element(const struct driver_b
 
 static uint64_t bytes_of_item(const struct driver_batch *batch, size_t i)
 {
-	const struct driver_box_copy *box = batch->boxes ? &batch->boxes[i] : NULL;
+	const struct driver_memcpy_3d_copy *box = batch->boxes ? &batch->boxes[i] : NULL;
 
 	if (box)
 		return box->width * box->height * box->depth * bytes_of_element(box);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Calls that ask for many copies, prefetches or decompressions at once: what they come to. */
-#ifndef TORSH_COLLECTORS_CUDA_BATCHES_H
-#define TORSH_COLLECTORS_CUDA_BATCHES_H
+#ifndef TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
+#define TORSH_COLLECTORS_CUDA_CUDA_BATCHES_H
 
 #include <stdint.h>
 

@@ -237,7 +237,7 @@ void torsh_cuda_called_back(void *unused, int domain, uint32_t id, const void *d
 
 	(void)unused;
 	/* What the agent asks the driver is nobody's call, the other subscriber's neither. */
-	if (!torsh_cuda_is_live() || torsh_cuda_room_is_asking)
+	if (!torsh_cuda_is_live() || torsh_cuda_memory_info_is_asking)
 		return;
 	if (!is_exit)
 		torsh_cuda_call_shadow(domain, id, data);

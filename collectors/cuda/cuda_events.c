@@ -252,7 +252,7 @@ static void hold_thread(const void *frame)
 
 int torsh_cuda_enter_call(const void *frame)
 {
-	if (torsh_cuda_room_is_asking || is_inside(frame))
+	if (torsh_cuda_memory_info_is_asking || is_inside(frame))
 		return 0;
 	if (atomic_load_explicit(&torsh_driver_watch, memory_order_relaxed) == DRIVER_UNDECIDED)
 		torsh_cuda_first_work();

@@ -12,7 +12,7 @@
 #include "shim/cuda/cupti.h"
 #include "shim/libc/thread.h"
 
-#define PATIENCE_NS UINT64_C(2000000000)
+#define TIMEOUT_NS UINT64_C(2000000000)
 #define READ_EVERY_NS UINT64_C(100000000) /* the clocks, while nobody launches anything */
 
 /* In pages that a forked child gets as zeros: it has no such thread. */
@@ -99,7 +99,7 @@ static int is_done(uint32_t number)
 /* Returns 0 where the time is over. */
 static int wait_for(uint32_t number)
 {
-	uint64_t until_ns = torsh_cuda_monotonic_ns() + PATIENCE_NS;
+	uint64_t until_ns = torsh_cuda_monotonic_ns() + TIMEOUT_NS;
 
 	while (!is_done(number)) {
 		uint32_t n_done = atomic_load_explicit(&flusher->n_done, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A call that gives a device work, as events: collectors/cuda/cuda_events.c sees it, collectors/cuda/cuda_launches.c says it. */
-#ifndef TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
-#define TORSH_COLLECTORS_CUDA_SUBMISSIONS_H
+#ifndef TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
+#define TORSH_COLLECTORS_CUDA_CUDA_LAUNCHES_H
 
 #include "agent/wire/event.h"
 #include "collectors/device/device_cuda.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What the CUDA row (collectors/device/device_cuda.c) can say beyond the contract, to collectors/cuda/cuda_events.c. */
-#ifndef TORSH_COLLECTORS_DEVICE_CUDA_H
-#define TORSH_COLLECTORS_DEVICE_CUDA_H
+#ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
+#define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_H
 
 #include <stdint.h>
 

@@ -18,7 +18,7 @@ static uint32_t n_unused, n_places;
 
 static _Thread_local int last_problem;
 
-void torsh_cuda_asked_in_vain(int result)
+void torsh_cuda_last_error(int result)
 {
 	last_problem = result;
 }

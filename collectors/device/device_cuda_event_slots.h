@@ -3,8 +3,8 @@
  * The contexts in which the CUDA row (collectors/device/device_cuda.c) has its events, each in a place that stays where it is, and
  * the agent's own calls of the driver in them.
  */
-#ifndef TORSH_COLLECTORS_DEVICE_CUDA_PLACES_H
-#define TORSH_COLLECTORS_DEVICE_CUDA_PLACES_H
+#ifndef TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
+#define TORSH_COLLECTORS_DEVICE_DEVICE_CUDA_EVENT_SLOTS_H
 
 #include <errno.h>
 #include <stdint.h>
@@ -33,14 +33,14 @@ struct cuda_place {
 };
 
 /* The driver refused with this result: torsh_device_cuda_problem says it of this thread. */
-void torsh_cuda_asked_in_vain(int result);
+void torsh_cuda_last_error(int result);
 
 /* A result of the driver's as 0 or -EIO. */
 static inline int torsh_cuda_ask(int result)
 {
 	if (!result)
 		return 0;
-	torsh_cuda_asked_in_vain(result);
+	torsh_cuda_last_error(result);
 	return -EIO;
 }
 

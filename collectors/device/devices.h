@@ -7,8 +7,8 @@
  * They are called on the program's threads, from hooks: none may allocate from the program's heap by itself, take a lock
  * of the program's, or wait, but where it is said. What the device's runtime allocates inside is not recorded.
  */
-#ifndef TORSH_COLLECTORS_DEVICES_H
-#define TORSH_COLLECTORS_DEVICES_H
+#ifndef TORSH_COLLECTORS_DEVICE_DEVICES_H
+#define TORSH_COLLECTORS_DEVICE_DEVICES_H
 
 #include <stdint.h>
 

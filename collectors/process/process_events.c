@@ -45,7 +45,7 @@ void torsh_process_forked(pid_t child)
 }
 
 /* It says hello at once: who is killed before it allocates anything was there too. */
-void torsh_process_born(void)
+void torsh_process_created(void)
 {
 	struct flow *flow = torsh_flow_enter();
 
@@ -164,7 +164,7 @@ int torsh_process_executing(struct child_plan *plan, char *const *argv)
 	int told = 0, is_borrowed;
 
 	/* In a child of a fork that we did not see. */
-	torsh_process_born();
+	torsh_process_created();
 	/* After vfork this is the parent's flow, which stands still meanwhile. */
 	is_borrowed = is_on() && torsh_agent_is_borrowed();
 	if (is_on() && record_plan(number_of_self(is_borrowed), plan, argv))

@@ -3,8 +3,8 @@
  * The handles that ITT's clients are given where no other tool gives them: structs that live as long as the process, one
  * for each name. Any thread; no locks.
  */
-#ifndef TORSH_COLLECTORS_ITT_HANDLES_H
-#define TORSH_COLLECTORS_ITT_HANDLES_H
+#ifndef TORSH_COLLECTORS_RANGES_ITT_HANDLES_H
+#define TORSH_COLLECTORS_RANGES_ITT_HANDLES_H
 
 #include "shim/ranges/itt.h"
 

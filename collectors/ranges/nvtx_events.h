@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What NVTX's core and its extensions have in common. */
-#ifndef TORSH_COLLECTORS_NVTX_H
-#define TORSH_COLLECTORS_NVTX_H
+#ifndef TORSH_COLLECTORS_RANGES_NVTX_EVENTS_H
+#define TORSH_COLLECTORS_RANGES_NVTX_EVENTS_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * The operator collector: what PyTorch tells its observers. collectors/torch/operator_events.c registers, collectors/torch/torch_inputs.c
  * describes arguments, collectors/torch/torch_python.c asks Python.
  */
-#ifndef TORSH_COLLECTORS_TORCH_H
-#define TORSH_COLLECTORS_TORCH_H
+#ifndef TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
+#define TORSH_COLLECTORS_TORCH_OPERATOR_EVENTS_H
 
 #include <stdint.h>
 

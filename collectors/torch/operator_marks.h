@@ -4,8 +4,8 @@
  * and one when it ends, in the thread's stream, as PyTorch's profiler does for PrivateUse1. What lies between the marks of
  * an operator and of those that it calls is its own. Every row of the table but CUDA's, which has better.
  */
-#ifndef TORSH_COLLECTORS_OPERATOR_MARKS_H
-#define TORSH_COLLECTORS_OPERATOR_MARKS_H
+#ifndef TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
+#define TORSH_COLLECTORS_TORCH_OPERATOR_MARKS_H
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #include "collectors/torch/operator_events.h"
 #include "shim/sys.h"
 
-#define PIECE_GROUPS 509u /* a page with what stands before them */
+#define PIECE_GROUPS 509u /* a page with what interposes them */
 
 /* Written with Python's lock held; group i has number first + i + 1. */
 struct piece {

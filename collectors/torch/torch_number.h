@@ -2,8 +2,8 @@
 /*
  * Numbers as Python writes them, without the C library's formatted output: that may allocate, and obeys the locale.
  */
-#ifndef TORSH_COLLECTORS_TORCH_NUMBER_H
-#define TORSH_COLLECTORS_TORCH_NUMBER_H
+#ifndef TORSH_COLLECTORS_TORCH_TORCH_NUMBER_H
+#define TORSH_COLLECTORS_TORCH_TORCH_NUMBER_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The steps that scopes of PyTorch tell, for a schedule: its profiler's, and calls of an optimizer. */
-#ifndef TORSH_COLLECTORS_TORCH_STEPS_H
-#define TORSH_COLLECTORS_TORCH_STEPS_H
+#ifndef TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
+#define TORSH_COLLECTORS_TORCH_TORCH_STEPS_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * exports none, and changes instead the places in the loaded objects where the loader has put these functions'
  * addresses. An object without such references is not touched.
  */
-#ifndef TORSH_SHIM_ALLOCATOR_CALLS_H
-#define TORSH_SHIM_ALLOCATOR_CALLS_H
+#ifndef TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
+#define TORSH_SHIM_ALLOCATORS_ALLOCATOR_CALLS_H
 
 #include <link.h>
 #include <stdbool.h>

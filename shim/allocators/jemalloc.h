@@ -3,8 +3,8 @@
  * The private jemalloc: a static library with every symbol renamed, that serves the program's heap where
  * TORSH_PROFILER_ALLOCATOR=jemalloc asks for it.
  */
-#ifndef TORSH_SHIM_JEMALLOC_H
-#define TORSH_SHIM_JEMALLOC_H
+#ifndef TORSH_SHIM_ALLOCATORS_JEMALLOC_H
+#define TORSH_SHIM_ALLOCATORS_JEMALLOC_H
 
 struct torsh_next;
 

@@ -8,8 +8,8 @@
  * C++ run-time came with a library that was opened later, for itself: then it is the one of the caller's own library
  * (linked into it, or its own operators), else that of the C++ run-time which libraries share.
  */
-#ifndef TORSH_SHIM_OPERATORS_H
-#define TORSH_SHIM_OPERATORS_H
+#ifndef TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
+#define TORSH_SHIM_ALLOCATORS_OPERATORS_NEW_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * and the few functions that may be called from anywhere. Found when the first stack goes through it; nothing is loaded
  * for it, and no header of it is used.
  */
-#ifndef TORSH_SHIM_CPYTHON_H
-#define TORSH_SHIM_CPYTHON_H
+#ifndef TORSH_SHIM_CPYTHON_CPYTHON_H
+#define TORSH_SHIM_CPYTHON_CPYTHON_H
 
 #include <link.h>
 #include <stdatomic.h>

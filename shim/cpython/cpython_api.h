@@ -3,8 +3,8 @@
  * CPython's C API, as far as it is needed to run a few lines in a program's interpreter that call back. Nothing is
  * linked: the functions are looked for in what is loaded.
  */
-#ifndef TORSH_SHIM_CPYTHON_API_H
-#define TORSH_SHIM_CPYTHON_API_H
+#ifndef TORSH_SHIM_CPYTHON_CPYTHON_API_H
+#define TORSH_SHIM_CPYTHON_CPYTHON_API_H
 
 typedef void *cpython_function(void *self, void *argument);
 

@@ -2,8 +2,8 @@
 /*
  * CPython's own allocators: its domains "mem" and "object", which give out pieces of arenas that malloc never sees.
  */
-#ifndef TORSH_SHIM_CPYTHON_MEMORY_H
-#define TORSH_SHIM_CPYTHON_MEMORY_H
+#ifndef TORSH_SHIM_CPYTHON_CPYTHON_MEMORY_H
+#define TORSH_SHIM_CPYTHON_CPYTHON_MEMORY_H
 
 #include <link.h>
 

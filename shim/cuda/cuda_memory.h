@@ -4,8 +4,8 @@
  * generated_cuda_runtime_api_meta.h, declared here so that the agent is built without them. Calls that begin alike share a
  * struct. test/unit/shim/cuda_memory_test.c compares with the real headers where they are.
  */
-#ifndef TORSH_SHIM_CUDA_MEMORY_H
-#define TORSH_SHIM_CUDA_MEMORY_H
+#ifndef TORSH_SHIM_CUDA_CUDA_MEMORY_H
+#define TORSH_SHIM_CUDA_CUDA_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

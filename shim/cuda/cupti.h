@@ -4,8 +4,8 @@
  * them. test/unit/shim/cupti_test.c compares with the real headers where they are. Records grow with each version and keep
  * their beginning: what is declared is the part that all have from CUDA 12.0 on (CUPTI_VERSION_MIN).
  */
-#ifndef TORSH_SHIM_CUPTI_H
-#define TORSH_SHIM_CUPTI_H
+#ifndef TORSH_SHIM_CUDA_CUPTI_H
+#define TORSH_SHIM_CUDA_CUPTI_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -261,7 +261,7 @@ int torsh_cuda_tee_EnableDomain(uint32_t enable, void *subscriber, int domain);
 int torsh_cuda_tee_EnableAllDomains(uint32_t enable, void *subscriber);
 int torsh_cuda_tee_GetCallbackState(uint32_t *is_on, void *subscriber, int domain, uint32_t id);
 
-/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent stands before in CUPTI. */
+/* As torsh_driver_has and torsh_driver_instead, of the functions that the agent interposes in CUPTI. */
 int torsh_cupti_has(const char *name);
 int torsh_cupti_lacks(const char *name);
 void *torsh_cupti_instead(const char *name, void *found);

@@ -7,8 +7,8 @@
  * takes a smaller one for that of an older version. So these are the structs of CUDA 12.6, the first that had them all.
  * CUPTI_PROFILER_BYTES is the size to say: up to the last field, without the padding behind it.
  */
-#ifndef TORSH_SHIM_CUPTI_PROFILER_H
-#define TORSH_SHIM_CUPTI_PROFILER_H
+#ifndef TORSH_SHIM_CUDA_CUPTI_PROFILER_H
+#define TORSH_SHIM_CUDA_CUPTI_PROFILER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * CUDA's driver as its library speaks: cuda.h, declared here so that the agent is built without it;
- * test/unit/shim/cupti_test.c compares with the real header where that is. The agent stands before the entry points by which a
+ * test/unit/shim/cupti_test.c compares with the real header where that is. The agent interposes the entry points by which a
  * program gives a device work (shim/cuda/driver.def) and gets memory (shim/cuda/driver_memory.def), wherever it finds them: as
  * symbols, by dlsym, by cuGetProcAddress. Each goes straight on to the driver's own unless it is watched.
  */
-#ifndef TORSH_SHIM_DRIVER_H
-#define TORSH_SHIM_DRIVER_H
+#ifndef TORSH_SHIM_CUDA_DRIVER_H
+#define TORSH_SHIM_CUDA_DRIVER_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ struct driver_launch {
 };
 
 /* One end of CUDA_MEMCPY2D_v2. */
-struct driver_rect_end {
+struct driver_memcpy_2d_end {
 	size_t x_bytes, y;
 	uint32_t memory; /* enum driver_memory */
 	uint64_t host, device;
@@ -53,13 +53,13 @@ struct driver_rect_end {
 	size_t pitch;
 };
 
-struct driver_rect {
-	struct driver_rect_end from, to;
+struct driver_memcpy_2d {
+	struct driver_memcpy_2d_end from, to;
 	size_t width_bytes, height;
 };
 
 /* One end of CUDA_MEMCPY3D_v2 and of CUDA_MEMCPY3D_PEER. */
-struct driver_box_end {
+struct driver_memcpy_3d_end {
 	size_t x_bytes, y, z, level;
 	uint32_t memory;
 	uint64_t host, device;
@@ -67,8 +67,8 @@ struct driver_box_end {
 	size_t pitch, height;
 };
 
-struct driver_box {
-	struct driver_box_end from, to;
+struct driver_memcpy_3d {
+	struct driver_memcpy_3d_end from, to;
 	size_t width_bytes, height, depth;
 };
 
@@ -84,7 +84,7 @@ struct driver_operand {
 #define DRIVER_OPERAND_ARRAY 2 /* CU_MEMCPY_OPERAND_TYPE_ARRAY */
 
 /* CUDA_MEMCPY3D_BATCH_OP: in elements, which are those of the array, or bytes. */
-struct driver_box_copy {
+struct driver_memcpy_3d_copy {
 	struct driver_operand from, to;
 	size_t width, height, depth;
 	int order;
@@ -92,7 +92,7 @@ struct driver_box_copy {
 };
 
 /* CUmemDecompressParams */
-struct driver_expansion {
+struct driver_decompress {
 	size_t from_bytes, to_bytes;
 	void *done, *from, *to;
 	int algorithm;
@@ -104,8 +104,8 @@ struct driver_batch {
 	size_t n;
 	const uint64_t *to, *from;
 	const size_t *sizes;
-	const struct driver_box_copy *boxes;
-	const struct driver_expansion *expansions;
+	const struct driver_memcpy_3d_copy *boxes;
+	const struct driver_decompress *expansions;
 };
 
 enum driver_what { DRIVER_KERNEL, DRIVER_COPY, DRIVER_MEMSET, DRIVER_GRAPH };
@@ -215,10 +215,10 @@ struct driver_memory_use *torsh_cuda_memory_use(enum driver_memory_call call, co
 void torsh_cuda_memory_calling(void);
 void torsh_cuda_memory_called(int result, const void *frame);
 
-/* What a look-up of name that found this is to answer: our own function where it stands before that. */
+/* What a look-up of name that found this is to answer: our own function where it interposes that. */
 void *torsh_driver_instead(const char *name, void *found);
 
-/* Is this the name of an entry point that the agent stands before? And is there nothing behind it? */
+/* Is this the name of an entry point that the agent interposes? And is there nothing behind it? */
 int torsh_driver_has(const char *name);
 int torsh_driver_lacks(const char *name);
 

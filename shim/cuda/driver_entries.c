@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The driver's entry points that the agent stands before (shim/cuda/driver.def): exported for who is linked with the driver,
+ * The driver's entry points that the agent interposes (shim/cuda/driver.def): exported for who is linked with the driver,
  * and handed out to who asks the driver or the loader for them by name.
  */
 #include <dlfcn.h>
@@ -368,7 +368,7 @@ static void set_shape(struct driver_work *work, unsigned gx, unsigned gy, unsign
 	work->block[2] = bz;
 }
 
-static void set_rect(struct driver_work *work, const struct driver_rect *copy)
+static void set_rect(struct driver_work *work, const struct driver_memcpy_2d *copy)
 {
 	work->what = DRIVER_COPY;
 	if (!copy)
@@ -379,7 +379,7 @@ static void set_rect(struct driver_work *work, const struct driver_rect *copy)
 	work->bytes = copy->width_bytes * copy->height;
 }
 
-static void set_box(struct driver_work *work, const struct driver_box *copy, bool is_peer)
+static void set_box(struct driver_work *work, const struct driver_memcpy_3d *copy, bool is_peer)
 {
 	work->what = DRIVER_COPY;
 	if (!copy)

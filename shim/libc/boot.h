@@ -3,8 +3,8 @@
  * The boot heap: memory for what the loader allocates while we look up the real allocator. A lock-free bump; blocks are
  * never given back, and are recognised for ever.
  */
-#ifndef TORSH_SHIM_BOOT_H
-#define TORSH_SHIM_BOOT_H
+#ifndef TORSH_SHIM_LIBC_BOOT_H
+#define TORSH_SHIM_LIBC_BOOT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * The result of a seccomp filter for the agent's system calls. A program shows its filters to the kernel by prctl or seccomp:
  * there they can be run as the kernel will.
  */
-#ifndef TORSH_SHIM_FILTER_H
-#define TORSH_SHIM_FILTER_H
+#ifndef TORSH_SHIM_LIBC_FILTER_H
+#define TORSH_SHIM_LIBC_FILTER_H
 
 #include <stdbool.h>
 

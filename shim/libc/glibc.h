@@ -6,8 +6,8 @@
  * whether it was enough. fstat and its kin were no functions before 2.33: the agent has torsh_sys_fstat, the tools
  * tools/base/glibc.c.
  */
-#ifndef TORSH_SHIM_GLIBC_H
-#define TORSH_SHIM_GLIBC_H
+#ifndef TORSH_SHIM_LIBC_GLIBC_H
+#define TORSH_SHIM_LIBC_GLIBC_H
 #ifndef __ASSEMBLER__
 
 #include <features.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The definitions that our hooks stand before. Each starts as a stub that looks all of them up, so that a hook calls
+ * The definitions that our hooks interpose. Each starts as a stub that looks all of them up, so that a hook calls
  * torsh_next.NAME without asking whether it is there.
  */
-#ifndef TORSH_SHIM_NEXT_H
-#define TORSH_SHIM_NEXT_H
+#ifndef TORSH_SHIM_LIBC_NEXT_H
+#define TORSH_SHIM_LIBC_NEXT_H
 
 #include <spawn.h>
 #include <stddef.h>

@@ -31,7 +31,7 @@ EXPORT pid_t fork(void)
 	if (child > 0)
 		torsh_process_forked(child);
 	else if (!child)
-		torsh_process_born();
+		torsh_process_created();
 	return child;
 }
 

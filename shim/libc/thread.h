@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A thread of the agent's own in the target: the only place that makes one. */
-#ifndef TORSH_SHIM_THREAD_H
-#define TORSH_SHIM_THREAD_H
+#ifndef TORSH_SHIM_LIBC_THREAD_H
+#define TORSH_SHIM_LIBC_THREAD_H
 
 /*
  * Start a thread that no signal of the program's is delivered to and that nobody joins. It is one of the C library's, for

@@ -3,8 +3,8 @@
  * A name looked up among what one loaded object exports, by its own hash table in memory: no lock is taken and nothing
  * is allocated, unlike with dlsym(), so that hooks may ask. Tables may be damaged: only the object's segments are read.
  */
-#ifndef TORSH_SHIM_ELF_SYMBOL_H
-#define TORSH_SHIM_ELF_SYMBOL_H
+#ifndef TORSH_SHIM_LOADER_ELF_SYMBOL_H
+#define TORSH_SHIM_LOADER_ELF_SYMBOL_H
 
 #include <link.h>
 #include <stddef.h>

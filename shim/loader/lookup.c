@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* dlsym, for the names of functions that the agent stands before. */
+/* dlsym, for the names of functions that the agent interposes. */
 #include <dlfcn.h>
 
 #include "shim/allocators/allocator_calls.h"
@@ -8,7 +8,7 @@
 #include "shim/hooks.h"
 #include "shim/loader/symbol.h"
 
-static int is_stood_before(const char *name, const void *caller)
+static int is_interposed(const char *name, const void *caller)
 {
 	return name && (torsh_driver_has(name) || torsh_cupti_has(name)) && !torsh_driver_is_own(caller);
 }
@@ -39,7 +39,7 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 		if (i >= 0)
 			return torsh_allocator_calls_instead(i, next(handle, name));
 	}
-	if (__builtin_expect(is_stood_before(name, __builtin_return_address(0)), 0)) {
+	if (__builtin_expect(is_interposed(name, __builtin_return_address(0)), 0)) {
 		if (handle != RTLD_NEXT)
 			return instead(name, next(handle, name));
 		/* It would be ours, with nothing behind it. */

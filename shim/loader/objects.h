@@ -3,8 +3,8 @@
  * What other loaded objects define, wherever they were loaded: RTLD_NEXT doesn't see those that were opened with
  * RTLD_LOCAL, as Python opens its extension modules.
  */
-#ifndef TORSH_SHIM_OBJECTS_H
-#define TORSH_SHIM_OBJECTS_H
+#ifndef TORSH_SHIM_LOADER_OBJECTS_H
+#define TORSH_SHIM_LOADER_OBJECTS_H
 
 /*
  * The first definition of name outside of this library, NULL when no object has one. Goes through all objects under the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The loader's own dlsym: ours stands before it (shim/loader/lookup.c), and the agent's own questions are not for that. */
-#ifndef TORSH_SHIM_SYMBOL_H
-#define TORSH_SHIM_SYMBOL_H
+/* The loader's own dlsym: ours interposes it (shim/loader/lookup.c), and the agent's own questions are not for that. */
+#ifndef TORSH_SHIM_LOADER_SYMBOL_H
+#define TORSH_SHIM_LOADER_SYMBOL_H
 
 typedef void *symbol_look_up(void *handle, const char *name);
 

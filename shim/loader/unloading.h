@@ -3,8 +3,8 @@
  * Reading loaded objects without the loader's lock, which may be held for ever: by a thread that waits for this one, or
  * in a forked child by one that is gone. Objects disappear in dlclose; whoever reads keeps others from it meanwhile.
  */
-#ifndef TORSH_SHIM_UNLOADING_H
-#define TORSH_SHIM_UNLOADING_H
+#ifndef TORSH_SHIM_LOADER_UNLOADING_H
+#define TORSH_SHIM_LOADER_UNLOADING_H
 
 #include <stdbool.h>
 

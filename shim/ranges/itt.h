@@ -4,8 +4,8 @@
  * is linked with a static part opens what INTEL_LIBITTNOTIFY64 names at its first call, and has __itt_api_init there
  * put functions into its pointers.
  */
-#ifndef TORSH_SHIM_ITT_H
-#define TORSH_SHIM_ITT_H
+#ifndef TORSH_SHIM_RANGES_ITT_H
+#define TORSH_SHIM_RANGES_ITT_H
 
 #include <stddef.h>
 #include <stdint.h>

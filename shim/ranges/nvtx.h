@@ -4,8 +4,8 @@
  * that embeds those headers looks for a tool by itself, at its first call: it opens what NVTX_INJECTION64_PATH names
  * and calls InitializeInjectionNvtx2 there.
  */
-#ifndef TORSH_SHIM_NVTX_H
-#define TORSH_SHIM_NVTX_H
+#ifndef TORSH_SHIM_RANGES_NVTX_H
+#define TORSH_SHIM_RANGES_NVTX_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * What the entry points of torsh.h, NVTX and ITT tell the collector: defined in collectors/ranges/ranges.c. All keep errno and
  * never fail towards the caller. Any thread; texts are copied during the call.
  */
-#ifndef TORSH_SHIM_RANGES_H
-#define TORSH_SHIM_RANGES_H
+#ifndef TORSH_SHIM_RANGES_RANGES_H
+#define TORSH_SHIM_RANGES_RANGES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * PyTorch's PrivateUse1, called without PyTorch's headers: by the order of its virtual functions, which has been the same
  * since 1.13, and only of a class that says by its type that it is derived from that one. Of libstdc++'s ABI.
  */
-#ifndef TORSH_SHIM_PRIVATEUSE1_H
-#define TORSH_SHIM_PRIVATEUSE1_H
+#ifndef TORSH_SHIM_TORCH_PRIVATEUSE1_H
+#define TORSH_SHIM_TORCH_PRIVATEUSE1_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * three of its classes. No layout is taken from a version: shim/torch/torch_calibration.h finds them in the running process,
  * and what it could not find is not read.
  */
-#ifndef TORSH_SHIM_TORCH_H
-#define TORSH_SHIM_TORCH_H
+#ifndef TORSH_SHIM_TORCH_TORCH_H
+#define TORSH_SHIM_TORCH_TORCH_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -42,11 +42,11 @@ static int64_t first_sequence;
 static uint64_t fitted_steps; /* a bit for each */
 
 /* Places in a TensorImpl that fitted so far, a bit for each byte. */
-struct places {
+struct free_extents {
 	uint64_t bits[TENSOR_WORDS * 8 / 64];
 	bool is_begun;
 };
-static struct places types, devices;
+static struct free_extents types, devices;
 
 static uint64_t
 	forward_words[(RECORD_WORDS + 63) / 64]; /* of a RecordFunction, those that fitted so far, a bit for each */
@@ -196,7 +196,7 @@ static bool look_many_dims(const void *record, uint64_t number)
  * Keep the places where the tensor has this number in so many bytes, at a multiple of align; returns how many are left, *last
  * is one.
  */
-static uint32_t keep_places(struct places *places, const struct tensor *tensor, uint64_t number, uint32_t n_bytes,
+static uint32_t keep_places(struct free_extents *places, const struct tensor *tensor, uint64_t number, uint32_t n_bytes,
 			    uint32_t align, uint32_t *last)
 {
 	const uint8_t *bytes = (const uint8_t *)tensor->words;
@@ -220,7 +220,7 @@ static uint32_t keep_places(struct places *places, const struct tensor *tensor, 
 	return n;
 }
 
-static bool look_place(const void *record, struct places *places, uint64_t number, uint32_t n_bytes, uint32_t align,
+static bool look_place(const void *record, struct free_extents *places, uint64_t number, uint32_t n_bytes, uint32_t align,
 		       uint16_t *place)
 {
 	struct arguments call;

@@ -7,8 +7,8 @@
  * A thread begins; then, for each step of torch_calibration.def, it says which one comes, runs its operator once, and
  * asks whether it fitted; then it finishes. It is the only one, and the only time.
  */
-#ifndef TORSH_SHIM_TORCH_CALIBRATION_H
-#define TORSH_SHIM_TORCH_CALIBRATION_H
+#ifndef TORSH_SHIM_TORCH_TORCH_CALIBRATION_H
+#define TORSH_SHIM_TORCH_TORCH_CALIBRATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

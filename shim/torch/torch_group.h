@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Where process groups lie: the part of shim/torch/torch_calibration.c that looks for them, and its only caller. */
-#ifndef TORSH_SHIM_TORCH_GROUP_H
-#define TORSH_SHIM_TORCH_GROUP_H
+#ifndef TORSH_SHIM_TORCH_TORCH_GROUP_H
+#define TORSH_SHIM_TORCH_TORCH_GROUP_H
 
 #include <stdbool.h>
 

@@ -84,7 +84,7 @@ static void remove_entry(struct entry *entry)
 }
 
 /* As libc10 does it: a block that was freed unseen stays in the sum. */
-int torsh_torch_witness_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *allocated)
+int torsh_torch_kineto_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *allocated)
 {
 	struct entry *entry;
 
@@ -100,7 +100,7 @@ int torsh_torch_witness_alloc(uintptr_t block, uint64_t n_bytes, uint64_t *alloc
 	return 1;
 }
 
-int torsh_torch_witness_free(uintptr_t block, uint64_t *allocated)
+int torsh_torch_kineto_free(uintptr_t block, uint64_t *allocated)
 {
 	struct entry *entry;
 	int is_known = 0;

@@ -85,8 +85,8 @@ static int is_for_profiler(void *block, int64_t n_bytes, uint64_t *allocated, ui
 		return 1;
 	if (!next.enabled || !next.enabled())
 		return 0;
-	return n_bytes > 0 ? torsh_torch_witness_alloc((uintptr_t)block, (uint64_t)n_bytes, allocated)
-			   : torsh_torch_witness_free((uintptr_t)block, allocated);
+	return n_bytes > 0 ? torsh_torch_kineto_alloc((uintptr_t)block, (uint64_t)n_bytes, allocated)
+			   : torsh_torch_kineto_free((uintptr_t)block, allocated);
 }
 
 static void report(void *block, int64_t n_bytes, uint64_t allocated, uint64_t reserved, uint32_t device,

@@ -2,8 +2,8 @@
 /*
  * Which of PyTorch's observers a thread has: spares libtorch to make that anew where nothing changes.
  */
-#ifndef TORSH_SHIM_TORCH_STATE_H
-#define TORSH_SHIM_TORCH_STATE_H
+#ifndef TORSH_SHIM_TORCH_TORCH_STATE_H
+#define TORSH_SHIM_TORCH_TORCH_STATE_H
 
 /*
  * Look where libtorch keeps it, by switching the calling thread's observers off and on again; what is not found as

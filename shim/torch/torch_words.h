@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Memory that may not be there, read through the kernel: what calibration guesses with. */
-#ifndef TORSH_SHIM_TORCH_WORDS_H
-#define TORSH_SHIM_TORCH_WORDS_H
+#ifndef TORSH_SHIM_TORCH_TORCH_WORDS_H
+#define TORSH_SHIM_TORCH_TORCH_WORDS_H
 
 #include <stdbool.h>
 #include <sys/uio.h>

@@ -25,7 +25,7 @@ struct producer {
 	struct thread_slot slot;
 	struct ring ring;
 	struct codec codec;
-	struct intake *intake;
+	struct ring_consumer *consumer;
 	uint64_t *blocks;
 	uint32_t n_blocks;
 	uint32_t site; /* of its last allocation */
@@ -35,9 +35,9 @@ struct producer {
 
 struct bench {
 	struct channel_view view;
-	struct tally tally;
+	struct process_state process_state;
 	struct producer *producers;
-	struct intake **intakes;
+	struct ring_consumer **consumers;
 	uint32_t n_threads, n_stacks;
 	uint64_t *free_addresses; /* given out again, last in first out */
 	uint64_t n_free, next_address;
@@ -164,11 +164,11 @@ static void start_producer(struct bench *bench, uint32_t i, uint32_t n_blocks)
 	atomic_init(&producer->slot.large_from, CHANNEL_NOT_LARGE);
 	producer->random = 88172645463325252u + i;
 	torsh_codec_start(&producer->codec, 0);
-	producer->intake = torsh_intake_create();
-	torsh_intake_start(producer->intake, &producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
-	producer->intake->heap.number = producer->intake->slot = i;
-	producer->intake->thread = torsh_tally_add_thread(&bench->tally, 1000 + i, "bench", 0, 0);
-	bench->intakes[i] = producer->intake;
+	producer->consumer = torsh_ring_consumer_create();
+	torsh_ring_consumer_start(producer->consumer, &producer->slot, producer->ring.bytes, RING_BYTES, 0, 0);
+	producer->consumer->heap.number = producer->consumer->slot = i;
+	producer->consumer->thread = torsh_process_state_add_thread(&bench->process_state, 1000 + i, "bench", 0, 0);
+	bench->consumers[i] = producer->consumer;
 }
 
 /* A ring without a second mapping: it begins anew each time, when the writer has taken all. */
@@ -180,7 +180,7 @@ static void rewind_rings(struct bench *bench)
 		ring->head = (ring->head + RING_BYTES - 1) & ~(uint64_t)(RING_BYTES - 1);
 		atomic_store_explicit(&ring->slot->head, ring->head << 1, memory_order_relaxed);
 		atomic_store_explicit(&ring->slot->tail, ring->head, memory_order_relaxed);
-		bench->intakes[i]->ring.head = ring->head;
+		bench->consumers[i]->ring.head = ring->head;
 		ring->room_until = 0;
 	}
 }
@@ -191,8 +191,8 @@ static uint64_t take_rings(struct bench *bench)
 
 	do {
 		for (uint32_t i = 0; i < bench->n_threads; i++)
-			torsh_intake_copy(bench->intakes[i], ORDER_NO_BOUND, 0);
-		n_now = torsh_merge_fold(&bench->tally, bench->intakes, bench->n_threads, ORDER_NO_BOUND, 32768);
+			torsh_ring_consumer_copy(bench->consumers[i], ORDER_NO_BOUND, 0);
+		n_now = torsh_merge_fold(&bench->process_state, bench->consumers, bench->n_threads, ORDER_NO_BOUND, 32768);
 		n += n_now;
 	} while (n_now);
 	return n;
@@ -211,16 +211,16 @@ int main(int argc, char **argv)
 		.n_stacks = (uint32_t)argument(argc, argv, 4, 10000),
 		.next_address = 0x5555000000,
 	};
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 	uint64_t n_made = 0, n_folded = 0;
 	double spent = 0;
 
 	bench.producers = calloc(bench.n_threads, sizeof(*bench.producers));
-	bench.intakes = calloc(bench.n_threads, sizeof(*bench.intakes));
+	bench.consumers = calloc(bench.n_threads, sizeof(*bench.consumers));
 	/* Half of the places are live at any time. */
 	bench.free_addresses = calloc(2 * n_live + bench.n_threads, sizeof(*bench.free_addresses));
 	start_view(&bench);
-	torsh_tally_create(&bench.tally, &bench.view, &clock);
+	torsh_process_state_create(&bench.process_state, &bench.view, &clock);
 	for (uint32_t i = 0; i < bench.n_threads; i++)
 		start_producer(&bench, i, (uint32_t)(2 * n_live / bench.n_threads + 1));
 	while (n_made < n_events) {
@@ -234,8 +234,8 @@ int main(int argc, char **argv)
 	}
 	printf("{\"events\": %llu, \"threads\": %u, \"live_blocks\": %llu, \"stacks\": %u, \"seconds\": %.3f, "
 	       "\"ns_per_event\": %.1f, \"events_per_second\": %.0f, \"bytes_per_block\": %.1f}\n",
-	       (unsigned long long)n_folded, bench.n_threads, (unsigned long long)bench.tally.heap.axis.n,
-	       bench.tally.stacks.n_rows, spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent,
-	       (double)torsh_live_bytes(&bench.tally.heap.live) / (double)bench.tally.heap.live.n_blocks);
-	return n_folded != n_events || bench.tally.heap.unknown_frees || bench.tally.heap.implicit_frees;
+	       (unsigned long long)n_folded, bench.n_threads, (unsigned long long)bench.process_state.heap.tracker.n,
+	       bench.process_state.stacks.n_rows, spent, spent * 1e9 / (double)n_folded, (double)n_folded / spent,
+	       (double)torsh_live_bytes(&bench.process_state.heap.live) / (double)bench.process_state.heap.live.n_blocks);
+	return n_folded != n_events || bench.process_state.heap.unknown_frees || bench.process_state.heap.implicit_frees;
 }

@@ -32,7 +32,7 @@ static void say(int fd, const uint8_t *bytes, size_t n_bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	struct caller_message message;
+	struct client_message message;
 	int fds[2];
 
 	if (n_bytes > MESSAGE_MAX)
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
 		abort();
 	say(fds[0], bytes, n_bytes);
-	if (!torsh_caller_hear(fds[1], &message) && message.kind == CALLER_HELLO)
+	if (!torsh_client_receive(fds[1], &message) && message.kind == CLIENT_HELLO)
 		close(message.channel_fd);
 	close(fds[0]);
 	close(fds[1]);

@@ -115,7 +115,7 @@ static struct event make_event(const struct said *said, uint64_t at_ns)
 
 #undef COMMON
 
-static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct profile *profile,
+static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct recording *recording,
 			   struct recording_file *file)
 {
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
@@ -133,7 +133,7 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct pr
 			abort();
 	}
 	message.has_process = message.has_n_events = message.has_columns = 1;
-	message.process = profile->n_processes ? profile->processes[0]->number : 1;
+	message.process = recording->n_processes ? recording->processes[0]->number : 1;
 	if (torsh_timeline_take(writer, &message.n_events, &message.columns.data, &message.columns.len))
 		abort();
 	chunk.n_timeline = 1;
@@ -146,7 +146,7 @@ static void append_devices(const uint8_t *bytes, size_t n_bytes, const struct pr
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 /* Each behind its length in two bytes. */
-static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *profile, struct recording_file *file)
+static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct recording *recording, struct recording_file *file)
 {
 	while (n_bytes >= 2) {
 		size_t n = bytes[0] | (size_t)bytes[1] << 8u;
@@ -155,14 +155,14 @@ static void read_chunks(const uint8_t *bytes, size_t n_bytes, struct profile *pr
 		bytes += 2;
 		n_bytes -= 2;
 		if (!n) {
-			append_devices(bytes, n_bytes, profile, file);
+			append_devices(bytes, n_bytes, recording, file);
 			return;
 		}
 		n = n < n_bytes ? n : n_bytes;
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
 			torsh_steps_sum(chunk);
-			torsh_profile_apply(profile, chunk);
+			torsh_recording_load(recording, chunk);
 			append_timeline(file, chunk);
 			torsh__chunk__free_unpacked(chunk, NULL);
 		}
@@ -189,7 +189,7 @@ static void report_modules(struct trace *trace)
 {
 	struct module_totals modules;
 
-	torsh_module_totals_collect(&modules, trace->profile, trace->processes, trace->n_processes, trace->survey);
+	torsh_module_totals_collect(&modules, trace->recording, trace->processes, trace->n_processes, trace->survey);
 	torsh_module_totals_free(&modules);
 }
 
@@ -197,7 +197,7 @@ static void report_kernels(struct trace *trace)
 {
 	struct kernels kernels;
 
-	torsh_kernels_collect(&kernels, trace->profile, trace->processes, trace->n_processes, trace->survey);
+	torsh_kernels_collect(&kernels, trace->recording, trace->processes, trace->n_processes, trace->survey);
 	torsh_kernels_free(&kernels);
 }
 
@@ -206,7 +206,7 @@ static void report_steps(struct trace *trace)
 	for (size_t i = 0; i < trace->n_processes; i++) {
 		struct step_totals steps;
 
-		torsh_step_totals_collect(&steps, trace->profile, trace->processes[i], trace->survey);
+		torsh_step_totals_collect(&steps, trace->recording, trace->processes[i], trace->survey);
 		torsh_step_totals_free(&steps);
 	}
 }
@@ -247,20 +247,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct recording_file *file = torsh_recording_create(fd, &limits, 1);
 	char *path = torsh_need_text("/proc/self/fd/%d", fd);
-	struct profile *profile = torsh_profile_create(path);
+	struct recording *recording = torsh_recording_new(path);
 	struct symbols *symbols = torsh_symbols_create(false);
 	size_t chosen = choose_way(bytes, n_bytes);
-	struct survey survey;
+	struct prepass survey;
 
-	read_chunks(bytes, n_bytes, profile, torsh_need(file));
+	read_chunks(bytes, n_bytes, recording, torsh_need(file));
 	torsh_recording_finish(file);
-	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	torsh_prepass_make(&survey, recording, recording->processes, recording->n_processes);
 	for (size_t way = 0; way < 2 * N_WAYS; way++) {
 		uint64_t from_ns = way < N_WAYS ? 0 : STEP_NS;
 		struct trace trace = {
-			.profile = profile,
-			.processes = profile->processes,
-			.n_processes = profile->n_processes,
+			.recording = recording,
+			.processes = recording->processes,
+			.n_processes = recording->n_processes,
 			.survey = &survey,
 			.symbols = symbols,
 			.from_ns = from_ns,
@@ -275,9 +275,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		else
 			reports[way % N_WAYS - N_FORMATS](&trace);
 	}
-	torsh_survey_free(&survey);
+	torsh_prepass_free(&survey);
 	torsh_symbols_destroy(symbols);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	free(path);
 	close(fd);
 	return 0;

@@ -13,9 +13,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
-static struct profile *read_chunks(const uint8_t *bytes, size_t n_bytes)
+static struct recording *read_chunks(const uint8_t *bytes, size_t n_bytes)
 {
-	struct profile *profile = torsh_profile_create("fuzz");
+	struct recording *recording = torsh_recording_new("fuzz");
 
 	while (n_bytes >= 2) {
 		size_t n = bytes[0] | (size_t)bytes[1] << 8u;
@@ -27,41 +27,41 @@ static struct profile *read_chunks(const uint8_t *bytes, size_t n_bytes)
 		chunk = torsh__chunk__unpack(NULL, n, bytes);
 		if (chunk) {
 			torsh_steps_sum(chunk);
-			torsh_profile_apply(profile, chunk);
+			torsh_recording_load(recording, chunk);
 			torsh__chunk__free_unpacked(chunk, NULL);
 		}
 		bytes += n;
 		n_bytes -= n;
 	}
-	return profile;
+	return recording;
 }
 
-static void report(const struct profile *profile, struct symbols *symbols)
+static void report(const struct recording *recording, struct symbols *symbols)
 {
 	struct leaks leaks = {0};
 
-	torsh_leaks_find(&leaks, profile->processes, profile->n_processes, symbols, NULL);
-	torsh_holders_name(&leaks.found, symbols, leaks.found.n);
+	torsh_leaks_find(&leaks, recording->processes, recording->n_processes, symbols, NULL);
+	torsh_sites_name(&leaks.found, symbols, leaks.found.n);
 	torsh_leaks_free(&leaks);
-	for (enum holders_of what = HOLDERS_LIVE; what <= HOLDERS_MAPPED; what++) {
-		struct holders holders = {.depth = 3};
+	for (enum sites_of what = SITES_LIVE; what <= SITES_MAPPED; what++) {
+		struct allocation_sites sites = {.depth = 3};
 
-		for (size_t i = 0; i < profile->n_processes; i++)
-			torsh_holders_collect(&holders, profile->processes[i], what);
-		torsh_holders_merge_stacks(&holders, symbols);
-		torsh_holders_sort(&holders, ORDER_BYTES);
-		torsh_holders_name(&holders, symbols, holders.n);
-		torsh_holders_free(&holders);
+		for (size_t i = 0; i < recording->n_processes; i++)
+			torsh_sites_collect(&sites, recording->processes[i], what);
+		torsh_sites_merge_stacks(&sites, symbols);
+		torsh_sites_sort(&sites, ORDER_BYTES);
+		torsh_sites_name(&sites, symbols, sites.n);
+		torsh_sites_free(&sites);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	struct profile *profile = read_chunks(bytes, n_bytes);
+	struct recording *recording = read_chunks(bytes, n_bytes);
 	struct symbols *symbols = torsh_symbols_create(false);
 
-	report(profile, symbols);
+	report(recording, symbols);
 	torsh_symbols_destroy(symbols);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What programs of the tests ask of CUDA must succeed: else they say what did not, and end. */
-#ifndef TORSH_TEST_NEED_H
-#define TORSH_TEST_NEED_H
+#ifndef TORSH_TEST_LIB_NEED_H
+#define TORSH_TEST_LIB_NEED_H
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* stack_use's clients of NVTX and ITT, as their headers are some: pointers that a tool fills in, and what they are called with. */
-#ifndef TORSH_TEST_STACK_USE_H
-#define TORSH_TEST_STACK_USE_H
+#ifndef TORSH_TEST_PROGRAMS_STACK_USE_H
+#define TORSH_TEST_PROGRAMS_STACK_USE_H
 
 #include <dlfcn.h>
 #include <stdint.h>

@@ -32,7 +32,7 @@ const struct limit_words torsh_limits[N_LIMITS] = {
 };
 
 static void (*const judges[N_RULES])(struct verdict *) = {
-#define RULE(NAME, name, ...) [RULE_##NAME] = torsh_judge_##name,
+#define RULE(NAME, name, ...) [RULE_##NAME] = torsh_rule_evaluate_##name,
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
 #undef RULE
@@ -47,7 +47,7 @@ const char *const torsh_analysis_kind_names[N_ANALYSIS_KINDS] = {
 
 const char *const torsh_severity_names[] = {"Low", "Medium", "High", "Critical"};
 const char *const torsh_side_names[] = {"below", "above", "at most", "at least"};
-const char *const torsh_rule_state_names[] = {"not_judged", "clear", "fired"};
+const char *const torsh_unwind_rule_state_names[] = {"not_judged", "clear", "fired"};
 
 bool torsh_limit_passed(enum limit limit, double value)
 {
@@ -133,7 +133,7 @@ const char *torsh_scope_name(const struct time_scope *scope)
 	return scope->is_of_steps ? "the steps" : "the run";
 }
 
-const char *torsh_no_device_work(const struct observed_process *of)
+const char *torsh_no_device_work(const struct metrics_process *of)
 {
 	const char *reason = of->has_mode ? torsh_timeline_label(of->process, of->mode.reason) : NULL;
 
@@ -148,17 +148,17 @@ const char *torsh_no_device_work(const struct observed_process *of)
 	return of->has_mode ? "devices did nothing that was recorded" : "no device was used";
 }
 
-const char *torsh_no_device_calls(const struct observed_process *of)
+const char *torsh_no_device_calls(const struct metrics_process *of)
 {
 	if (!of->has_mode)
 		return "no device was used";
 	return of->mode.mode == DEVICE_BY_CUPTI ? NULL : "such calls are seen with CUPTI only";
 }
 
-double torsh_work_share(const struct observed_process *of, const struct observed_work *work)
+double torsh_work_share(const struct metrics_process *of, const struct metrics_work *work)
 {
 	for (size_t i = 0; i < of->n_devices; i++) {
-		const struct observed_device *device = &of->devices[i];
+		const struct metrics_device *device = &of->devices[i];
 
 		if (device->number == work->key.device && device->work_ns)
 			return torsh_percent((double)work->total_ns / (double)device->work_ns * (double)device->busy_ns,
@@ -167,7 +167,7 @@ double torsh_work_share(const struct observed_process *of, const struct observed
 	return 0;
 }
 
-double torsh_host_share(const struct observed_process *of, enum host_kind kind, bool is_steady)
+double torsh_host_share(const struct metrics_process *of, enum host_kind kind, bool is_steady)
 {
 	const struct time_scope *scope = &of->scope;
 	uint64_t ns = 0;
@@ -180,12 +180,12 @@ double torsh_host_share(const struct observed_process *of, enum host_kind kind, 
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
-static bool uses_devices(const struct observed_process *of)
+static bool uses_devices(const struct metrics_process *of)
 {
 	return of->has_mode || of->n_devices;
 }
 
-static bool some_uses_devices(const struct observed *observed)
+static bool some_uses_devices(const struct metrics *observed)
 {
 	for (size_t i = 0; i < observed->n; i++) {
 		if (uses_devices(&observed->processes[i]))
@@ -275,7 +275,7 @@ static void keep_worst(struct analysis *analysis)
 
 void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *wish)
 {
-	struct observed *observed = torsh_observe(wish);
+	struct metrics *observed = torsh_metrics_collect(wish);
 	bool has_devices = some_uses_devices(observed);
 
 	*analysis = (struct analysis){.observed = observed};
@@ -297,7 +297,7 @@ void torsh_analysis_make(struct analysis *analysis, const struct analysis_wish *
 
 void torsh_analysis_free(struct analysis *analysis)
 {
-	torsh_observed_free(analysis->observed);
+	torsh_metrics_free(analysis->observed);
 	free(analysis->findings);
 	*analysis = (struct analysis){0};
 }

@@ -76,13 +76,13 @@ struct evidence {
 
 #define EVIDENCE_MAX 8u
 
-/* Texts are the profile's or the analysis's. */
+/* Texts are the recording's or the analysis's. */
 struct finding {
 	enum rule rule;
 	enum severity severity;
 	double share_pct;
 	const char *share_of; /* "the steps", "the run", ... */
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	const char *operator_name, *kernel, *api; /* NULL: it is of none, or none is known */
 	bool has_device;
 	uint32_t device;
@@ -94,7 +94,7 @@ struct finding {
 
 enum rule_state { RULE_NOT_JUDGED, RULE_CLEAR, RULE_FIRED };
 
-extern const char *const torsh_rule_state_names[];
+extern const char *const torsh_unwind_rule_state_names[];
 
 struct rule_result {
 	enum rule_state state;
@@ -109,15 +109,15 @@ struct analysis {
 	size_t n, n_room;
 	struct rule_result rules[N_RULES];
 	bool has_anything; /* some process used devices, or a framework's operators */
-	struct observed *observed; /* owns texts */
+	struct metrics *observed; /* owns texts */
 };
 
-/* What is looked at: calls that began in the window, in the survey's steps where it has any. */
+/* What is looked at: calls that began in the window, in the pre-pass's steps where it has any. */
 struct analysis_wish {
-	const struct profile *profile;
-	struct profile_process *const *processes; /* survey's items may be of more */
+	const struct recording *recording;
+	struct recorded_process *const *processes; /* pre-pass's items may be of more */
 	size_t n_processes;
-	const struct survey *survey;
+	const struct prepass *prepass;
 	uint64_t from_ns, to_ns;
 };
 

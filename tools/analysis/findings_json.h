@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the rules found, as JSON: for the report and for the profile's file. */
+/* What the rules found, as JSON: for the report and for the recording's file. */
 #ifndef TORSH_ANALYSIS_FINDINGS_JSON_H
 #define TORSH_ANALYSIS_FINDINGS_JSON_H
 
@@ -11,7 +11,7 @@
 cJSON *torsh_findings_json(const struct analysis *analysis, struct symbols *symbols);
 
 /* Each rule once: its state, why it was not judged, and its limits. The caller owns the list. */
-cJSON *torsh_rules_json(const struct analysis *analysis);
+cJSON *torsh_unwind_rules_json(const struct analysis *analysis);
 
 /* The line of the program that a finding points at; NULL: unknown. The caller frees it. */
 char *torsh_finding_line(const struct finding *finding, struct symbols *symbols);

@@ -12,7 +12,7 @@
 #define DEVICE_TYPE_CUDA 1u /* c10/core/DeviceType.h: the upper bits of a tensor's device */
 #define OBSERVED_ALLOCATORS_MAX 64u /* devices of a process that one is of; beyond are made up */
 
-static struct observed_process *find_process(const struct observed *observed, const struct profile_process *process)
+static struct metrics_process *find_process(const struct metrics *observed, const struct recorded_process *process)
 {
 	for (size_t i = 0; i < observed->n; i++) {
 		if (observed->processes[i].process == process)
@@ -23,16 +23,16 @@ static struct observed_process *find_process(const struct observed *observed, co
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-static void see_work_end(struct observed_process *of, uint64_t end_ns)
+static void see_work_end(struct metrics_process *of, uint64_t end_ns)
 {
 	of->last_work_ns = end_ns > of->last_work_ns ? end_ns : of->last_work_ns;
 }
 
 static void see_row(void *context, const struct device_row *row)
 {
-	struct observed *observed = context;
-	struct observed_process *of = find_process(observed, row->process);
-	struct observed_device *device = of ? torsh_observed_device(of, row->span.device) : NULL;
+	struct metrics *observed = context;
+	struct metrics_process *of = find_process(observed, row->process);
+	struct metrics_device *device = of ? torsh_metrics_device(of, row->span.device) : NULL;
 	uint64_t asked_ns = torsh_device_row_asked_ns(row);
 	struct attribution by;
 
@@ -41,52 +41,52 @@ static void see_row(void *context, const struct device_row *row)
 	see_work_end(of, row->span.begin_ns + row->span.duration_ns);
 	torsh_attribute(observed->attributor, row, &by);
 	/* What was asked for before the scope keeps the device busy in it, too. */
-	torsh_observe_stretch(device, row);
+	torsh_metrics_stretch(device, row);
 	if (torsh_scope_at(&of->scope, row->is_captured ? row->span.begin_ns : asked_ns) != STEP_NONE)
-		torsh_observe_row(of, device, row, &by);
+		torsh_metrics_row(of, device, row, &by);
 }
 
-static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
 			 const struct calls_around *around)
 {
 	static char has_launched;
-	const struct observed *observed = context;
+	const struct metrics *observed = context;
 
 	if (around->in_operator)
 		around->in_operator->own = &has_launched;
 	return torsh_attributor_place(observed->attributor, process, event, around->in_operator, 0);
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
-	const struct observed *observed = context;
-	struct observed_process *of = find_process(observed, process);
+	const struct metrics *observed = context;
+	struct metrics_process *of = find_process(observed, process);
 
 	if (of && event->event.id == EVENT_DEVICE_CALL)
-		torsh_observe_call(of, event, around);
+		torsh_metrics_call(of, event, around);
 	torsh_device_join_launch(observed->join, process, event, around);
 }
 
 static void see_begin(void *context, struct call *call)
 {
-	const struct observed *observed = context;
-	struct observed_process *of = find_process(observed, call->process);
+	const struct metrics *observed = context;
+	struct metrics_process *of = find_process(observed, call->process);
 
 	torsh_attributor_begin(observed->attributor, call);
 	torsh_phase_clock_begin(&of->clock, call);
 }
 
-static void add_operator(struct observed_process *of, const struct call *call, size_t span, bool without_flops)
+static void add_operator(struct metrics_process *of, const struct call *call, size_t span, bool without_flops)
 {
-	struct observed_operator *op = torsh_observed_operator(of, torsh_call_name(call));
+	struct metrics_operator *op = torsh_metrics_operator(of, torsh_call_name(call));
 	const char *text = call->inputs ? torsh_timeline_label(call->process, call->inputs) : NULL;
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	struct flops flops;
 
 	torsh_inputs_parse(inputs, text);
 	flops = torsh_flops_of(op->name, inputs);
-	torsh_observe_shapes(of, op, inputs, call, span);
+	torsh_metrics_shapes(of, op, inputs, call, span);
 	free(inputs);
 	op->n++;
 	if (flops.status == FLOPS_COUNTED && !without_flops)
@@ -97,8 +97,8 @@ static void add_operator(struct observed_process *of, const struct call *call, s
 
 static void see_end(void *context, struct call *call)
 {
-	const struct observed *observed = context;
-	struct observed_process *of = find_process(observed, call->process);
+	const struct metrics *observed = context;
+	struct metrics_process *of = find_process(observed, call->process);
 	size_t span = call->own ? torsh_scope_at(&of->scope, call->start_ns) : STEP_NONE;
 
 	torsh_attributor_end(observed->attributor, call);
@@ -106,13 +106,13 @@ static void see_end(void *context, struct call *call)
 	if (call->kind == CALL_OPERATOR && !call->is_cut)
 		see_work_end(of, call->end_ns);
 	if (call->kind == CALL_OPERATOR && call->own && span != STEP_NONE)
-		add_operator(of, call, span, observed->wish->profile->without_flops);
+		add_operator(of, call, span, observed->wish->recording->without_flops);
 	call->own = NULL;
 }
 
 /* ---- everything else --------------------------------------------------------------------------------------------- */
 
-static struct observed_memory *find_memory(struct observed_process *of, uint32_t device)
+static struct metrics_memory *find_memory(struct metrics_process *of, uint32_t device)
 {
 	for (size_t i = 0; i < of->n_memory; i++) {
 		if (of->memory[i].device == device)
@@ -125,11 +125,11 @@ static struct observed_memory *find_memory(struct observed_process *of, uint32_t
 	return &of->memory[of->n_memory++];
 }
 
-static void see_tensor(struct observed_process *of, const struct timeline_event *event, const struct call *innermost)
+static void see_tensor(struct metrics_process *of, const struct timeline_event *event, const struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	const struct call *call = torsh_call_telling(innermost);
-	struct observed_memory *memory;
+	struct metrics_memory *memory;
 
 	if (tensor->device >> 8 != DEVICE_TYPE_CUDA || torsh_scope_at(&of->scope, event->at_ns) == STEP_NONE)
 		return;
@@ -154,11 +154,11 @@ static bool is_of_cupti(uint32_t kind)
 	return kind == 1u << 16 || kind == 2u << 16 || kind == 3u << 16 || kind == 7u << 16 || kind == 8u << 16;
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct observed *observed = context;
-	struct observed_process *of = find_process(observed, process);
+	struct metrics *observed = context;
+	struct metrics_process *of = find_process(observed, process);
 
 	torsh_counters_see(&observed->counters, process, &event->event);
 	switch (event->event.id) {
@@ -184,18 +184,18 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static void start_process(struct observed_process *of, const struct profile_process *process,
+static void start_process(struct metrics_process *of, const struct recorded_process *process,
 			  const struct analysis_wish *wish)
 {
 	of->process = process;
-	of->of = torsh_survey_of(wish->survey, process);
+	of->of = torsh_prepass_of(wish->prepass, process);
 	torsh_scope_create(&of->scope, of->of, wish->from_ns, wish->to_ns);
 	of->kind_of_label = torsh_need_items(NULL, 0, process->n_functions + 1, sizeof(*of->kind_of_label));
 	of->spent = torsh_need_items(NULL, 0, of->of->steps.n + 1, sizeof(*of->spent));
 	torsh_phase_clock_start(&of->clock, &of->of->steps, of->spent);
 }
 
-static void take_data(struct observed_process *of, const struct analysis_wish *wish)
+static void take_data(struct metrics_process *of, const struct analysis_wish *wish)
 {
 	const struct steps *steps = &of->of->steps;
 
@@ -209,7 +209,7 @@ static void take_data(struct observed_process *of, const struct analysis_wish *w
 }
 
 /* What was needed for the walk only. */
-static void end_process(struct observed_process *of)
+static void end_process(struct metrics_process *of)
 {
 	tdestroy(of->known_work, free);
 	tdestroy(of->known_calls, free);
@@ -220,12 +220,12 @@ static void end_process(struct observed_process *of)
 	of->spent = NULL;
 }
 
-struct observed *torsh_observe(const struct analysis_wish *wish)
+struct metrics *torsh_metrics_collect(const struct analysis_wish *wish)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor devices = {.own = place_of, .row = see_row};
-	struct observed *observed = torsh_need(calloc(1, sizeof(*observed)));
+	struct metrics *observed = torsh_need(calloc(1, sizeof(*observed)));
 	int rc;
 
 	observed->wish = wish;
@@ -234,31 +234,31 @@ struct observed *torsh_observe(const struct analysis_wish *wish)
 	for (size_t i = 0; i < observed->n; i++)
 		start_process(&observed->processes[i], wish->processes[i], wish);
 	torsh_counters_create(&observed->counters);
-	observed->attributor = torsh_attributor_create(wish->processes, wish->n_processes, wish->survey);
-	observed->join = torsh_device_join_create(wish->survey, &devices, observed);
-	rc = torsh_calls_walk(wish->profile, wish->processes, wish->n_processes, wish->survey->crossings, NULL,
+	observed->attributor = torsh_attributor_create(wish->processes, wish->n_processes, wish->prepass);
+	observed->join = torsh_device_join_create(wish->prepass, &devices, observed);
+	rc = torsh_calls_walk(wish->recording, wish->processes, wish->n_processes, wish->prepass->unnested, NULL,
 			      &visitor, observed, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", wish->profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", wish->recording->path, strerror(-rc));
 	torsh_device_join_destroy(observed->join);
 	observed->join = NULL;
 	for (size_t i = 0; i < observed->n; i++) {
-		struct observed_process *of = &observed->processes[i];
+		struct metrics_process *of = &observed->processes[i];
 
 		torsh_scope_trim(&of->scope, of->last_work_ns);
 		take_data(of, wish);
 		end_process(of);
 		for (size_t k = 0; k < of->n_devices; k++)
-			torsh_observe_settle_device(&of->devices[k], &of->scope);
+			torsh_metrics_settle_device(&of->devices[k], &of->scope);
 		for (int kind = 0; kind < N_HOST_KINDS; kind++)
 			torsh_busy_settle(&of->host[kind].busy);
 	}
-	torsh_observe_ranks(observed);
-	torsh_observe_counters(observed);
+	torsh_metrics_ranks(observed);
+	torsh_metrics_counters(observed);
 	return observed;
 }
 
-static void free_process(struct observed_process *of)
+static void free_process(struct metrics_process *of)
 {
 	for (size_t i = 0; i < of->n_devices; i++)
 		torsh_stretches_free(&of->devices[i].stretches);
@@ -276,7 +276,7 @@ static void free_process(struct observed_process *of)
 	free(of->collectives);
 }
 
-void torsh_observed_free(struct observed *observed)
+void torsh_metrics_free(struct metrics *observed)
 {
 	if (!observed)
 		return;

@@ -3,8 +3,8 @@
  * What rules look at: one walk over the timeline, added up by kind. Held are a row for each kind of work and of call, and some
  * seven bytes for each stretch in which a device was at work.
  */
-#ifndef TORSH_ANALYSIS_OBSERVE_H
-#define TORSH_ANALYSIS_OBSERVE_H
+#ifndef TORSH_ANALYSIS_METRICS_H
+#define TORSH_ANALYSIS_METRICS_H
 
 #include "tools/analysis/analysis.h"
 #include "tools/analysis/stretches.h"
@@ -17,7 +17,7 @@
 #include "tools/timeline/phase_clock.h"
 
 /* Kernels that are alike, or copies or memsets, that one operator launched. */
-struct observed_work {
+struct metrics_work {
 	struct work_key {
 		enum device_what what;
 		uint32_t device, name, site, stack;
@@ -44,7 +44,7 @@ enum host_kind {
 };
 
 /* Calls of one name that one operator made. */
-struct observed_call {
+struct metrics_call {
 	struct call_key {
 		enum host_kind kind;
 		uint32_t api, operator_label, stack;
@@ -60,7 +60,7 @@ struct host_time {
 	struct busy busy; /* of any thread */
 };
 
-struct observed_device {
+struct metrics_device {
 	uint32_t number;
 	struct stretches stretches; /* in which it was at work */
 	uint64_t n_kernels, n_short; /* of no graph, whose call is known; shorter than that */
@@ -73,7 +73,7 @@ struct observed_device {
 };
 
 /* What a framework's allocator said of a device. */
-struct observed_memory {
+struct metrics_memory {
 	uint32_t device;
 	bool has_sums;
 	uint64_t allocated, reserved; /* when most was allocated */
@@ -83,7 +83,7 @@ struct observed_memory {
 };
 
 /* Calls of one operator that launched something themselves. */
-struct observed_operator {
+struct metrics_operator {
 	const char *name;
 	uint64_t n, n_unknown; /* n_unknown: whose FLOPs are not known */
 	double flops;
@@ -99,41 +99,41 @@ struct observed_operator {
 };
 
 /* A collective on a device. */
-struct observed_collective {
+struct metrics_collective {
 	uint64_t begin_ns, duration_ns;
 	uint64_t name; /* hash */
 };
 
 /* How long a rank was in collectives while others were not there yet, by the same collectives of theirs. */
-struct observed_waiting {
+struct metrics_waiting {
 	const char *reason; /* why that is not known, or NULL */
 	uint64_t n, ns; /* collectives that were compared; longer than on the rank where each was shortest */
-	const struct profile_process *late; /* for which it waited most; NULL: for none */
+	const struct recorded_process *late; /* for which it waited most; NULL: for none */
 };
 
-struct observed_process {
-	const struct profile_process *process;
-	const struct survey_process *of;
+struct metrics_process {
+	const struct recorded_process *process;
+	const struct prepass_process *of;
 	struct time_scope scope;
 	bool has_mode, has_losses;
 	struct event_device_mode mode;
 	struct event_device_loss losses;
 	uint64_t overhead_ns; /* that CUPTI and the driver told of */
-	struct observed_work *work;
+	struct metrics_work *work;
 	size_t n_work, work_room;
-	struct observed_call *calls;
+	struct metrics_call *calls;
 	size_t n_calls, calls_room;
 	struct host_time host[N_HOST_KINDS];
-	struct observed_device *devices;
+	struct metrics_device *devices;
 	size_t n_devices, devices_room;
-	struct observed_memory *memory;
+	struct metrics_memory *memory;
 	size_t n_memory, memory_room;
-	struct observed_operator *operators;
+	struct metrics_operator *operators;
 	size_t n_operators, operators_room;
 	uint64_t last_work_ns; /* when the last operator or work of a device ended */
-	struct observed_collective *collectives; /* in the order in which they began */
+	struct metrics_collective *collectives; /* in the order in which they began */
 	size_t n_collectives, collectives_room;
-	struct observed_waiting waiting;
+	struct metrics_waiting waiting;
 	uint64_t n_unknown_memory; /* copies of which it is not known what memory they are of */
 	uint64_t data_ns, data_scope_ns; /* of the steps that are wholly in the scope: in DataLoaders, and their time */
 	/* While it is walked. */
@@ -143,49 +143,49 @@ struct observed_process {
 	struct phase_step *spent;
 };
 
-struct observed {
+struct metrics {
 	const struct analysis_wish *wish;
 	struct attributor *attributor; /* owns names */
 	struct counters counters;
-	struct observed_process *processes;
+	struct metrics_process *processes;
 	size_t n;
 	struct device_join *join;
 };
 
-struct observed *torsh_observe(const struct analysis_wish *wish);
-void torsh_observed_free(struct observed *observed);
+struct metrics *torsh_metrics_collect(const struct analysis_wish *wish);
+void torsh_metrics_free(struct metrics *observed);
 
 /* A process's device of that number, made where it is the first; NULL: there are too many. */
-struct observed_device *torsh_observed_device(struct observed_process *of, uint32_t number);
+struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t number);
 
 /* The device was at work, for whomever. */
-void torsh_observe_stretch(struct observed_device *device, const struct device_row *row);
+void torsh_metrics_stretch(struct metrics_device *device, const struct device_row *row);
 
 /* It did something that was asked for in the scope; by: who asked. */
-void torsh_observe_row(struct observed_process *of, struct observed_device *device, const struct device_row *row,
+void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device, const struct device_row *row,
 		       const struct attribution *by);
 
 /* The program called CUDA: EVENT_DEVICE_CALL. */
-void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
+void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
 			const struct calls_around *around);
 
 /* Go over a device's stretches and say when it was busy, and for what it waited. */
-void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope);
+void torsh_metrics_settle_device(struct metrics_device *device, const struct time_scope *scope);
 
 /* It is a collective that all ranks of a group run. */
-void torsh_observe_collective(struct observed_process *of, const struct device_row *row);
+void torsh_metrics_collective(struct metrics_process *of, const struct device_row *row);
 
 /* Compare the collectives of processes that are ranks of one job. */
-void torsh_observe_ranks(struct observed *observed);
+void torsh_metrics_ranks(struct metrics *observed);
 
 /* A call of an operator that launched something, on these inputs, in that span of the scope. */
-void torsh_observe_shapes(struct observed_process *of, struct observed_operator *op, const struct inputs *inputs,
+void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op, const struct inputs *inputs,
 			  const struct call *call, size_t span);
 
 /* Add what counters said of kernels to the work that is like them, and that to its operators. */
-void torsh_observe_counters(struct observed *observed);
+void torsh_metrics_counters(struct metrics *observed);
 
 /* The operator of that name; made where it is the first. */
-struct observed_operator *torsh_observed_operator(struct observed_process *of, const char *name);
+struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, const char *name);
 
 #endif

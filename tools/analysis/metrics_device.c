@@ -10,7 +10,7 @@
  * Between two stretches the device did nothing. Where the later one was asked for only then, the host kept it waiting, as HTA
  * has it.
  */
-static void add_gap(struct observed_device *device, const struct time_scope *scope, uint64_t from_ns,
+static void add_gap(struct metrics_device *device, const struct time_scope *scope, uint64_t from_ns,
 		    const struct device_stretch *next)
 {
 	uint64_t gap_ns = next->begin_ns - from_ns;
@@ -37,7 +37,7 @@ static uint64_t add_to_union(const struct device_stretch *stretch, uint64_t *unt
 	return torsh_scope_within(scope, begin_ns, stretch->end_ns);
 }
 
-void torsh_observe_settle_device(struct observed_device *device, const struct time_scope *scope)
+void torsh_metrics_settle_device(struct metrics_device *device, const struct time_scope *scope)
 {
 	uint64_t first_ns = 0, until_ns = 0, computed_until_ns = 0;
 	struct device_stretch stretch;
@@ -90,9 +90,9 @@ static struct kernel_sums *sum_launches(const struct counter_process *counted)
 	return sums;
 }
 
-static void add_to_operator(struct observed_process *of, const struct observed_work *work)
+static void add_to_operator(struct metrics_process *of, const struct metrics_work *work)
 {
-	struct observed_operator *op = torsh_observed_operator(of, work->operator_name);
+	struct metrics_operator *op = torsh_metrics_operator(of, work->operator_name);
 	double read, written, throughput, n = (double)work->n, ns = (double)work->total_ns;
 	bool is_counted = torsh_metrics_value(&work->counted, METRIC_DRAM_READ, &read) &&
 			  torsh_metrics_value(&work->counted, METRIC_DRAM_WRITTEN, &written) &&
@@ -111,12 +111,12 @@ static void add_to_operator(struct observed_process *of, const struct observed_w
 	op->throughput_pct_ns += throughput * ns;
 }
 
-static void add_counters(struct observed_process *of, const struct counter_process *counted)
+static void add_counters(struct metrics_process *of, const struct counter_process *counted)
 {
 	struct kernel_sums *sums = counted ? sum_launches(counted) : NULL;
 
 	for (size_t i = 0; i < of->n_work; i++) {
-		struct observed_work *work = &of->work[i];
+		struct metrics_work *work = &of->work[i];
 		int launch =
 			counted && work->key.what == DEVICE_KERNEL ? torsh_counters_launch(counted, &work->kernel) : -1;
 
@@ -128,10 +128,10 @@ static void add_counters(struct observed_process *of, const struct counter_proce
 	free(sums);
 }
 
-void torsh_observe_counters(struct observed *observed)
+void torsh_metrics_counters(struct metrics *observed)
 {
 	for (size_t i = 0; i < observed->n; i++) {
-		struct observed_process *of = &observed->processes[i];
+		struct metrics_process *of = &observed->processes[i];
 
 		add_counters(of, torsh_counters_process(&observed->counters, of->process));
 	}

@@ -10,7 +10,7 @@
 #include "tools/analysis/metrics.h"
 #include "tools/base/die.h"
 
-void torsh_observe_collective(struct observed_process *of, const struct device_row *row)
+void torsh_metrics_collective(struct metrics_process *of, const struct device_row *row)
 {
 	const char *name = torsh_timeline_label(row->process, row->span.name);
 
@@ -19,19 +19,19 @@ void torsh_observe_collective(struct observed_process *of, const struct device_r
 		return;
 	of->collectives =
 		torsh_need_room(of->collectives, of->n_collectives, &of->collectives_room, sizeof(*of->collectives));
-	of->collectives[of->n_collectives++] = (struct observed_collective){.begin_ns = row->span.begin_ns,
+	of->collectives[of->n_collectives++] = (struct metrics_collective){.begin_ns = row->span.begin_ns,
 									    .duration_ns = row->span.duration_ns,
 									    .name = XXH64(name, strlen(name), 0)};
 }
 
 static int compare_begins(const void *a, const void *b)
 {
-	const struct observed_collective *x = a, *y = b;
+	const struct metrics_collective *x = a, *y = b;
 
 	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-static bool is_same_sequence(const struct observed_process *a, const struct observed_process *b)
+static bool is_same_sequence(const struct metrics_process *a, const struct metrics_process *b)
 {
 	if (a->n_collectives != b->n_collectives)
 		return false;
@@ -45,16 +45,16 @@ static bool is_same_sequence(const struct observed_process *a, const struct obse
 /* ---- ranks with the same collectives -------------------------------------------------------------------------------- */
 
 struct group {
-	struct observed_process **ranks;
+	struct metrics_process **ranks;
 	size_t n;
 };
 
 /* Those behind `first` that ran the same as it, and it. */
-static void find_group(struct group *group, struct observed *observed, size_t first)
+static void find_group(struct group *group, struct metrics *observed, size_t first)
 {
 	group->n = 0;
 	for (size_t i = first; i < observed->n; i++) {
-		struct observed_process *of = &observed->processes[i];
+		struct metrics_process *of = &observed->processes[i];
 
 		if (of->n_collectives && !of->waiting.reason && !of->waiting.n &&
 		    is_same_sequence(&observed->processes[first], of))
@@ -99,7 +99,7 @@ static void compare_group(const struct group *group, uint64_t *waited_ns)
 			waited_ns[i * group->n + last] += group->ranks[i]->collectives[c].duration_ns - least_ns;
 	}
 	for (size_t i = 0; i < group->n; i++) {
-		struct observed_waiting *waiting = &group->ranks[i]->waiting;
+		struct metrics_waiting *waiting = &group->ranks[i]->waiting;
 		uint64_t most_ns = 0;
 
 		waiting->n = group->ranks[i]->n_collectives;
@@ -128,12 +128,12 @@ static void settle_group(const struct group *group)
 	free(waited_ns);
 }
 
-void torsh_observe_ranks(struct observed *observed)
+void torsh_metrics_ranks(struct metrics *observed)
 {
 	struct group group = {.ranks = torsh_need_items(NULL, 0, observed->n, sizeof(*group.ranks))};
 
 	for (size_t i = 0; i < observed->n; i++) {
-		struct observed_process *of = &observed->processes[i];
+		struct metrics_process *of = &observed->processes[i];
 
 		if (of->n_collectives)
 			qsort(of->collectives, of->n_collectives, sizeof(*of->collectives), compare_begins);

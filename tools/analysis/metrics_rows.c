@@ -39,7 +39,7 @@ static size_t find_row(void **tree, const void *key, size_t n_key, size_t n_rows
 
 /* ---- work of devices --------------------------------------------------------------------------------------------- */
 
-struct observed_device *torsh_observed_device(struct observed_process *of, uint32_t number)
+struct metrics_device *torsh_metrics_device(struct metrics_process *of, uint32_t number)
 {
 	for (size_t i = 0; i < of->n_devices; i++) {
 		if (of->devices[i].number == number)
@@ -71,10 +71,10 @@ static void fill_work_key(struct work_key *key, const struct device_row *row, co
 	key->dynamic_bytes = kernel->dynamic_shared_bytes;
 }
 
-static struct observed_work *find_work(struct observed_process *of, const struct device_row *row,
+static struct metrics_work *find_work(struct metrics_process *of, const struct device_row *row,
 				       const struct attribution *by)
 {
-	struct observed_work *work;
+	struct metrics_work *work;
 	struct work_key key;
 	size_t i;
 
@@ -84,7 +84,7 @@ static struct observed_work *find_work(struct observed_process *of, const struct
 		return &of->work[i];
 	of->work = torsh_need_room(of->work, of->n_work, &of->work_room, sizeof(*of->work));
 	work = &of->work[of->n_work++];
-	*work = (struct observed_work){.key = key,
+	*work = (struct metrics_work){.key = key,
 				       .operator_name = by->operator_name,
 				       .is_attributed = !by->reason,
 				       .is_of_graph = row->span.graph};
@@ -105,7 +105,7 @@ static bool is_communication(const struct device_row *row)
 	return name && strncmp(name, "nccl", 4) == 0;
 }
 
-void torsh_observe_stretch(struct observed_device *device, const struct device_row *row)
+void torsh_metrics_stretch(struct metrics_device *device, const struct device_row *row)
 {
 	const struct device_span *span = &row->span;
 
@@ -120,7 +120,7 @@ void torsh_observe_stretch(struct observed_device *device, const struct device_r
 			    });
 }
 
-static void add_host_call(struct observed_process *of, const struct call_key *key, uint64_t begin_ns,
+static void add_host_call(struct metrics_process *of, const struct call_key *key, uint64_t begin_ns,
 			  uint64_t duration_ns, bool is_outside)
 {
 	struct host_time *time = &of->host[key->kind];
@@ -128,11 +128,11 @@ static void add_host_call(struct observed_process *of, const struct call_key *ke
 	size_t span = torsh_scope_at(&of->scope, begin_ns);
 	bool is_whole = span != STEP_NONE && span < of->scope.n_whole;
 	bool is_steady = is_whole && span >= of->scope.first_steady;
-	struct observed_call *call;
+	struct metrics_call *call;
 
 	if (i == of->n_calls) {
 		of->calls = torsh_need_room(of->calls, of->n_calls, &of->calls_room, sizeof(*of->calls));
-		of->calls[of->n_calls++] = (struct observed_call){
+		of->calls[of->n_calls++] = (struct metrics_call){
 			.key = *key, .operator_name = torsh_timeline_label(of->process, key->operator_label)};
 	}
 	call = &of->calls[i];
@@ -154,7 +154,7 @@ static bool is_of_host(uint32_t kind)
 }
 
 /* What the host does while the device copies or fills. */
-static enum host_kind kind_of_row(struct observed_process *of, const struct event *event)
+static enum host_kind kind_of_row(struct metrics_process *of, const struct event *event)
 {
 	const struct event_copy *copy = &event->copy;
 
@@ -170,7 +170,7 @@ static enum host_kind kind_of_row(struct observed_process *of, const struct even
 }
 
 /* The call that asked for it; those of graphs don't wait. */
-static void add_call_of_row(struct observed_process *of, const struct device_row *row, const struct attribution *by)
+static void add_call_of_row(struct metrics_process *of, const struct device_row *row, const struct attribution *by)
 {
 	struct call_key key;
 	enum host_kind kind = row->span.graph ? HOST_NONE : kind_of_row(of, &row->event);
@@ -185,10 +185,10 @@ static void add_call_of_row(struct observed_process *of, const struct device_row
 	add_host_call(of, &key, row->launch.begin_ns, row->launch.duration_ns, true);
 }
 
-void torsh_observe_row(struct observed_process *of, struct observed_device *device, const struct device_row *row,
+void torsh_metrics_row(struct metrics_process *of, struct metrics_device *device, const struct device_row *row,
 		       const struct attribution *by)
 {
-	struct observed_work *work = find_work(of, row, by);
+	struct metrics_work *work = find_work(of, row, by);
 
 	work->n++;
 	work->total_ns += row->span.duration_ns;
@@ -200,7 +200,7 @@ void torsh_observe_row(struct observed_process *of, struct observed_device *devi
 		device->n_short += row->span.duration_ns < row->launch.duration_ns;
 	}
 	if (is_communication(row))
-		torsh_observe_collective(of, row);
+		torsh_metrics_collective(of, row);
 	add_call_of_row(of, row, by);
 }
 
@@ -216,7 +216,7 @@ static enum host_kind kind_of_call(const char *name)
 	return HOST_NONE;
 }
 
-static enum host_kind kind_of_label(struct observed_process *of, uint32_t label)
+static enum host_kind kind_of_label(struct metrics_process *of, uint32_t label)
 {
 	const char *name = torsh_timeline_label(of->process, label);
 
@@ -227,7 +227,7 @@ static enum host_kind kind_of_label(struct observed_process *of, uint32_t label)
 	return of->kind_of_label[label] - 1;
 }
 
-void torsh_observe_call(struct observed_process *of, const struct timeline_event *event,
+void torsh_metrics_call(struct metrics_process *of, const struct timeline_event *event,
 			const struct calls_around *around)
 {
 	const struct event_device_call *says = &event->event.device_call;
@@ -256,7 +256,7 @@ static int compare_operators(const void *a, const void *b)
 	return strcmp(((const struct known_operator *)a)->name, ((const struct known_operator *)b)->name);
 }
 
-struct observed_operator *torsh_observed_operator(struct observed_process *of, const char *name)
+struct metrics_operator *torsh_metrics_operator(struct metrics_process *of, const char *name)
 {
 	struct known_operator *made = torsh_need(malloc(sizeof(*made))), **found;
 

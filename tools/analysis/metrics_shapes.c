@@ -20,7 +20,7 @@ static uint64_t hash_shapes(const struct inputs *inputs)
 	return hash;
 }
 
-void torsh_observe_shapes(struct observed_process *of, struct observed_operator *op, const struct inputs *inputs,
+void torsh_metrics_shapes(struct metrics_process *of, struct metrics_operator *op, const struct inputs *inputs,
 			  const struct call *call, size_t span)
 {
 	uint64_t hash = inputs->is_whole ? hash_shapes(inputs) : 0;

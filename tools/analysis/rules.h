@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* How rules are judged: one function each, asked of each process. */
-#ifndef TORSH_ANALYSIS_JUDGE_H
-#define TORSH_ANALYSIS_JUDGE_H
+#ifndef TORSH_ANALYSIS_RULES_H
+#define TORSH_ANALYSIS_RULES_H
 
 #include "tools/analysis/metrics.h"
 
@@ -9,15 +9,15 @@
 struct verdict {
 	struct analysis *analysis;
 	enum rule rule;
-	const struct observed *observed;
-	struct observed_process *of;
+	const struct metrics *observed;
+	struct metrics_process *of;
 	bool is_judged; /* something could be */
 	const char *reason; /* why the first thing that could not be judged was not */
 	size_t first; /* of its findings */
 	const char *share_of; /* of findings */
 };
 
-#define RULE(NAME, name, ...) void torsh_judge_##name(struct verdict *verdict);
+#define RULE(NAME, name, ...) void torsh_rule_evaluate_##name(struct verdict *verdict);
 #define LIMIT(...)
 #include "tools/analysis/rules.def"
 #undef RULE
@@ -34,19 +34,19 @@ void torsh_finding_limit(struct finding *finding, enum limit limit, double value
 void torsh_finding_say(struct finding *finding, const char *name, const char *unit, double value);
 
 /* Why nothing can be said of the process's devices, or NULL. */
-const char *torsh_no_device_work(const struct observed_process *of);
+const char *torsh_no_device_work(const struct metrics_process *of);
 
 /* Why nothing can be said of calls that give devices no work, or NULL. */
-const char *torsh_no_device_calls(const struct observed_process *of);
+const char *torsh_no_device_calls(const struct metrics_process *of);
 
 /* "the steps" or "the run". */
 const char *torsh_scope_name(const struct time_scope *scope);
 
 /* The part of the scope's time that work took: of the time in which its device was busy, as much as of the device's work. */
-double torsh_work_share(const struct observed_process *of, const struct observed_work *work);
+double torsh_work_share(const struct metrics_process *of, const struct metrics_work *work);
 
 /* The part of the scope's time in which a thread was in calls of this kind; after the first step only: is_steady. */
-double torsh_host_share(const struct observed_process *of, enum host_kind kind, bool is_steady);
+double torsh_host_share(const struct metrics_process *of, enum host_kind kind, bool is_steady);
 
 /* 100 * part / whole; 0 of nothing. */
 double torsh_percent(double part, double whole);

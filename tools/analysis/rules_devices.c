@@ -2,11 +2,11 @@
 /* Rules about devices as a whole: when they were at work, and for what they waited. See tools/analysis/rules.h. */
 #include "tools/analysis/rules.h"
 
-typedef void device_rule(struct verdict *verdict, const struct observed_device *device);
+typedef void device_rule(struct verdict *verdict, const struct metrics_device *device);
 
-static void judge_devices(struct verdict *verdict, device_rule *rule)
+static void evaluate_devices(struct verdict *verdict, device_rule *rule)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 
 	if (!torsh_verdict_can(verdict, torsh_no_device_work(of)))
 		return;
@@ -16,7 +16,7 @@ static void judge_devices(struct verdict *verdict, device_rule *rule)
 	}
 }
 
-static struct finding *fire(struct verdict *verdict, const struct observed_device *device, uint64_t ns)
+static struct finding *fire(struct verdict *verdict, const struct metrics_device *device, uint64_t ns)
 {
 	struct finding *finding = torsh_verdict_fire(verdict, torsh_percent((double)ns, (double)verdict->of->scope.ns));
 
@@ -25,12 +25,12 @@ static struct finding *fire(struct verdict *verdict, const struct observed_devic
 	return finding;
 }
 
-static uint64_t idle_ns(const struct observed_device *device)
+static uint64_t idle_ns(const struct metrics_device *device)
 {
 	return device->scope_ns > device->busy_ns ? device->scope_ns - device->busy_ns : 0;
 }
 
-static void launch_bound(struct verdict *verdict, const struct observed_device *device)
+static void launch_bound(struct verdict *verdict, const struct metrics_device *device)
 {
 	double short_pct = torsh_percent((double)device->n_short, (double)device->n_kernels);
 	double host_wait_pct = torsh_percent((double)device->host_wait_ns, (double)device->gaps_ns);
@@ -49,7 +49,7 @@ static void launch_bound(struct verdict *verdict, const struct observed_device *
 	torsh_finding_say(finding, "host_wait_ns", "ns", (double)device->host_wait_ns);
 }
 
-static void device_underused(struct verdict *verdict, const struct observed_device *device)
+static void device_underused(struct verdict *verdict, const struct metrics_device *device)
 {
 	double busy_pct = torsh_percent((double)device->busy_ns, (double)device->scope_ns);
 	struct finding *finding;
@@ -62,7 +62,7 @@ static void device_underused(struct verdict *verdict, const struct observed_devi
 	torsh_finding_say(finding, "idle_ns", "ns", (double)idle_ns(device));
 }
 
-static void device_gap(struct verdict *verdict, const struct observed_device *device)
+static void device_gap(struct verdict *verdict, const struct metrics_device *device)
 {
 	struct finding *finding;
 
@@ -75,7 +75,7 @@ static void device_gap(struct verdict *verdict, const struct observed_device *de
 	torsh_finding_say(finding, "at_ns", "ns since the recording began", (double)device->gap_at_ns);
 }
 
-static void exposed_communication(struct verdict *verdict, const struct observed_device *device)
+static void exposed_communication(struct verdict *verdict, const struct metrics_device *device)
 {
 	uint64_t exposed_ns = device->busy_ns - device->computing_ns;
 	double exposed_pct = torsh_percent((double)exposed_ns, (double)device->scope_ns);
@@ -89,7 +89,7 @@ static void exposed_communication(struct verdict *verdict, const struct observed
 	torsh_finding_say(finding, "communication_ns", "ns", (double)device->communication_ns);
 }
 
-static void high_unattributed(struct verdict *verdict, const struct observed_device *device)
+static void high_unattributed(struct verdict *verdict, const struct metrics_device *device)
 {
 	double unattributed_pct = torsh_percent((double)device->unattributed_ns, (double)device->work_ns);
 	struct finding *finding;
@@ -104,14 +104,14 @@ static void high_unattributed(struct verdict *verdict, const struct observed_dev
 	torsh_finding_say(finding, "unattributed_ns", "ns", (double)device->unattributed_ns);
 }
 
-#define JUDGE_DEVICES(name)                              \
-	void torsh_judge_##name(struct verdict *verdict) \
+#define EVALUATE_DEVICES(name)                              \
+	void torsh_rule_evaluate_##name(struct verdict *verdict) \
 	{                                                \
-		judge_devices(verdict, name);            \
+		evaluate_devices(verdict, name);            \
 	}
-JUDGE_DEVICES(launch_bound)
-JUDGE_DEVICES(device_underused)
-JUDGE_DEVICES(device_gap)
-JUDGE_DEVICES(exposed_communication)
-JUDGE_DEVICES(high_unattributed)
-#undef JUDGE_DEVICES
+EVALUATE_DEVICES(launch_bound)
+EVALUATE_DEVICES(device_underused)
+EVALUATE_DEVICES(device_gap)
+EVALUATE_DEVICES(exposed_communication)
+EVALUATE_DEVICES(high_unattributed)
+#undef EVALUATE_DEVICES

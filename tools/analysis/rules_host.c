@@ -9,7 +9,7 @@ struct counted_calls {
 
 enum which_calls { CALLS_ALL, CALLS_STEADY, CALLS_OUTSIDE };
 
-static struct counted_calls count(const struct observed_call *call, enum which_calls which)
+static struct counted_calls count(const struct metrics_call *call, enum which_calls which)
 {
 	if (which == CALLS_STEADY)
 		return (struct counted_calls){(double)call->n_steady, (double)call->steady_ns};
@@ -23,13 +23,13 @@ static struct counted_calls count(const struct observed_call *call, enum which_c
 static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_calls which, enum limit limit,
 		       const double *value)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const struct host_time *all = &of->host[kind];
 	double all_ns = (double)(which == CALLS_STEADY ? all->steady_ns : all->total_ns);
 	double all_pct = torsh_host_share(of, kind, which == CALLS_STEADY);
 
 	for (size_t i = 0; i < of->n_calls; i++) {
-		const struct observed_call *call = &of->calls[i];
+		const struct metrics_call *call = &of->calls[i];
 		struct counted_calls calls = count(call, which);
 		struct finding *finding;
 
@@ -48,9 +48,9 @@ static void fire_calls(struct verdict *verdict, enum host_kind kind, enum which_
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-void torsh_judge_pageable_async_copy(struct verdict *verdict)
+void torsh_rule_evaluate_pageable_async_copy(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
 
 	if (!reason && of->n_unknown_memory)
@@ -59,13 +59,13 @@ void torsh_judge_pageable_async_copy(struct verdict *verdict)
 	fire_calls(verdict, HOST_PAGEABLE_COPY, CALLS_ALL, LIMIT_PAGEABLE_ASYNC_COPY_COPIES, NULL);
 }
 
-void torsh_judge_synchronous_copy(struct verdict *verdict)
+void torsh_rule_evaluate_synchronous_copy(struct verdict *verdict)
 {
 	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
 		fire_calls(verdict, HOST_SYNCHRONOUS_COPY, CALLS_ALL, LIMIT_SYNCHRONOUS_COPY_COPIES, NULL);
 }
 
-void torsh_judge_synchronous_memset(struct verdict *verdict)
+void torsh_rule_evaluate_synchronous_memset(struct verdict *verdict)
 {
 	if (torsh_verdict_can(verdict, torsh_no_device_work(verdict->of)))
 		fire_calls(verdict, HOST_SYNCHRONOUS_MEMSET, CALLS_ALL, LIMIT_SYNCHRONOUS_MEMSET_MEMSETS, NULL);
@@ -73,12 +73,12 @@ void torsh_judge_synchronous_memset(struct verdict *verdict)
 
 /* ---- waits, allocations, code ------------------------------------------------------------------------------------ */
 
-static const char *no_steps(const struct observed_process *of)
+static const char *no_steps(const struct metrics_process *of)
 {
 	return of->scope.is_of_steps && of->scope.n ? NULL : "no steps are known";
 }
 
-static const char *no_steady_steps(const struct observed_process *of)
+static const char *no_steady_steps(const struct metrics_process *of)
 {
 	const char *reason = no_steps(of);
 
@@ -92,9 +92,9 @@ static const char *first_of(const char *one, const char *other)
 	return one ? one : other;
 }
 
-void torsh_judge_excess_synchronisation(struct verdict *verdict)
+void torsh_rule_evaluate_excess_synchronisation(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	double a_step;
 
 	if (!torsh_verdict_can(verdict, first_of(torsh_no_device_calls(of), no_steps(of))))
@@ -104,7 +104,7 @@ void torsh_judge_excess_synchronisation(struct verdict *verdict)
 		fire_calls(verdict, HOST_WAIT, CALLS_OUTSIDE, LIMIT_EXCESS_SYNCHRONISATION_CALLS, &a_step);
 }
 
-void torsh_judge_blocking_calls(struct verdict *verdict)
+void torsh_rule_evaluate_blocking_calls(struct verdict *verdict)
 {
 	double share_pct = torsh_host_share(verdict->of, HOST_WAIT, false);
 
@@ -116,9 +116,9 @@ void torsh_judge_blocking_calls(struct verdict *verdict)
 
 #define STEADY_STEPS "the whole steps after the first"
 
-void torsh_judge_allocation_churn(struct verdict *verdict)
+void torsh_rule_evaluate_allocation_churn(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	double a_step;
 
 	verdict->share_of = STEADY_STEPS;
@@ -129,7 +129,7 @@ void torsh_judge_allocation_churn(struct verdict *verdict)
 		fire_calls(verdict, HOST_ALLOCATION, CALLS_STEADY, LIMIT_ALLOCATION_CHURN_CALLS, &a_step);
 }
 
-void torsh_judge_module_loads(struct verdict *verdict)
+void torsh_rule_evaluate_module_loads(struct verdict *verdict)
 {
 	verdict->share_of = STEADY_STEPS;
 	if (torsh_verdict_can(verdict, first_of(torsh_no_device_calls(verdict->of), no_steady_steps(verdict->of))))
@@ -138,9 +138,9 @@ void torsh_judge_module_loads(struct verdict *verdict)
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
-void torsh_judge_data_loading(struct verdict *verdict)
+void torsh_rule_evaluate_data_loading(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const char *reason = of->of->n_operators ? no_steps(of) : "no framework's operators were recorded";
 	double data_pct = torsh_percent((double)of->data_ns, (double)of->data_scope_ns);
 	struct finding *finding;
@@ -157,7 +157,7 @@ void torsh_judge_data_loading(struct verdict *verdict)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-static void judge_shapes(struct verdict *verdict, const struct observed_operator *op)
+static void evaluate_shapes(struct verdict *verdict, const struct metrics_operator *op)
 {
 	const struct time_scope *scope = &verdict->of->scope;
 	double n_steps = (double)(scope->n_whole - scope->first_steady);
@@ -175,7 +175,7 @@ static void judge_shapes(struct verdict *verdict, const struct observed_operator
 	torsh_finding_say(finding, "new_shapes_ns", "ns", (double)op->new_shapes_ns);
 }
 
-static const char *why_no_shapes(const struct observed_process *of)
+static const char *why_no_shapes(const struct metrics_process *of)
 {
 	if (!of->scope.is_of_steps)
 		return "no steps are known";
@@ -188,13 +188,13 @@ static const char *why_no_shapes(const struct observed_process *of)
 	return "no inputs of operators that launched something were recorded";
 }
 
-void torsh_judge_new_shapes(struct verdict *verdict)
+void torsh_rule_evaluate_new_shapes(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
 
 	if (!torsh_verdict_can(verdict, reason ? reason : why_no_shapes(of)))
 		return;
 	for (size_t i = 0; i < of->n_operators; i++)
-		judge_shapes(verdict, &of->operators[i]);
+		evaluate_shapes(verdict, &of->operators[i]);
 }

@@ -7,7 +7,7 @@
 #include "tools/device/kernels/occupancy.h"
 
 /* What can be said of kernels of one shape: NULL, or why not. Fires where it has to. */
-typedef const char *kernel_rule(struct verdict *verdict, const struct observed_work *work);
+typedef const char *kernel_rule(struct verdict *verdict, const struct metrics_work *work);
 
 /* reason: why none of a process's were looked at, or NULL; none: what is said where there were none. */
 static void nothing_to_judge(struct verdict *verdict, const char *reason, size_t n_judged, const char *none)
@@ -16,9 +16,9 @@ static void nothing_to_judge(struct verdict *verdict, const char *reason, size_t
 		torsh_verdict_can(verdict, reason ? reason : none);
 }
 
-static void judge_kernels(struct verdict *verdict, kernel_rule *rule)
+static void evaluate_kernels(struct verdict *verdict, kernel_rule *rule)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
 	size_t n_judged = 0;
 
@@ -31,7 +31,7 @@ static void judge_kernels(struct verdict *verdict, kernel_rule *rule)
 	nothing_to_judge(verdict, reason, n_judged, "no kernel was recorded");
 }
 
-static struct finding *fire(struct verdict *verdict, const struct observed_work *work)
+static struct finding *fire(struct verdict *verdict, const struct metrics_work *work)
 {
 	struct finding *finding = torsh_verdict_fire(verdict, torsh_work_share(verdict->of, work));
 
@@ -47,7 +47,7 @@ static struct finding *fire(struct verdict *verdict, const struct observed_work 
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-static const char *find_occupancy(const struct verdict *verdict, const struct observed_work *work,
+static const char *find_occupancy(const struct verdict *verdict, const struct metrics_work *work,
 				  struct occupancy *occupancy)
 {
 	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
@@ -59,7 +59,7 @@ static const char *find_occupancy(const struct verdict *verdict, const struct ob
 	return torsh_occupancy_of(device, &work->kernel, occupancy);
 }
 
-static const char *grid_starvation(struct verdict *verdict, const struct observed_work *work)
+static const char *grid_starvation(struct verdict *verdict, const struct metrics_work *work)
 {
 	struct occupancy occupancy;
 	const char *reason = find_occupancy(verdict, work, &occupancy);
@@ -69,7 +69,7 @@ static const char *grid_starvation(struct verdict *verdict, const struct observe
 	return reason;
 }
 
-static const char *shared_memory_limited(struct verdict *verdict, const struct observed_work *work)
+static const char *shared_memory_limited(struct verdict *verdict, const struct metrics_work *work)
 {
 	struct occupancy occupancy;
 	const char *reason = find_occupancy(verdict, work, &occupancy);
@@ -90,7 +90,7 @@ static const char *shared_memory_limited(struct verdict *verdict, const struct o
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
 
-static const char *why_uncounted(const struct verdict *verdict, const struct observed_work *work)
+static const char *why_uncounted(const struct verdict *verdict, const struct metrics_work *work)
 {
 	const struct counter_process *counted =
 		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
@@ -110,7 +110,7 @@ static const char *why_uncounted(const struct verdict *verdict, const struct obs
 	return work->is_of_graph ? COUNTERS_NOT_OF_GRAPHS : "some kernels were not measured";
 }
 
-static const char *by_metric(struct verdict *verdict, const struct observed_work *work, enum kernel_metric metric,
+static const char *by_metric(struct verdict *verdict, const struct metrics_work *work, enum kernel_metric metric,
 			     enum limit limit)
 {
 	double value;
@@ -122,24 +122,24 @@ static const char *by_metric(struct verdict *verdict, const struct observed_work
 	return NULL;
 }
 
-static const char *latency_bound(struct verdict *verdict, const struct observed_work *work)
+static const char *latency_bound(struct verdict *verdict, const struct metrics_work *work)
 {
 	return by_metric(verdict, work, METRIC_ELIGIBLE, LIMIT_LATENCY_BOUND_ELIGIBLE);
 }
 
-static const char *divergence(struct verdict *verdict, const struct observed_work *work)
+static const char *divergence(struct verdict *verdict, const struct metrics_work *work)
 {
 	return by_metric(verdict, work, METRIC_THREADS, LIMIT_DIVERGENCE_THREADS);
 }
 
-static const char *register_spills(struct verdict *verdict, const struct observed_work *work)
+static const char *register_spills(struct verdict *verdict, const struct metrics_work *work)
 {
 	return by_metric(verdict, work, METRIC_SPILLS, LIMIT_REGISTER_SPILLS_WAVEFRONTS);
 }
 
 #define TENSOR_CORES_SINCE 7u /* compute capability */
 
-static const char *gemm_without_tensor_cores(struct verdict *verdict, const struct observed_work *work)
+static const char *gemm_without_tensor_cores(struct verdict *verdict, const struct metrics_work *work)
 {
 	const struct event_device *device = torsh_device_list_find(&verdict->of->of->devices, work->key.device);
 	bool is_gemm = work->family && (strcmp(work->family, "gemm") == 0 || strcmp(work->family, "conv") == 0);
@@ -158,22 +158,22 @@ static const char *gemm_without_tensor_cores(struct verdict *verdict, const stru
 	return NULL;
 }
 
-#define JUDGE_KERNELS(name)                              \
-	void torsh_judge_##name(struct verdict *verdict) \
+#define EVALUATE_KERNELS(name)                              \
+	void torsh_rule_evaluate_##name(struct verdict *verdict) \
 	{                                                \
-		judge_kernels(verdict, name);            \
+		evaluate_kernels(verdict, name);            \
 	}
-JUDGE_KERNELS(grid_starvation)
-JUDGE_KERNELS(shared_memory_limited)
-JUDGE_KERNELS(gemm_without_tensor_cores)
-JUDGE_KERNELS(latency_bound)
-JUDGE_KERNELS(divergence)
-JUDGE_KERNELS(register_spills)
-#undef JUDGE_KERNELS
+EVALUATE_KERNELS(grid_starvation)
+EVALUATE_KERNELS(shared_memory_limited)
+EVALUATE_KERNELS(gemm_without_tensor_cores)
+EVALUATE_KERNELS(latency_bound)
+EVALUATE_KERNELS(divergence)
+EVALUATE_KERNELS(register_spills)
+#undef EVALUATE_KERNELS
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-static const char *find_intensity(const struct verdict *verdict, const struct observed_operator *op,
+static const char *find_intensity(const struct verdict *verdict, const struct metrics_operator *op,
 				  struct device_peaks *peaks)
 {
 	if (op->n_uncounted)
@@ -187,12 +187,12 @@ static const char *find_intensity(const struct verdict *verdict, const struct ob
 	return torsh_device_peaks(torsh_device_list_find(&verdict->of->of->devices, op->device), peaks);
 }
 
-static double operator_share(const struct observed_process *of, const char *name)
+static double operator_share(const struct metrics_process *of, const char *name)
 {
 	double share_pct = 0;
 
 	for (size_t i = 0; i < of->n_work; i++) {
-		const struct observed_work *work = &of->work[i];
+		const struct metrics_work *work = &of->work[i];
 
 		if (work->key.what == DEVICE_KERNEL && work->operator_name && strcmp(work->operator_name, name) == 0)
 			share_pct += torsh_work_share(of, work);
@@ -200,7 +200,7 @@ static double operator_share(const struct observed_process *of, const char *name
 	return share_pct;
 }
 
-static const char *judge_operator(struct verdict *verdict, const struct observed_operator *op)
+static const char *evaluate_operator(struct verdict *verdict, const struct metrics_operator *op)
 {
 	struct device_peaks peaks;
 	const char *reason = find_intensity(verdict, op, &peaks);
@@ -222,9 +222,9 @@ static const char *judge_operator(struct verdict *verdict, const struct observed
 	return NULL;
 }
 
-void torsh_judge_memory_bound(struct verdict *verdict)
+void torsh_rule_evaluate_memory_bound(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 	const char *reason = torsh_no_device_work(of);
 	size_t n_judged = 0;
 
@@ -232,7 +232,7 @@ void torsh_judge_memory_bound(struct verdict *verdict)
 		if (!of->operators[i].n_kernels)
 			continue;
 		n_judged++;
-		torsh_verdict_can(verdict, judge_operator(verdict, &of->operators[i]));
+		torsh_verdict_can(verdict, evaluate_operator(verdict, &of->operators[i]));
 	}
 	nothing_to_judge(verdict, reason, n_judged, "no kernel has an operator");
 }

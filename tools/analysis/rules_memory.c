@@ -4,11 +4,11 @@
 
 #define DEVICE_MEMORY "the device's memory"
 
-typedef void memory_rule(struct verdict *verdict, const struct observed_memory *memory, uint64_t device_bytes);
+typedef void memory_rule(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes);
 
-static void judge_memory(struct verdict *verdict, memory_rule *rule)
+static void evaluate_memory(struct verdict *verdict, memory_rule *rule)
 {
-	const struct observed_process *of = verdict->of;
+	const struct metrics_process *of = verdict->of;
 
 	verdict->share_of = DEVICE_MEMORY;
 	if (!of->n_memory)
@@ -23,7 +23,7 @@ static void judge_memory(struct verdict *verdict, memory_rule *rule)
 	}
 }
 
-static struct finding *fire(struct verdict *verdict, const struct observed_memory *memory, double share_pct)
+static struct finding *fire(struct verdict *verdict, const struct metrics_memory *memory, double share_pct)
 {
 	struct finding *finding = torsh_verdict_fire(verdict, share_pct);
 
@@ -32,7 +32,7 @@ static struct finding *fire(struct verdict *verdict, const struct observed_memor
 	return finding;
 }
 
-static void memory_waste(struct verdict *verdict, const struct observed_memory *memory, uint64_t device_bytes)
+static void memory_waste(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes)
 {
 	double unused = (double)memory->reserved - (double)memory->allocated, unused_pct;
 	struct finding *finding;
@@ -48,12 +48,12 @@ static void memory_waste(struct verdict *verdict, const struct observed_memory *
 	torsh_finding_say(finding, "allocated", "bytes", (double)memory->allocated);
 }
 
-void torsh_judge_memory_waste(struct verdict *verdict)
+void torsh_rule_evaluate_memory_waste(struct verdict *verdict)
 {
-	judge_memory(verdict, memory_waste);
+	evaluate_memory(verdict, memory_waste);
 }
 
-static void large_allocation(struct verdict *verdict, const struct observed_memory *memory, uint64_t device_bytes)
+static void large_allocation(struct verdict *verdict, const struct metrics_memory *memory, uint64_t device_bytes)
 {
 	double size_pct = torsh_percent((double)memory->largest_bytes, (double)device_bytes);
 	struct finding *finding;
@@ -68,7 +68,7 @@ static void large_allocation(struct verdict *verdict, const struct observed_memo
 	torsh_finding_say(finding, "device_memory", "bytes", (double)device_bytes);
 }
 
-void torsh_judge_large_allocation(struct verdict *verdict)
+void torsh_rule_evaluate_large_allocation(struct verdict *verdict)
 {
-	judge_memory(verdict, large_allocation);
+	evaluate_memory(verdict, large_allocation);
 }

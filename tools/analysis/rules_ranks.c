@@ -3,7 +3,7 @@
 #include "tools/analysis/rules.h"
 
 /* In which the devices communicated and computed nothing: what lies beside computing costs no time. */
-static uint64_t exposed_ns(const struct observed_process *of)
+static uint64_t exposed_ns(const struct metrics_process *of)
 {
 	uint64_t ns = 0;
 
@@ -12,10 +12,10 @@ static uint64_t exposed_ns(const struct observed_process *of)
 	return ns;
 }
 
-void torsh_judge_late_rank(struct verdict *verdict)
+void torsh_rule_evaluate_late_rank(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
-	const struct observed_waiting *waiting = &of->waiting;
+	const struct metrics_process *of = verdict->of;
+	const struct metrics_waiting *waiting = &of->waiting;
 	const char *reason = torsh_no_device_work(of);
 	uint64_t lost_ns = exposed_ns(of);
 	struct finding *finding;
@@ -33,6 +33,6 @@ void torsh_judge_late_rank(struct verdict *verdict)
 	torsh_finding_limit(finding, LIMIT_LATE_RANK_WAITED, waited_pct);
 	torsh_finding_say(finding, "waited_ns", "ns", (double)waiting->ns);
 	torsh_finding_say(finding, "collectives", "collectives", (double)waiting->n);
-	if (waiting->late && torsh_profile_rank(waiting->late->rank, &rank))
+	if (waiting->late && torsh_recording_rank(waiting->late->rank, &rank))
 		torsh_finding_say(finding, "late_rank", "rank", rank);
 }

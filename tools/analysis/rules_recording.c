@@ -4,9 +4,9 @@
 
 #include "tools/analysis/rules.h"
 
-void torsh_judge_events_missing(struct verdict *verdict)
+void torsh_rule_evaluate_events_missing(struct verdict *verdict)
 {
-	const struct profile_process *process = verdict->of->process;
+	const struct recorded_process *process = verdict->of->process;
 	const struct event_device_loss *losses = &verdict->of->losses;
 	double events = (double)process->dropped;
 	double records = (double)losses->dropped + (double)losses->without_room + (double)losses->invalid;
@@ -24,7 +24,7 @@ void torsh_judge_events_missing(struct verdict *verdict)
 	torsh_finding_say(finding, "device_records", "records", records);
 }
 
-void torsh_judge_counters_refused(struct verdict *verdict)
+void torsh_rule_evaluate_counters_refused(struct verdict *verdict)
 {
 	const struct counter_process *counted =
 		torsh_counters_process(&verdict->observed->counters, verdict->of->process);
@@ -46,12 +46,12 @@ void torsh_judge_counters_refused(struct verdict *verdict)
 }
 
 /* Of all threads, as long as each was there. */
-static double count_thread_ns(const struct profile_process *process, uint64_t last_ns)
+static double count_thread_ns(const struct recorded_process *process, uint64_t last_ns)
 {
 	double ns = 0;
 
 	for (size_t i = 0; i < process->n_threads; i++) {
-		const struct profile_thread *thread = &process->threads[i];
+		const struct recorded_thread *thread = &process->threads[i];
 		uint64_t end_ns = thread->end_ns ? thread->end_ns : last_ns;
 
 		ns += thread->is_known && end_ns > thread->start_ns ? (double)(end_ns - thread->start_ns) : 0;
@@ -59,10 +59,10 @@ static double count_thread_ns(const struct profile_process *process, uint64_t la
 	return ns;
 }
 
-void torsh_judge_profiler_too_heavy(struct verdict *verdict)
+void torsh_rule_evaluate_profiler_too_heavy(struct verdict *verdict)
 {
-	const struct observed_process *of = verdict->of;
-	const struct profile_process *process = of->process;
+	const struct metrics_process *of = verdict->of;
+	const struct recorded_process *process = of->process;
 	uint64_t last_ns = process->has_end_ns ? process->end_ns : of->of->last_ns;
 	double ns = (double)process->waited_ns + (double)of->overhead_ns, thread_ns = count_thread_ns(process, last_ns);
 	double share_pct = torsh_percent(ns, thread_ns);

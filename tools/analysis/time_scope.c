@@ -16,7 +16,7 @@ static void add_span(struct time_scope *scope, struct step span, uint64_t from_n
 	scope->ns += span.end_ns - span.start_ns;
 }
 
-void torsh_scope_create(struct time_scope *scope, const struct survey_process *of, uint64_t from_ns, uint64_t to_ns)
+void torsh_scope_create(struct time_scope *scope, const struct prepass_process *of, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = &of->steps;
 	/* A schedule's own warm-up is not among the steps. */

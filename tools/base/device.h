@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Devices of tensors, as PyTorch numbers them. */
-#ifndef TORSH_DEVICE_H
-#define TORSH_DEVICE_H
+#ifndef TORSH_BASE_DEVICE_H
+#define TORSH_BASE_DEVICE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * The end of a command that can't go on: a sentence on stderr and exit status 2. Running out of memory is such an
  * end, so that the code which builds tables needn't hand it up the stack.
  */
-#ifndef TORSH_DIE_H
-#define TORSH_DIE_H
+#ifndef TORSH_BASE_DIE_H
+#define TORSH_BASE_DIE_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  *
  * 64-bit numbers keep all their digits. Text that is no UTF-8 gets U+FFFD for each bad byte.
  */
-#ifndef TORSH_REPORT_JSON_H
-#define TORSH_REPORT_JSON_H
+#ifndef TORSH_BASE_JSON_H
+#define TORSH_BASE_JSON_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * A hash index from 64-bit keys to numbers, which only grows. Of the keys of its users: the pairs (parent, address) of
  * stacks, and hashes of rows that are compared elsewhere.
  */
-#ifndef TORSH_WRITER_KEY_INDEX_H
-#define TORSH_WRITER_KEY_INDEX_H
+#ifndef TORSH_BASE_KEY_INDEX_H
+#define TORSH_BASE_KEY_INDEX_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Memory for the writer's own tables. There is nothing sensible to do without it: these end the process with a
  * sentence, and the recording keeps what its last checkpoint wrote.
  */
-#ifndef TORSH_WRITER_MEMORY_H
-#define TORSH_WRITER_MEMORY_H
+#ifndef TORSH_BASE_MEMORY_H
+#define TORSH_BASE_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * where other users may write too: a file is made anew under a name that nobody could guess, relative to its directory,
  * and takes the place of what has its own name when it is whole. No link is followed, nothing that is there is written to.
  */
-#ifndef TORSH_TOOLS_PRIVATE_FILE_H
-#define TORSH_TOOLS_PRIVATE_FILE_H
+#ifndef TORSH_BASE_PRIVATE_FILE_H
+#define TORSH_BASE_PRIVATE_FILE_H
 
 #define PRIVATE_NAME_BYTES 256
 

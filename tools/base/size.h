@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Numbers as people write and read them. */
-#ifndef TORSH_SIZE_H
-#define TORSH_SIZE_H
+#ifndef TORSH_BASE_SIZE_H
+#define TORSH_BASE_SIZE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * An array by numbers of which few may be in use, such as a table by a number's low bits: memory is taken for a piece of it
  * when an item there is first wanted, and items don't move. Running out of memory ends the program.
  */
-#ifndef TORSH_PROFILE_SPARSE_ARRAY_H
-#define TORSH_PROFILE_SPARSE_ARRAY_H
+#ifndef TORSH_BASE_SPARSE_ARRAY_H
+#define TORSH_BASE_SPARSE_ARRAY_H
 
 #include <stddef.h>
 

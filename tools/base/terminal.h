@@ -4,8 +4,8 @@
  * chose: escape sequences would recolour, retitle or answer in the reader's terminal. After torsh_terminal_guard() every
  * byte that goes to stdout or stderr passes here, and '?' stands for what a terminal would obey or what is no UTF-8.
  */
-#ifndef TORSH_TOOLS_TERMINAL_H
-#define TORSH_TOOLS_TERMINAL_H
+#ifndef TORSH_BASE_TERMINAL_H
+#define TORSH_BASE_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What is a character of UTF-8 (Unicode's table 3-7: no overlong forms, no surrogates), and which ones a terminal obeys. */
-#ifndef TORSH_TOOLS_UTF8_H
-#define TORSH_TOOLS_UTF8_H
+#ifndef TORSH_BASE_UTF8_H
+#define TORSH_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 
 #define SAY(figure, ...) snprintf((figure)->reason, sizeof((figure)->reason), __VA_ARGS__)
 
-static const char *label_or(const struct profile_process *process, uint32_t label, const char *otherwise)
+static const char *label_or(const struct recorded_process *process, uint32_t label, const char *otherwise)
 {
 	const char *text = torsh_timeline_label(process, label);
 
@@ -40,7 +40,7 @@ static bool is_asked(const struct device_scope *scope, const char *device)
 }
 
 /* Did the process use CUDA in a way that shows no memory? One that only loaded CUDA's runtime made no launch either. */
-static bool is_blind(const struct device_process *process, const struct survey_process *of)
+static bool is_blind(const struct device_process *process, const struct prepass_process *of)
 {
 	if (!process->has_mode || process->n_places)
 		return false;
@@ -51,7 +51,7 @@ static bool is_blind(const struct device_process *process, const struct survey_p
 static bool has_device(const struct device_reading *devices, const char *device)
 {
 	for (size_t i = 0; i < devices->memory.n; i++) {
-		const struct device_list *list = &devices->survey.items[i].devices;
+		const struct device_list *list = &devices->prepass.items[i].devices;
 
 		if (torsh_device_place(&devices->memory.items[i], device) != DEVICE_NO_PLACE)
 			return true;
@@ -74,7 +74,7 @@ static void find_reason(struct device_figure *figure, const struct device_readin
 	for (size_t i = 0; i < memory->n; i++) {
 		const struct device_process *process = &memory->items[i];
 
-		if (is_blind(process, &devices->survey.items[i])) {
+		if (is_blind(process, &devices->prepass.items[i])) {
 			SAY(figure, "memory of devices was not recorded of pid %" PRIu32 ": %s", process->process->pid,
 			    label_or(process->process, process->mode.reason, "TORSH_PROFILER_PROFILE_MEMORY=0"));
 			return;
@@ -201,13 +201,13 @@ static void see_losses(struct device_figure *figure, uint32_t pid, const struct 
 		SAY(figure, "%" PRIu64 " records of devices are missing of pid %" PRIu32, n, pid);
 }
 
-static void see_untimed(struct device_figure *figure, const struct profile_process *process, uint32_t reason)
+static void see_untimed(struct device_figure *figure, const struct recorded_process *process, uint32_t reason)
 {
 	SAY(figure, "work of pid %" PRIu32 " has no times: %s", process->pid,
 	    label_or(process, reason, "no reason is known"));
 }
 
-static int see_timed(void *context, const struct profile_process *process, const struct timeline_event *told)
+static int see_timed(void *context, const struct recorded_process *process, const struct timeline_event *told)
 {
 	struct timing *timing = context;
 	const struct event *event = &told->event;
@@ -244,9 +244,9 @@ void torsh_check_devices_time(struct device_figures *figures, const struct readi
 	int rc;
 
 	timing.modes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*timing.modes));
-	rc = torsh_timeline_walk(reading->profile, see_timed, &timing);
+	rc = torsh_timeline_walk(reading->recording, see_timed, &timing);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", reading->profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", reading->recording->path, strerror(-rc));
 	for (size_t i = 0; i < timing.n; i++) {
 		const struct device_scope scope = {.kind = SCOPE_CUDA, .device = timing.items[i].device};
 		char name[DEVICE_SCOPE_NAME_BYTES];
@@ -255,7 +255,7 @@ void torsh_check_devices_time(struct device_figures *figures, const struct readi
 			take_higher(figure, timing.items[i].ns, torsh_device_scope_name(&scope, name));
 	}
 	if (!*figure->reason && (device ? !*figure->device : !timing.is_seen && !timing.n))
-		SAY(figure, "%s has no work of %s", reading->profile->path, device ? device : "devices");
+		SAY(figure, "%s has no work of %s", reading->recording->path, device ? device : "devices");
 	figure->is_known = !*figure->reason;
 	if (!figure->is_known)
 		*figure->device = '\0';

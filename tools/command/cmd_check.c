@@ -122,7 +122,7 @@ static error_t parse_budget(int key, char *argument, struct argp_state *state)
 	return 0;
 }
 
-static void forget_heap(struct budget *budgets, const struct profile_process *process)
+static void forget_heap(struct budget *budgets, const struct recorded_process *process)
 {
 	for (int i = BUDGET_leak; i <= BUDGET_peak; i++) {
 		budgets[i].is_known = false;
@@ -133,7 +133,7 @@ static void forget_heap(struct budget *budgets, const struct profile_process *pr
 
 static void measure_host(struct budget *budgets, const struct reading *reading, struct read_options *options)
 {
-	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
+	struct peak peak = torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
 	struct leaks leaks = {0};
 
 	torsh_leaks_find(&leaks, reading->processes, reading->n_processes, reading->symbols, &options->suppress);
@@ -143,12 +143,12 @@ static void measure_host(struct budget *budgets, const struct reading *reading, 
 	for (int i = BUDGET_leak; i <= BUDGET_dropped; i++)
 		budgets[i].is_known = true;
 	for (size_t i = 0; i < reading->n_processes; i++) {
-		const struct profile_process *process = reading->processes[i];
+		const struct recorded_process *process = reading->processes[i];
 
 		budgets[BUDGET_dropped].value += process->dropped;
 		if (process->rss_peak_bytes > budgets[BUDGET_rss].value)
 			budgets[BUDGET_rss].value = process->rss_peak_bytes;
-		if (!torsh_profile_has_heap(process))
+		if (!torsh_recording_has_heap(process))
 			forget_heap(budgets, process);
 		if (!process->has_rss_peak)
 			budgets[BUDGET_rss].is_known = false;
@@ -180,13 +180,13 @@ static void measure_devices(struct budgets *budgets, const struct reading *readi
 /* Events that were dropped have a budget of their own, where one is given. */
 static void measure_losses(struct budgets *budgets, const struct reading *reading)
 {
-	const struct profile *profile = reading->profile;
-	bool is_over = !profile->is_being_written && !profile->snapshot_of;
+	const struct recording *recording = reading->recording;
+	bool is_over = !recording->is_being_written && !recording->snapshot_of;
 	struct losses losses;
 
 	torsh_losses_sum(&losses, reading->processes, reading->n_processes);
-	budgets->missing = torsh_losses_sentence(profile, reading->processes, reading->n_processes);
-	budgets->is_lacking = profile->n_bad_rows || (is_over && (profile->is_truncated || !profile->is_complete));
+	budgets->missing = torsh_losses_sentence(recording, reading->processes, reading->n_processes);
+	budgets->is_lacking = recording->n_bad_rows || (is_over && (recording->is_truncated || !recording->is_complete));
 	for (size_t i = 0; i < losses.n; i++) {
 		if (!losses.items[i].is_of_events || !budgets->items[BUDGET_dropped].is_set)
 			budgets->is_lacking = true;
@@ -285,9 +285,9 @@ int torsh_command_check(int argc, char **argv)
 	measure_host(budgets.items, &reading, &options);
 	measure_devices(&budgets, &reading, &options);
 	measure_losses(&budgets, &reading);
-	if (reading.profile->is_being_written)
+	if (reading.recording->is_being_written)
 		torsh_warn("this is being recorded still: budgets are compared with what is there");
-	if (reading.profile->n_pauses)
+	if (reading.recording->n_pauses)
 		torsh_warn("recording was paused: blocks that were allocated meanwhile are not counted");
 	if (reading.n_unfollowed)
 		torsh_warn("budgets are compared with what was recorded, not of programs that were not followed");

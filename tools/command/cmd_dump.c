@@ -373,10 +373,10 @@ int torsh_command_dump(int argc, char **argv)
 
 	argp_err_exit_status = TORSH_EXIT_UNREADABLE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	path = torsh_profile_locate(options.path, error, sizeof(error));
+	path = torsh_recording_locate(options.path, error, sizeof(error));
 	if (!path)
 		torsh_die("%s", error);
-	torsh_profile_await(path, READ_WAIT_S);
+	torsh_recording_await(path, READ_WAIT_S);
 	rc = torsh_recording_open(&reader, path, error, sizeof(error));
 	if (rc < 0)
 		torsh_die("%s: %s", path, rc == -EPROTO ? error : strerror(-rc));

@@ -177,37 +177,37 @@ static void make_room(struct samples *samples, uint32_t stack)
 	samples->n_by_stack = n;
 }
 
-static void weigh(struct samples *samples, const struct holders *holders, enum export_weight weight)
+static void weigh(struct samples *samples, const struct allocation_sites *sites, enum export_weight weight)
 {
-	for (size_t i = 0; i < holders->n; i++) {
-		const struct holder *holder = &holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		const struct allocation_site *site = &sites->items[i];
 		uint32_t *index;
 
-		make_room(samples, holder->stack);
-		index = &samples->by_stack[holder->stack];
+		make_room(samples, site->stack);
+		index = &samples->by_stack[site->stack];
 		if (!*index) {
 			samples->items =
 				torsh_need_room(samples->items, samples->n, &samples->n_room, sizeof(*samples->items));
 			samples->items[samples->n++] =
-				(struct export_sample){.process = holder->process, .stack = holder->stack};
+				(struct export_sample){.process = site->process, .stack = site->stack};
 			*index = (uint32_t)samples->n;
 		}
-		samples->items[*index - 1].values[weight].blocks += holder->blocks;
-		samples->items[*index - 1].values[weight].bytes += holder->bytes;
+		samples->items[*index - 1].values[weight].blocks += site->blocks;
+		samples->items[*index - 1].values[weight].bytes += site->bytes;
 	}
 }
 
-/* peak_of: HOLDERS_PEAK or HOLDERS_JOINT_PEAK */
-static void weigh_process(struct samples *samples, struct profile_process *process, enum holders_of peak_of,
+/* peak_of: SITES_PEAK or SITES_SESSION_PEAK */
+static void weigh_process(struct samples *samples, struct recorded_process *process, enum sites_of peak_of,
 			  const struct export *export, struct read_options *options)
 {
 	const struct {
 		enum export_weight weight;
-		enum holders_of of;
+		enum sites_of of;
 	} plain[] = {
 		{EXPORT_PEAK, peak_of},
-		{EXPORT_ALLOCATED, HOLDERS_ALLOCATED},
-		{EXPORT_TEMPORARY, HOLDERS_TEMPORARY},
+		{EXPORT_ALLOCATED, SITES_ALLOCATED},
+		{EXPORT_TEMPORARY, SITES_TEMPORARY},
 	};
 
 	if (torsh_export_has(export, EXPORT_LEAKED)) {
@@ -218,21 +218,21 @@ static void weigh_process(struct samples *samples, struct profile_process *proce
 		torsh_leaks_free(&leaks);
 	}
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		struct holders holders = {.view = options->view};
+		struct allocation_sites sites = {.view = options->view};
 
 		if (!torsh_export_has(export, plain[i].weight))
 			continue;
-		torsh_holders_collect(&holders, process, plain[i].of);
-		torsh_holders_merge_stacks(&holders, export->symbols);
-		weigh(samples, &holders, plain[i].weight);
-		torsh_holders_free(&holders);
+		torsh_sites_collect(&sites, process, plain[i].of);
+		torsh_sites_merge_stacks(&sites, export->symbols);
+		weigh(samples, &sites, plain[i].weight);
+		torsh_sites_free(&sites);
 	}
 }
 
 static int write_all(struct export *export, const struct reading *reading, struct read_options *options)
 {
-	struct peak peak = torsh_peak_choose(reading->profile, reading->processes, reading->n_processes);
-	enum holders_of peak_of = peak.process ? HOLDERS_PEAK : HOLDERS_JOINT_PEAK;
+	struct peak peak = torsh_peak_choose(reading->recording, reading->processes, reading->n_processes);
+	enum sites_of peak_of = peak.process ? SITES_PEAK : SITES_SESSION_PEAK;
 
 	export->exporter->begin(export);
 	for (size_t i = 0; i < reading->n_processes; i++) {
@@ -257,7 +257,7 @@ static void export_stacks(const struct export_options *own, const struct reading
 	struct export export = {
 		.exporter = own->exporter,
 		.what = own->has_what ? own->what : own->exporter->default_what,
-		.profile = reading->profile,
+		.recording = reading->recording,
 		.symbols = reading->symbols,
 		.n_processes = reading->n_processes,
 	};
@@ -271,7 +271,7 @@ static void export_stacks(const struct export_options *own, const struct reading
 /* Files that others read have no place for it. */
 static void warn_of_losses(const struct reading *reading)
 {
-	char *sentence = torsh_losses_sentence(reading->profile, reading->processes, reading->n_processes);
+	char *sentence = torsh_losses_sentence(reading->recording, reading->processes, reading->n_processes);
 
 	if (sentence)
 		torsh_warn("%s", sentence);

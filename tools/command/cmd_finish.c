@@ -142,7 +142,7 @@ static int take_snapshot(const char *socket_path)
 	if (!result) {
 		fd = memfd_create("torsh-session", MFD_CLOEXEC);
 		result = fd < 0 ? -errno
-				: torsh_live_write_snapshot(&answer, sessions.items[0].profile->start_realtime_ns, fd);
+				: torsh_live_write_snapshot(&answer, sessions.items[0].recording->start_realtime_ns, fd);
 		if (result && fd >= 0)
 			close(fd);
 		torsh_live_close(&answer);

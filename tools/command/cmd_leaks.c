@@ -69,18 +69,18 @@ struct view {
 	const struct read_options *options;
 	const struct reading *reading;
 	struct leaks leaks;
-	size_t n_shown; /* holders that are printed */
+	size_t n_shown; /* allocation sites that are printed */
 };
 
-static cJSON *make_leak(const struct holder *holder)
+static cJSON *make_leak(const struct allocation_site *site)
 {
-	cJSON *leak = torsh_parts_holder(holder, true);
+	cJSON *leak = torsh_parts_site(site, true);
 	cJSON *stack = cJSON_DetachItemFromObjectCaseSensitive(leak, "stack");
 
 	torsh_json_set(leak, "usable_bytes",
-		       holder->usable_is_known ? torsh_json_u64(holder->usable_bytes) : torsh_json_text(NULL));
-	torsh_json_set(leak, "first_ns", holder->has_times ? torsh_json_u64(holder->first_ns) : torsh_json_text(NULL));
-	torsh_json_set(leak, "last_ns", holder->has_times ? torsh_json_u64(holder->last_ns) : torsh_json_text(NULL));
+		       site->usable_is_known ? torsh_json_u64(site->usable_bytes) : torsh_json_text(NULL));
+	torsh_json_set(leak, "first_ns", site->has_times ? torsh_json_u64(site->first_ns) : torsh_json_text(NULL));
+	torsh_json_set(leak, "last_ns", site->has_times ? torsh_json_u64(site->last_ns) : torsh_json_text(NULL));
 	torsh_json_set(leak, "stack", stack);
 	return leak;
 }
@@ -146,7 +146,7 @@ static cJSON *make_processes(const struct view *view)
 		cJSON *process = torsh_parts_process(view->reading->processes[i]);
 
 		torsh_parts_set_leaks(process, &view->leaks.processes[i],
-				      view->leaks.device || torsh_profile_has_heap(view->reading->processes[i]));
+				      view->leaks.device || torsh_recording_has_heap(view->reading->processes[i]));
 		torsh_json_add(list, process);
 	}
 	torsh_parts_add_unfollowed(list, view->reading->unfollowed, view->reading->n_unfollowed, measured);
@@ -154,9 +154,9 @@ static cJSON *make_processes(const struct view *view)
 }
 
 /* What the first process was at its end: a wrapper that executed the program is an image before that. */
-static const struct profile_process *last_image(const struct reading *reading)
+static const struct recorded_process *last_image(const struct reading *reading)
 {
-	const struct profile_process *image = reading->processes[0];
+	const struct recorded_process *image = reading->processes[0];
 
 	for (size_t i = 1; i < reading->n_processes; i++)
 		if (image->end == TORSH__PROCESS__END_KIND__EXECUTED && reading->processes[i]->pid == image->pid)
@@ -192,13 +192,13 @@ static void print_json(const struct view *view)
 {
 	const struct leaks *leaks = &view->leaks;
 	const struct reading *reading = view->reading;
-	const struct profile_process *first = last_image(reading);
+	const struct recorded_process *first = last_image(reading);
 	cJSON *inherited = torsh_json_object(), *at_exec = torsh_json_object();
-	bool is_known = leaks->device || torsh_profile_has_heaps(reading->processes, reading->n_processes);
+	bool is_known = leaks->device || torsh_recording_has_heaps(reading->processes, reading->n_processes);
 	struct json json;
 	char end[32];
 
-	torsh_profile_end_name(first, end, sizeof(end));
+	torsh_recording_end_name(first, end, sizeof(end));
 	torsh_json_begin(&json, stdout);
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "pid", torsh_json_u64(first->pid));
@@ -229,7 +229,7 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "at_exec", at_exec);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "counters", torsh_parts_counters(reading->processes, reading->n_processes));
 	torsh_json_end(&json);
@@ -296,14 +296,14 @@ static void print_text(const struct view *view)
 	char bytes[SIZE_TEXT_BYTES], blocks[64], usable[SIZE_TEXT_BYTES];
 	size_t n_left = leaks->found.n - view->n_shown;
 
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_unfollowed(stdout, reading->unfollowed, reading->n_unfollowed, PROCESSES_SHOWN);
 	if (leaks->at_exec)
 		torsh_text_heading(stdout, "%s in %s were alive when a process became another program",
 				   torsh_size_exact(leaks->bytes, bytes), torsh_text_blocks(leaks->blocks, blocks));
-	else if (!leaks->device && !torsh_profile_has_heaps(reading->processes, reading->n_processes))
+	else if (!leaks->device && !torsh_recording_has_heaps(reading->processes, reading->n_processes))
 		torsh_text_heading(stdout, "Nothing is known about the heap.");
-	else if (!leaks->blocks && !torsh_losses_heap_is_whole(reading->profile, reading->processes, reading->n_processes))
+	else if (!leaks->blocks && !torsh_losses_heap_is_whole(reading->recording, reading->processes, reading->n_processes))
 		torsh_text_heading(stdout, "Nothing that leaked is among what was recorded.");
 	else if (!leaks->blocks)
 		torsh_text_heading(stdout, "No leaks%s%s.", leaks->device ? " of " : "",
@@ -321,9 +321,9 @@ static void print_text(const struct view *view)
 		printf("the allocator took %s for them\n", torsh_size_exact(leaks->usable_bytes, usable));
 	print_left_out(view);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	for (size_t i = 0; i < view->n_shown; i++)
-		torsh_text_holder(stdout, i + 1, &leaks->found.items[i], leaks->bytes, reading->n_processes > 1);
+		torsh_text_site(stdout, i + 1, &leaks->found.items[i], leaks->bytes, reading->n_processes > 1);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 }
@@ -332,14 +332,14 @@ static void show_growth(const struct read_options *options, const struct reading
 {
 	struct growth growth = {.found.depth = options->depth, .found.view = options->view};
 	struct growth_view view = {
-		.profile = reading->profile,
+		.recording = reading->recording,
 		.processes = reading->processes,
 		.n_processes = reading->n_processes,
 		.growth = &growth,
 	};
 
 	torsh_growth_find(&growth, reading->processes, reading->n_processes);
-	torsh_holders_merge_stacks(&growth.found, reading->symbols);
+	torsh_sites_merge_stacks(&growth.found, reading->symbols);
 	view.n_shown = torsh_options_choose(options, &growth.found, reading->symbols, TEXT_LIMIT);
 	if (options->is_json)
 		torsh_growth_json(&view);

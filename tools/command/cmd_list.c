@@ -38,17 +38,17 @@ static error_t parse_list(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static bool is_paused(const struct profile *profile)
+static bool is_paused(const struct recording *recording)
 {
-	return profile->n_pauses && profile->pauses[profile->n_pauses - 1].lasts;
+	return recording->n_pauses && recording->pauses[recording->n_pauses - 1].lasts;
 }
 
-static cJSON *make_processes(const struct profile *profile)
+static cJSON *make_processes(const struct recording *recording)
 {
 	cJSON *list = torsh_json_list();
 
-	for (size_t i = 0; i < profile->n_processes; i++) {
-		const struct profile_process *process = profile->processes[i];
+	for (size_t i = 0; i < recording->n_processes; i++) {
+		const struct recorded_process *process = recording->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
 		torsh_json_set(object, "live_bytes", torsh_json_u64(process->heap.current_bytes));
@@ -63,18 +63,18 @@ static cJSON *make_processes(const struct profile *profile)
 
 static cJSON *make_session(const struct live_session *session)
 {
-	const struct profile *profile = session->profile;
+	const struct recording *recording = session->recording;
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "writer_pid", torsh_json_u64(session->writer_pid));
 	torsh_json_set(object, "start_realtime_ns",
-		       profile->start_realtime_ns ? torsh_json_u64(profile->start_realtime_ns) : torsh_json_text(NULL));
-	torsh_json_set(object, "recording", torsh_json_text(profile->snapshot_of));
-	torsh_json_set(object, "record", torsh_json_text(profile->record));
-	torsh_json_set(object, "agent_version", torsh_json_text(profile->agent_version));
-	torsh_json_set(object, "paused", torsh_json_bool(is_paused(profile)));
-	torsh_json_set(object, "pauses", torsh_parts_pauses(profile));
-	torsh_json_set(object, "processes", make_processes(profile));
+		       recording->start_realtime_ns ? torsh_json_u64(recording->start_realtime_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "recording", torsh_json_text(recording->snapshot_of));
+	torsh_json_set(object, "record", torsh_json_text(recording->record));
+	torsh_json_set(object, "agent_version", torsh_json_text(recording->agent_version));
+	torsh_json_set(object, "paused", torsh_json_bool(is_paused(recording)));
+	torsh_json_set(object, "pauses", torsh_parts_pauses(recording));
+	torsh_json_set(object, "processes", make_processes(recording));
 	return object;
 }
 
@@ -99,9 +99,9 @@ static void print_text(const struct live_sessions *sessions)
 	}
 	printf("%10s %10s  %-20s %-19s %9s  %s\n", "WRITER", "PID", "PROGRAM", "STARTED", "PROCESSES", "RECORDING");
 	for (size_t i = 0; i < sessions->n; i++) {
-		const struct profile *profile = sessions->items[i].profile;
-		const struct profile_process *first = profile->n_processes ? profile->processes[0] : NULL;
-		time_t start_s = (time_t)(profile->start_realtime_ns / 1000000000u);
+		const struct recording *recording = sessions->items[i].recording;
+		const struct recorded_process *first = recording->n_processes ? recording->processes[0] : NULL;
+		time_t start_s = (time_t)(recording->start_realtime_ns / 1000000000u);
 		char start[32] = "-", pid[16] = "-";
 		struct tm local;
 
@@ -110,8 +110,8 @@ static void print_text(const struct live_sessions *sessions)
 		if (first)
 			snprintf(pid, sizeof(pid), "%" PRIu32, first->pid);
 		printf("%10" PRIu32 " %10s  %-20s %-19s %9zu  %s%s\n", sessions->items[i].writer_pid, pid,
-		       first ? torsh_profile_program_name(first) : "-", start, profile->n_processes,
-		       profile->snapshot_of ? profile->snapshot_of : "-", is_paused(profile) ? "  (paused)" : "");
+		       first ? torsh_recording_program_name(first) : "-", start, recording->n_processes,
+		       recording->snapshot_of ? recording->snapshot_of : "-", is_paused(recording) ? "  (paused)" : "");
 	}
 }
 

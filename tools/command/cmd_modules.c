@@ -33,7 +33,7 @@ static int compare_totals(const void *a, const void *b)
 
 struct view {
 	const struct reading *reading;
-	struct survey survey;
+	struct prepass prepass;
 	struct module_totals totals;
 	size_t n;
 	bool has_tensors;
@@ -41,7 +41,7 @@ struct view {
 
 static cJSON *make_flops(const struct view *view, uint64_t flops)
 {
-	return view->reading->profile->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
+	return view->reading->recording->without_flops ? torsh_json_text(NULL) : torsh_json_u64(flops);
 }
 
 static cJSON *make_device(const struct view *view, uint64_t ns)
@@ -85,14 +85,14 @@ static void print_json(const struct view *view)
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(view->totals.n - view->n));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
 static void print_total(const struct view *view, const struct module_total *total)
 {
-	bool has_flops = !view->reading->profile->without_flops;
+	bool has_flops = !view->reading->recording->without_flops;
 	char text[SIZE_TEXT_BYTES];
 
 	printf("%-*s", NAME_COLUMNS, *total->name ? total->name : "(operators in no module)");
@@ -116,12 +116,12 @@ static void print_text(const struct view *view)
 	const struct reading *reading = view->reading;
 	uint64_t n_modules = 0;
 
-	for (size_t i = 0; i < view->survey.n; i++)
-		n_modules += view->survey.items[i].n_modules;
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	for (size_t i = 0; i < view->prepass.n; i++)
+		n_modules += view->prepass.items[i].n_modules;
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
-	torsh_selection_text(stdout, &view->survey);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->prepass);
 	if (!n_modules) {
 		puts("No calls of modules were recorded.");
 		return;
@@ -145,11 +145,11 @@ int torsh_command_modules(int argc, char **argv)
 
 	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_reading_survey(&view.survey, &reading, &options);
-	for (size_t i = 0; i < view.survey.n; i++)
-		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
-	torsh_module_totals_collect(&view.totals, reading.profile, reading.processes, reading.n_processes,
-				    &view.survey);
+	torsh_reading_prepass(&view.prepass, &reading, &options);
+	for (size_t i = 0; i < view.prepass.n; i++)
+		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
+	torsh_module_totals_collect(&view.totals, reading.recording, reading.processes, reading.n_processes,
+				    &view.prepass);
 	if (view.totals.n)
 		qsort(view.totals.items, view.totals.n, sizeof(*view.totals.items), compare_totals);
 	view.n = torsh_options_limit(&options, view.totals.n, TEXT_LIMIT);
@@ -158,7 +158,7 @@ int torsh_command_modules(int argc, char **argv)
 	else
 		print_text(&view);
 	torsh_module_totals_free(&view.totals);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

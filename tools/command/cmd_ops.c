@@ -170,7 +170,7 @@ static int compare_unknown(const void *a, const void *b)
 
 struct view {
 	struct operators operators;
-	struct survey survey;
+	struct prepass prepass;
 	const struct reading *reading;
 	const struct read_options *options;
 	size_t n; /* that are printed */
@@ -286,12 +286,12 @@ static void print_json(const struct view *view)
 		torsh_json_item(&json, make_group(&operators->groups.items[i]));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "calls_without_inputs", torsh_json_u64(operators->calls_without_inputs));
-	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->survey.counts.n_cut));
-	torsh_json_member(&json, "too_deep_calls", torsh_json_u64(view->survey.counts.n_too_deep));
-	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->survey.counts.n_unmatched));
+	torsh_json_member(&json, "cut_calls", torsh_json_u64(view->prepass.counts.n_cut));
+	torsh_json_member(&json, "too_deep_calls", torsh_json_u64(view->prepass.counts.n_too_deep));
+	torsh_json_member(&json, "unmatched_ends", torsh_json_u64(view->prepass.counts.n_unmatched));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
@@ -407,22 +407,22 @@ static void print_text(const struct view *view)
 	const struct reading *reading = view->reading;
 	const struct operators *operators = &view->operators;
 
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
-	torsh_selection_text(stdout, &view->survey);
-	if (view->survey.counts.n_too_deep)
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->prepass);
+	if (view->prepass.counts.n_too_deep)
 		printf("%" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
-		       view->survey.counts.n_too_deep, CALLS_DEPTH_MAX);
+		       view->prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
 	if (!operators->calls) {
 		puts("No operators were recorded.");
 		return;
 	}
 	print_sums(view);
 	print_merged(operators);
-	if (view->survey.counts.n_cut)
+	if (view->prepass.counts.n_cut)
 		printf("%" PRIu64 " calls had no end when the recording ended, and end there\n",
-		       view->survey.counts.n_cut);
+		       view->prepass.counts.n_cut);
 	printf("\n%-*s %10s %10s %6s %10s %10s %10s %10s", NAME_COLUMNS, torsh_operator_group_names[operators->group],
 	       "calls", "self CPU", "", "CPU total", "average", "p50", "p99");
 	if (operators->has_devices)
@@ -456,11 +456,11 @@ int torsh_command_ops(int argc, char **argv)
 	if (!own.has_merge_nested)
 		own.wish.merge_nested = !options.is_json;
 	torsh_reading_open(&reading, &options);
-	torsh_reading_survey(&view.survey, &reading, &options);
-	for (size_t i = 0; i < view.survey.n; i++)
-		view.has_tensors = view.has_tensors || view.survey.items[i].n_tensors;
-	torsh_operators_collect(&view.operators, &own.wish, reading.profile, reading.processes, reading.n_processes,
-				&view.survey);
+	torsh_reading_prepass(&view.prepass, &reading, &options);
+	for (size_t i = 0; i < view.prepass.n; i++)
+		view.has_tensors = view.has_tensors || view.prepass.items[i].n_tensors;
+	torsh_operators_collect(&view.operators, &own.wish, reading.recording, reading.processes, reading.n_processes,
+				&view.prepass);
 	sort_totals(&view.operators, own.sort);
 	view.n = torsh_options_limit(&options, view.operators.n, TEXT_LIMIT);
 	if (options.is_json)
@@ -468,7 +468,7 @@ int torsh_command_ops(int argc, char **argv)
 	else
 		print_text(&view);
 	torsh_operators_free(&view.operators);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

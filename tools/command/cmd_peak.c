@@ -60,15 +60,15 @@ struct view {
 	const struct reading *reading;
 	struct device_view device;
 	struct peak peak;
-	const struct profile_process
+	const struct recorded_process
 		*mapper; /* whose address space is shown: the process of the peak, else who mapped most */
-	struct holders heap, mapped;
+	struct allocation_sites heap, mapped;
 	size_t n_heap, n_mapped; /* that are printed */
 };
 
-static const struct profile_process *choose_mapper(const struct reading *reading)
+static const struct recorded_process *choose_mapper(const struct reading *reading)
 {
-	const struct profile_process *most = reading->processes[0];
+	const struct recorded_process *most = reading->processes[0];
 
 	for (size_t i = 1; i < reading->n_processes; i++) {
 		if (reading->processes[i]->vm.peak_bytes > most->vm.peak_bytes)
@@ -84,7 +84,7 @@ static cJSON *known_or_null(bool is_known, uint64_t number)
 
 static cJSON *make_mappings(const struct view *view)
 {
-	const struct profile_vm *vm = &view->mapper->vm;
+	const struct recorded_vm *vm = &view->mapper->vm;
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 
 	torsh_json_set(object, "pid", torsh_json_u64(view->mapper->pid));
@@ -93,13 +93,13 @@ static cJSON *make_mappings(const struct view *view)
 	torsh_json_set(object, "current_bytes", known_or_null(vm->is_there, vm->current_bytes));
 	torsh_json_set(object, "advised_bytes", known_or_null(vm->is_there, vm->advised_bytes));
 	for (size_t i = 0; i < view->n_mapped; i++) {
-		cJSON *holder = torsh_parts_holder(&view->mapped.items[i], false);
+		cJSON *site = torsh_parts_site(&view->mapped.items[i], false);
 
-		cJSON_DeleteItemFromObjectCaseSensitive(holder, "blocks");
-		torsh_json_set(holder, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
-		torsh_json_set(holder, "what",
+		cJSON_DeleteItemFromObjectCaseSensitive(site, "blocks");
+		torsh_json_set(site, "pieces", torsh_json_u64(view->mapped.items[i].blocks));
+		torsh_json_set(site, "what",
 			       torsh_json_text(view->mapped.items[i].is_arena ? "CPython arena" : NULL));
-		torsh_json_add(list, holder);
+		torsh_json_add(list, site);
 	}
 	torsh_json_set(object, "holders", list);
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&view->mapped, view->n_mapped));
@@ -130,13 +130,13 @@ static struct peak device_peak(const struct device_process *process, size_t plac
 
 static struct peak peak_of(const struct view *view, size_t i)
 {
-	const struct profile_process *process = view->reading->processes[i];
+	const struct recorded_process *process = view->reading->processes[i];
 	const struct device_process *of;
 	size_t place;
 
 	if (!view->device.name)
 		return (struct peak){
-			.is_known = torsh_profile_has_heap(process),
+			.is_known = torsh_recording_has_heap(process),
 			.bytes = process->heap.peak_bytes,
 			.blocks = process->heap.peak_blocks,
 			.at_ns = process->heap.peak_ns,
@@ -154,7 +154,7 @@ static cJSON *make_processes(const struct view *view)
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
-		const struct profile_process *process = view->reading->processes[i];
+		const struct recorded_process *process = view->reading->processes[i];
 		cJSON *object = torsh_parts_process(process);
 		struct peak peak = peak_of(view, i);
 
@@ -170,15 +170,15 @@ static cJSON *make_processes(const struct view *view)
 }
 
 /* The one process that the report is about, or all of them. */
-static size_t shown_processes(const struct view *view, struct profile_process *one[1],
-			      struct profile_process *const **shown)
+static size_t shown_processes(const struct view *view, struct recorded_process *one[1],
+			      struct recorded_process *const **shown)
 {
 	*shown = view->peak.process ? one : view->reading->processes;
-	one[0] = (struct profile_process *)view->peak.process;
+	one[0] = (struct recorded_process *)view->peak.process;
 	return view->peak.process ? 1 : view->reading->n_processes;
 }
 
-static void print_rss(struct json *json, const struct profile_process *process)
+static void print_rss(struct json *json, const struct recorded_process *process)
 {
 	bool is_known = process && process->has_rss_peak;
 
@@ -214,14 +214,14 @@ static void print_device(struct json *json, const struct view *view)
 
 static void print_json(const struct view *view)
 {
-	const struct profile_process *process = view->peak.process;
+	const struct recorded_process *process = view->peak.process;
 	const struct peak *peak = &view->peak;
-	struct profile_process *one[1], *const *shown;
+	struct recorded_process *one[1], *const *shown;
 	size_t n_shown = shown_processes(view, one, &shown);
 	uint64_t blocks, bytes;
 	struct json json;
 
-	torsh_holders_sum(&view->heap, &blocks, &bytes);
+	torsh_sites_sum(&view->heap, &blocks, &bytes);
 	torsh_json_begin(&json, stdout);
 	torsh_json_member(&json, "version", torsh_json_u64(1));
 	torsh_json_member(&json, "of", torsh_json_text(process ? "process" : "session"));
@@ -237,13 +237,13 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "attributed_bytes", torsh_json_u64(bytes));
 	torsh_json_array(&json, "holders");
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_json_item(&json, torsh_parts_holder(&view->heap.items[i], true));
+		torsh_json_item(&json, torsh_parts_site(&view->heap.items[i], true));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->heap, view->n_heap));
 	torsh_json_member(&json, "mappings", make_mappings(view));
 	torsh_json_member(&json, "events", torsh_parts_events(shown, n_shown));
 	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(view->reading->profile));
+	torsh_json_member(&json, "recording", torsh_parts_recording(view->reading->recording));
 	torsh_json_member(&json, "notes", torsh_parts_notes(shown, n_shown));
 	torsh_json_member(&json, "counters", torsh_parts_counters(shown, n_shown));
 	torsh_json_end(&json);
@@ -273,7 +273,7 @@ static void print_device_heading(const struct view *view)
 
 static void print_heading(const struct view *view)
 {
-	const struct profile_process *process = view->peak.process;
+	const struct recorded_process *process = view->peak.process;
 	uint64_t start_ns = process ? process->start_ns : 0;
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
 
@@ -303,27 +303,27 @@ static void print_heading(const struct view *view)
 static void print_parts(const struct view *view)
 {
 	for (size_t i = 0; i < view->reading->n_processes; i++) {
-		const struct profile_process *process = view->reading->processes[i];
-		struct holders holders = {0};
+		const struct recorded_process *process = view->reading->processes[i];
+		struct allocation_sites sites = {0};
 		uint64_t blocks, bytes;
 		char text[SIZE_TEXT_BYTES], own[SIZE_TEXT_BYTES];
 
-		torsh_holders_collect(&holders, process, HOLDERS_JOINT_PEAK);
-		torsh_holders_sum(&holders, &blocks, &bytes);
-		torsh_holders_free(&holders);
+		torsh_sites_collect(&sites, process, SITES_SESSION_PEAK);
+		torsh_sites_sum(&sites, &blocks, &bytes);
+		torsh_sites_free(&sites);
 		if (bytes)
 			printf("  %10s  %s (pid %" PRIu32 "), whose own peak was %s\n", torsh_size_human(bytes, text),
-			       torsh_profile_program_name(process), process->pid,
+			       torsh_recording_program_name(process), process->pid,
 			       torsh_size_human(process->heap.peak_bytes, own));
 	}
 }
 
 static void print_text(const struct view *view)
 {
-	struct profile_process *one[1], *const *shown;
+	struct recorded_process *one[1], *const *shown;
 	size_t n_shown = shown_processes(view, one, &shown), n_left = view->heap.n - view->n_heap;
 
-	torsh_text_begin(stdout, view->reading->profile, shown, n_shown, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, view->reading->recording, shown, n_shown, PROCESSES_SHOWN);
 	if (view->peak.process && view->reading->n_processes > 1)
 		printf("of %zu processes this has the highest peak; --pid shows another\n", view->reading->n_processes);
 	if (view->device.name)
@@ -333,9 +333,9 @@ static void print_text(const struct view *view)
 	if (!view->peak.process)
 		print_parts(view);
 	torsh_text_events(stdout, shown, n_shown);
-	torsh_text_notes(stdout, view->reading->profile, shown, n_shown);
+	torsh_text_notes(stdout, view->reading->recording, shown, n_shown);
 	for (size_t i = 0; i < view->n_heap; i++)
-		torsh_text_holder(stdout, i + 1, &view->heap.items[i], view->peak.bytes, !view->peak.process);
+		torsh_text_site(stdout, i + 1, &view->heap.items[i], view->peak.bytes, !view->peak.process);
 	if (n_left)
 		printf("\n... and %zu smaller ones; --limit 0 shows all\n", n_left);
 	if (!view->n_mapped || view->device.name)
@@ -343,7 +343,7 @@ static void print_text(const struct view *view)
 	putchar('\n');
 	torsh_text_heading(stdout, "address space of pid %" PRIu32 " when most was mapped", view->mapper->pid);
 	for (size_t i = 0; i < view->n_mapped; i++)
-		torsh_text_holder(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes, false);
+		torsh_text_site(stdout, i + 1, &view->mapped.items[i], view->mapper->vm.peak_bytes, false);
 }
 
 /* The process with the highest peak of the device that is asked for. */
@@ -396,26 +396,26 @@ int torsh_command_peak(int argc, char **argv)
 	if (view.device.name)
 		choose_device(&view);
 	else
-		view.peak = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
+		view.peak = torsh_peak_choose(reading.recording, reading.processes, reading.n_processes);
 	view.mapper = view.peak.process ? view.peak.process : choose_mapper(&reading);
 	view.heap.depth = view.mapped.depth = options.depth;
 	view.heap.view = view.mapped.view = options.view;
 	if (view.device.name)
 		collect_device(&view);
 	else
-		torsh_peak_collect(&view.heap, &view.peak, reading.profile);
-	torsh_holders_collect(&view.mapped, view.mapper, HOLDERS_MAPPED);
-	torsh_holders_mark_arenas(&view.mapped, reading.symbols);
-	torsh_holders_merge_stacks(&view.heap, reading.symbols);
-	torsh_holders_merge_stacks(&view.mapped, reading.symbols);
+		torsh_peak_collect(&view.heap, &view.peak, reading.recording);
+	torsh_sites_collect(&view.mapped, view.mapper, SITES_MAPPED);
+	torsh_sites_mark_arenas(&view.mapped, reading.symbols);
+	torsh_sites_merge_stacks(&view.heap, reading.symbols);
+	torsh_sites_merge_stacks(&view.mapped, reading.symbols);
 	view.n_heap = torsh_options_choose(&options, &view.heap, reading.symbols, TEXT_LIMIT);
 	view.n_mapped = torsh_options_choose(&options, &view.mapped, reading.symbols, TEXT_LIMIT_MAPPED);
 	if (options.is_json)
 		print_json(&view);
 	else
 		print_text(&view);
-	torsh_holders_free(&view.heap);
-	torsh_holders_free(&view.mapped);
+	torsh_sites_free(&view.heap);
+	torsh_sites_free(&view.mapped);
 	if (view.device.name)
 		close_device(&view.device);
 	torsh_reading_close(&reading, &options);

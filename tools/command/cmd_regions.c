@@ -129,7 +129,7 @@ static int compare_regions(const void *left, const void *right, void *context)
 }
 
 struct view {
-	struct survey survey;
+	struct prepass prepass;
 	const struct region_options *options;
 	const struct reading *reading;
 	size_t first[N_REGION_KINDS + 1]; /* of each kind in the items, and their end */
@@ -158,7 +158,7 @@ static cJSON *make_region(const struct region_options *options, const struct reg
 	torsh_json_set(object, "name", torsh_json_text(region->name));
 	torsh_json_set(object, "threads", torsh_json_u64(region->n_threads));
 	if (options->regions.by_thread) {
-		const struct profile_process *process = region->process;
+		const struct recorded_process *process = region->process;
 
 		torsh_json_set(object, "pid", torsh_json_u64(process->pid));
 		torsh_json_set(object, "tid",
@@ -257,8 +257,8 @@ static void print_json(const struct view *view)
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_omitted));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
 	torsh_json_member(&json, "processes", processes);
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
@@ -359,7 +359,7 @@ static void print_text(const struct view *view)
 
 	for (size_t i = 0; i < regions->n; i++)
 		n_left_open += regions->items[i].n_left_open;
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, 10);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, 10);
 	if (!regions->n)
 		torsh_text_heading(stdout, "The program named no regions.");
 	if (regions->n_steps)
@@ -369,8 +369,8 @@ static void print_text(const struct view *view)
 	if (regions->n_unpaired_ends)
 		printf("ends without a region to end: %" PRIu64 "\n", regions->n_unpaired_ends);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
-	torsh_selection_text(stdout, &view->survey);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->prepass);
 	print_table(view, REGION_RANGE, REGION_RANGE, "     calls      total    average   shortest    longest  region",
 		    print_range);
 	print_table(view, REGION_MARK, REGION_MARK, "     marks  mark", print_mark);
@@ -388,10 +388,10 @@ int torsh_command_regions(int argc, char **argv)
 
 	torsh_options_parse_steps(argc, argv, doc, options_regions, parse_regions, &options, &options.read);
 	torsh_reading_open(&reading, &options.read);
-	torsh_reading_survey(&view.survey, &reading, &options.read);
-	rc = torsh_regions_find(regions, reading.profile, &view.survey);
+	torsh_reading_prepass(&view.prepass, &reading, &options.read);
+	rc = torsh_regions_find(regions, reading.recording, &view.prepass);
 	if (rc < 0)
-		torsh_die("%s: %s", reading.profile->path, strerror(-rc));
+		torsh_die("%s: %s", reading.recording->path, strerror(-rc));
 	if (regions->n)
 		qsort_r(regions->items, regions->n, sizeof(*regions->items), compare_regions, &options.order);
 	for (size_t i = 0; i < regions->n; i++)
@@ -403,7 +403,7 @@ int torsh_command_regions(int argc, char **argv)
 	else
 		print_text(&view);
 	torsh_regions_free(regions);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options.read);
 	return TORSH_EXIT_DONE;
 }

@@ -44,22 +44,22 @@ static error_t parse_own(int key, char *argument, struct argp_state *state)
 
 /* What the page takes from the timeline, which the tree does without; as long as it is there it needs this. */
 struct timeline_part {
-	struct survey survey;
+	struct prepass prepass;
 	struct analysis_wish wish;
 };
 
 static void collect_timeline(struct overview *overview, struct timeline_part *part, const struct reading *reading,
 			     const struct read_options *options)
 {
-	torsh_reading_survey(&part->survey, reading, options);
-	part->wish = (struct analysis_wish){.profile = reading->profile,
+	torsh_reading_prepass(&part->prepass, reading, options);
+	part->wish = (struct analysis_wish){.recording = reading->recording,
 					    .processes = reading->processes,
 					    .n_processes = reading->n_processes,
-					    .survey = &part->survey,
+					    .prepass = &part->prepass,
 					    .to_ns = UINT64_MAX};
 	torsh_analysis_make(&overview->analysis, &part->wish);
-	torsh_overview_devices_collect(&overview->devices, reading->profile, reading->processes, reading->n_processes,
-				       &part->survey);
+	torsh_overview_devices_collect(&overview->devices, reading->recording, reading->processes, reading->n_processes,
+				       &part->prepass);
 }
 
 int torsh_command_report(int argc, char **argv)
@@ -73,10 +73,10 @@ int torsh_command_report(int argc, char **argv)
 	torsh_options_parse(argc, argv, doc, own_options, parse_own, &own, &options);
 	torsh_reading_open(&reading, &options);
 	overview.path = options.path;
-	overview.profile = reading.profile;
+	overview.recording = reading.recording;
 	overview.processes = reading.processes;
 	overview.n_processes = reading.n_processes;
-	overview.highest = torsh_peak_choose(reading.profile, reading.processes, reading.n_processes);
+	overview.highest = torsh_peak_choose(reading.recording, reading.processes, reading.n_processes);
 	overview.unfollowed = reading.unfollowed;
 	overview.n_unfollowed = reading.n_unfollowed;
 	overview.suppress = &options.suppress;
@@ -84,11 +84,11 @@ int torsh_command_report(int argc, char **argv)
 	overview.leaks.found.depth = overview.peak.depth = overview.temporary.depth = options.depth;
 	overview.leaks.found.view = overview.peak.view = overview.temporary.view = options.view;
 	torsh_leaks_find(&overview.leaks, reading.processes, reading.n_processes, reading.symbols, &options.suppress);
-	torsh_peak_collect(&overview.peak, &overview.highest, reading.profile);
-	torsh_holders_merge_stacks(&overview.peak, reading.symbols);
+	torsh_peak_collect(&overview.peak, &overview.highest, reading.recording);
+	torsh_sites_merge_stacks(&overview.peak, reading.symbols);
 	for (size_t i = 0; i < reading.n_processes; i++)
-		torsh_holders_collect(&overview.temporary, reading.processes[i], HOLDERS_TEMPORARY);
-	torsh_holders_merge_stacks(&overview.temporary, reading.symbols);
+		torsh_sites_collect(&overview.temporary, reading.processes[i], SITES_TEMPORARY);
+	torsh_sites_merge_stacks(&overview.temporary, reading.symbols);
 	overview.n_leaks = torsh_options_choose(&options, &overview.leaks.found, reading.symbols, TEXT_LIMIT);
 	overview.n_peak = torsh_options_choose(&options, &overview.peak, reading.symbols, TEXT_LIMIT);
 	overview.has_timeline = !own.without_timeline && (!own.is_tree || options.is_json);
@@ -106,10 +106,10 @@ int torsh_command_report(int argc, char **argv)
 	torsh_analysis_free(&overview.analysis);
 	torsh_overview_devices_free(&overview.devices);
 	if (overview.has_timeline)
-		torsh_survey_free(&timeline.survey);
+		torsh_prepass_free(&timeline.prepass);
 	torsh_leaks_free(&overview.leaks);
-	torsh_holders_free(&overview.peak);
-	torsh_holders_free(&overview.temporary);
+	torsh_sites_free(&overview.peak);
+	torsh_sites_free(&overview.temporary);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

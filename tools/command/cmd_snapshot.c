@@ -58,24 +58,24 @@ static error_t parse_snapshot(int key, char *argument, struct argp_state *state)
 	}
 }
 
-static const struct profile_process *process_of(const struct live_session *session, uint32_t pid)
+static const struct recorded_process *process_of(const struct live_session *session, uint32_t pid)
 {
-	const struct profile *profile = session->profile;
+	const struct recording *recording = session->recording;
 
-	for (size_t i = 0; i < profile->n_processes; i++) {
-		if (profile->processes[i]->pid == pid)
-			return profile->processes[i];
+	for (size_t i = 0; i < recording->n_processes; i++) {
+		if (recording->processes[i]->pid == pid)
+			return recording->processes[i];
 	}
-	return profile->n_processes ? profile->processes[0] : NULL;
+	return recording->n_processes ? recording->processes[0] : NULL;
 }
 
 static char *choose_name(const struct live_session *session, uint32_t pid)
 {
-	const struct profile_process *process = process_of(session, pid);
+	const struct recorded_process *process = process_of(session, pid);
 
 	return torsh_need_text("snapshot-%s-%" PRIu32 "-%.1fs.torsh",
-			       process ? torsh_profile_program_name(process) : "session", pid,
-			       (double)session->profile->snapshot_ns / 1e9);
+			       process ? torsh_recording_program_name(process) : "session", pid,
+			       (double)session->recording->snapshot_ns / 1e9);
 }
 
 /* What is at path is replaced, but a recording that goes on, which its writer has locked: first of all this one. */
@@ -134,7 +134,7 @@ int torsh_command_snapshot(int argc, char **argv)
 		torsh_die("the writer of process %" PRIu32 " gave no snapshot: %s", options.pid,
 			  torsh_live_reason(result));
 	path = options.output ? torsh_need(strdup(options.output)) : choose_name(session, options.pid);
-	save(&answer, session->profile->start_realtime_ns, path);
+	save(&answer, session->recording->start_realtime_ns, path);
 	printf("%s: %" PRIu32 " running %s\nnext: torsh peak %s\n", path, answer.said.n_processes,
 	       answer.said.n_processes == 1 ? "process" : "processes", path);
 	torsh_live_close(&answer);

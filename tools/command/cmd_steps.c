@@ -30,19 +30,19 @@ static const char doc[] =
 
 struct view {
 	const struct reading *reading;
-	struct survey survey;
+	struct prepass prepass;
 	enum step_rule rule;
 	struct step_totals *totals; /* by process; without items: it isn't shown */
 	bool has_devices; /* of some process that is shown devices were recorded */
 	size_t n_steps; /* of all that are shown */
 };
 
-static enum step_rule best_rule(const struct survey *survey)
+static enum step_rule best_rule(const struct prepass *prepass)
 {
 	enum step_rule best = STEPS_BY_NONE;
 
-	for (size_t i = 0; i < survey->n; i++) {
-		enum step_rule rule = survey->items[i].steps.rule;
+	for (size_t i = 0; i < prepass->n; i++) {
+		enum step_rule rule = prepass->items[i].steps.rule;
 
 		if (rule != STEPS_BY_NONE && (best == STEPS_BY_NONE || rule < best))
 			best = rule;
@@ -54,14 +54,14 @@ static void collect(struct view *view)
 {
 	const struct reading *reading = view->reading;
 
-	view->rule = best_rule(&view->survey);
+	view->rule = best_rule(&view->prepass);
 	view->totals = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*view->totals));
 	for (size_t i = 0; i < reading->n_processes; i++) {
-		const struct steps *steps = &view->survey.items[i].steps;
+		const struct steps *steps = &view->prepass.items[i].steps;
 
 		if (!steps->n || steps->rule != view->rule)
 			continue;
-		torsh_step_totals_collect(&view->totals[i], reading->profile, reading->processes[i], &view->survey);
+		torsh_step_totals_collect(&view->totals[i], reading->recording, reading->processes[i], &view->prepass);
 		view->has_devices = view->has_devices || view->totals[i].has_devices;
 		view->n_steps += steps->n;
 	}
@@ -79,7 +79,7 @@ static cJSON *make_phases(const struct step_total *total)
 
 /* A step that is shown. */
 struct shown {
-	const struct survey_process *of;
+	const struct prepass_process *of;
 	const struct step *step;
 	const struct step_total *total;
 	const struct step_totals *totals; /* of the process */
@@ -123,7 +123,7 @@ static cJSON *make_devices(const struct shown *shown)
 
 static cJSON *make_step(const struct shown *shown, bool has_flops)
 {
-	const struct survey_process *of = shown->of;
+	const struct prepass_process *of = shown->of;
 	const struct step *step = shown->step;
 	const struct step_total *total = shown->total;
 	cJSON *object = torsh_json_object();
@@ -151,8 +151,8 @@ static size_t for_each_step(const struct view *view, size_t n_limit, void *conte
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < view->survey.n; i++) {
-		const struct survey_process *of = &view->survey.items[i];
+	for (size_t i = 0; i < view->prepass.n; i++) {
+		const struct prepass_process *of = &view->prepass.items[i];
 
 		const struct step_totals *totals = &view->totals[i];
 
@@ -211,9 +211,9 @@ static struct durations find_durations(const struct view *view)
 		durations.longest_ns = all[view->n_steps - 1];
 	}
 	free(all);
-	for (size_t i = 0; i < view->survey.n; i++) {
+	for (size_t i = 0; i < view->prepass.n; i++) {
 		size_t n =
-			view->totals[i].items ? count_slow_first(&view->survey.items[i].steps, durations.median_ns) : 0;
+			view->totals[i].items ? count_slow_first(&view->prepass.items[i].steps, durations.median_ns) : 0;
 
 		durations.n_slow_first = n > durations.n_slow_first ? n : durations.n_slow_first;
 	}
@@ -222,7 +222,7 @@ static struct durations find_durations(const struct view *view)
 
 static void print_item(void *context, const struct view *view, const struct shown *shown)
 {
-	torsh_json_item(context, make_step(shown, !view->reading->profile->without_flops));
+	torsh_json_item(context, make_step(shown, !view->reading->recording->without_flops));
 }
 
 static void print_json(const struct view *view, size_t n_limit)
@@ -244,8 +244,8 @@ static void print_json(const struct view *view, size_t n_limit)
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "omitted", torsh_json_u64(n_left));
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
@@ -253,7 +253,7 @@ static void print_flops(const struct view *view, const struct step_total *total,
 {
 	char text[SIZE_TEXT_BYTES];
 
-	if (view->reading->profile->without_flops) {
+	if (view->reading->recording->without_flops) {
 		torsh_text_cell(stdout, "-");
 		torsh_text_cell(stdout, "-");
 		return;
@@ -324,10 +324,10 @@ static void print_text(const struct view *view, size_t n_limit)
 	const struct reading *reading = view->reading;
 	size_t n_left;
 
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
-	torsh_selection_text(stdout, &view->survey);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->prepass);
 	if (!view->n_steps) {
 		printf("No steps: %s.\n", torsh_step_rule_texts[STEPS_BY_NONE]);
 		return;
@@ -352,7 +352,7 @@ int torsh_command_steps(int argc, char **argv)
 
 	torsh_options_parse_steps(argc, argv, doc, NULL, NULL, NULL, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_reading_survey(&view.survey, &reading, &options);
+	torsh_reading_prepass(&view.prepass, &reading, &options);
 	collect(&view);
 	n_limit = torsh_options_limit(&options, view.n_steps, TEXT_LIMIT);
 	if (options.is_json)
@@ -362,7 +362,7 @@ int torsh_command_steps(int argc, char **argv)
 	for (size_t i = 0; i < reading.n_processes; i++)
 		torsh_step_totals_free(&view.totals[i]);
 	free(view.totals);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -48,14 +48,14 @@ static error_t parse_tensors(int key, char *argument, struct argp_state *state)
 struct view {
 	const struct reading *reading;
 	const struct read_options *options;
-	struct survey survey;
+	struct prepass prepass;
 	struct tensors tensors;
 	enum tensor_group group;
 };
 
-static int compare_holders(const void *a, const void *b)
+static int compare_sites(const void *a, const void *b)
 {
-	const struct tensor_holder *x = a, *y = b;
+	const struct tensor_site *x = a, *y = b;
 	int rc = (x->bytes < y->bytes) - (x->bytes > y->bytes);
 
 	if (rc == 0)
@@ -66,13 +66,13 @@ static int compare_holders(const void *a, const void *b)
 }
 
 /* Those that held something come first; returns how many they are. */
-static size_t sort_holders(struct tensor_device *device)
+static size_t sort_sites(struct tensor_device *device)
 {
 	size_t n = 0;
 
-	if (device->n_holders)
-		qsort(device->holders, device->n_holders, sizeof(*device->holders), compare_holders);
-	while (n < device->n_holders && device->holders[n].bytes)
+	if (device->n_sites)
+		qsort(device->sites, device->n_sites, sizeof(*device->sites), compare_sites);
+	while (n < device->n_sites && device->sites[n].bytes)
 		n++;
 	return n;
 }
@@ -82,23 +82,23 @@ static cJSON *known_or_null(uint64_t number)
 	return number ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
-static cJSON *make_holder(const struct view *view, const struct tensor_device *device,
-			  const struct tensor_holder *holder)
+static cJSON *make_site(const struct view *view, const struct tensor_device *device,
+			  const struct tensor_site *site)
 {
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "bytes", torsh_json_u64(holder->bytes));
-	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));
+	torsh_json_set(object, "bytes", torsh_json_u64(site->bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(site->blocks));
 	if (view->group == TENSORS_BY_STACK) {
 		torsh_json_set(object, "stack",
-			       torsh_parts_recorded_stack(device->process, holder->stack, view->reading->symbols,
+			       torsh_parts_recorded_stack(device->process, site->stack, view->reading->symbols,
 							  view->options->view));
 		return object;
 	}
-	torsh_json_set(object, "operator", torsh_json_text(holder->operator_name));
-	torsh_json_set(object, "module", torsh_json_text(holder->module));
+	torsh_json_set(object, "operator", torsh_json_text(site->operator_name));
+	torsh_json_set(object, "module", torsh_json_text(site->module));
 	torsh_json_set(object, "phase",
-		       torsh_json_text(holder->operator_name ? torsh_phase_names[holder->phase] : NULL));
+		       torsh_json_text(site->operator_name ? torsh_phase_names[site->phase] : NULL));
 	return object;
 }
 
@@ -127,7 +127,7 @@ static void set_sums(cJSON *object, const struct tensor_device *device)
 
 static cJSON *make_device(const struct view *view, struct tensor_device *device)
 {
-	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	size_t n_all = sort_sites(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	cJSON *object = torsh_json_object(), *list = torsh_json_list();
 	char name[DEVICE_NAME_BYTES];
 
@@ -148,7 +148,7 @@ static cJSON *make_device(const struct view *view, struct tensor_device *device)
 	torsh_json_set(object, "unknown_frees", torsh_json_u64(device->unknown_frees));
 	torsh_json_set(object, "out_of_memory", torsh_json_u64(device->out_of_memory));
 	for (size_t i = 0; i < n; i++)
-		torsh_json_add(list, make_holder(view, device, &device->holders[i]));
+		torsh_json_add(list, make_site(view, device, &device->sites[i]));
 	torsh_json_set(object, "holders", list);
 	torsh_json_set(object, "omitted", torsh_json_u64(n_all - n));
 	return object;
@@ -167,28 +167,28 @@ static void print_json(const struct view *view)
 		torsh_json_item(&json, make_device(view, &view->tensors.items[i]));
 	torsh_json_array_end(&json);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
 	torsh_json_member(&json, "notes", torsh_parts_notes(reading->processes, reading->n_processes));
 	torsh_json_end(&json);
 }
 
-static void print_holder(const struct view *view, const struct tensor_device *device,
-			 const struct tensor_holder *holder)
+static void print_site(const struct view *view, const struct tensor_device *device,
+			 const struct tensor_site *site)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 
-	printf("  %10s  %5.1f%%  %-14s", torsh_size_human(holder->bytes, bytes),
-	       device->peak_bytes ? 100.0 * (double)holder->bytes / (double)device->peak_bytes : 0,
-	       torsh_text_blocks(holder->blocks, blocks));
+	printf("  %10s  %5.1f%%  %-14s", torsh_size_human(site->bytes, bytes),
+	       device->peak_bytes ? 100.0 * (double)site->bytes / (double)device->peak_bytes : 0,
+	       torsh_text_blocks(site->blocks, blocks));
 	if (view->group == TENSORS_BY_OPERATOR) {
-		printf("  %s%s%s%s%s\n", holder->operator_name ? holder->operator_name : "(in no operator)",
-		       holder->module ? " in " : "", holder->module ? holder->module : "",
-		       holder->operator_name ? ", " : "",
-		       holder->operator_name ? torsh_phase_names[holder->phase] : "");
+		printf("  %s%s%s%s%s\n", site->operator_name ? site->operator_name : "(in no operator)",
+		       site->module ? " in " : "", site->module ? site->module : "",
+		       site->operator_name ? ", " : "",
+		       site->operator_name ? torsh_phase_names[site->phase] : "");
 		return;
 	}
 	putchar('\n');
-	torsh_text_recorded_stack(stdout, device->process, holder->stack, view->reading->symbols, view->options->view);
+	torsh_text_recorded_stack(stdout, device->process, site->stack, view->reading->symbols, view->options->view);
 }
 
 static void print_sums(const char *when, const struct tensor_sums *sums)
@@ -215,7 +215,7 @@ static void print_allocator(const struct tensor_device *device)
 
 static void print_device(const struct view *view, struct tensor_device *device)
 {
-	size_t n_all = sort_holders(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
+	size_t n_all = sort_sites(device), n = torsh_options_limit(view->options, n_all, TEXT_LIMIT);
 	char bytes[SIZE_TEXT_BYTES], other[SIZE_TEXT_BYTES], blocks[64], name[DEVICE_NAME_BYTES];
 
 	putchar('\n');
@@ -232,7 +232,7 @@ static void print_device(const struct view *view, struct tensor_device *device)
 	if (device->out_of_memory)
 		printf("out of memory %" PRIu64 " times\n", device->out_of_memory);
 	for (size_t i = 0; i < n; i++)
-		print_holder(view, device, &device->holders[i]);
+		print_site(view, device, &device->sites[i]);
 	if (n < n_all)
 		printf("  ... and %zu more; --limit 0 shows all\n", n_all - n);
 }
@@ -241,9 +241,9 @@ static void print_text(const struct view *view)
 {
 	const struct reading *reading = view->reading;
 
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
 	if (!view->tensors.n)
 		puts("No tensors were recorded.");
 	for (size_t i = 0; i < view->tensors.n; i++)
@@ -258,15 +258,15 @@ int torsh_command_tensors(int argc, char **argv)
 
 	torsh_options_parse_timeline(argc, argv, doc, own_options, parse_tensors, &view.group, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_survey_make(&view.survey, reading.profile, reading.processes, reading.n_processes);
-	torsh_tensors_collect(&view.tensors, view.group, reading.profile, reading.processes, reading.n_processes,
-			      &view.survey);
+	torsh_prepass_make(&view.prepass, reading.recording, reading.processes, reading.n_processes);
+	torsh_tensors_collect(&view.tensors, view.group, reading.recording, reading.processes, reading.n_processes,
+			      &view.prepass);
 	if (options.is_json)
 		print_json(&view);
 	else
 		print_text(&view);
 	torsh_tensors_free(&view.tensors);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

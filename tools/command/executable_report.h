@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Can a program be preloaded? Looked at before it is run, so that `torsh run` never records nothing in silence. */
-#ifndef TORSH_COMMAND_PROGRAM_H
-#define TORSH_COMMAND_PROGRAM_H
+#ifndef TORSH_COMMAND_EXECUTABLE_REPORT_H
+#define TORSH_COMMAND_EXECUTABLE_REPORT_H
 
 #include <stddef.h>
 

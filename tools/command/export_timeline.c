@@ -35,8 +35,8 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 {
 	uint64_t from_ns = UINT64_MAX, to_ns = 0;
 
-	for (size_t i = 0; i < trace->survey->n; i++) {
-		const struct steps *steps = &trace->survey->items[i].steps;
+	for (size_t i = 0; i < trace->prepass->n; i++) {
+		const struct steps *steps = &trace->prepass->items[i].steps;
 
 		for (size_t k = 0; k < steps->n; k++) {
 			const struct step *step = &steps->items[k];
@@ -48,7 +48,7 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 		}
 	}
 	if (from_ns >= to_ns)
-		torsh_die("no step in %s has such a number; torsh steps lists them", trace->profile->path);
+		torsh_die("no step in %s has such a number; torsh steps lists them", trace->recording->path);
 	trace->is_of_steps = true;
 	trace->from_ns = from_ns > trace->from_ns ? from_ns : trace->from_ns;
 	trace->to_ns = to_ns < trace->to_ns ? to_ns : trace->to_ns;
@@ -57,12 +57,12 @@ static void choose_steps(struct trace *trace, const struct trace_window *window)
 /* Dies where a file of that format would say nothing. */
 static void check_content(const struct trace *trace, const struct trace_format *format)
 {
-	const struct survey *survey = trace->survey;
+	const struct prepass *prepass = trace->prepass;
 	uint64_t n_tensors = 0;
 
-	for (size_t i = 0; i < survey->n; i++)
-		n_tensors += survey->items[i].n_tensors;
-	if (format->needs >= TRACE_NEEDS_EVENTS && !survey->counts.n_events)
+	for (size_t i = 0; i < prepass->n; i++)
+		n_tensors += prepass->items[i].n_tensors;
+	if (format->needs >= TRACE_NEEDS_EVENTS && !prepass->counts.n_events)
 		torsh_die(
 			"there is no timeline to export, which %s is made of: no operator, range or mark was recorded",
 			format->name);
@@ -75,15 +75,15 @@ static void check_content(const struct trace *trace, const struct trace_format *
 static void export_one(const struct trace *wanted, const struct trace_format *format, const struct trace_window *window)
 {
 	struct trace trace = *wanted;
-	struct survey survey;
+	struct prepass prepass;
 	int rc;
 
-	torsh_survey_make(&survey, trace.profile, trace.processes, trace.n_processes);
-	if (survey.counts.n_too_deep)
+	torsh_prepass_make(&prepass, trace.recording, trace.processes, trace.n_processes);
+	if (prepass.counts.n_too_deep)
 		fprintf(stderr,
 			"torsh: %" PRIu64 " calls are left out: %u others were open on their threads when they began\n",
-			survey.counts.n_too_deep, CALLS_DEPTH_MAX);
-	trace.survey = &survey;
+			prepass.counts.n_too_deep, CALLS_DEPTH_MAX);
+	trace.prepass = &prepass;
 	trace.from_ns = window->from_ns;
 	trace.to_ns = window->to_ns;
 	check_content(&trace, format);
@@ -92,7 +92,7 @@ static void export_one(const struct trace *wanted, const struct trace_format *fo
 	rc = format->needs_path ? format->write(&trace) : torsh_trace_to_file(&trace, format);
 	if (rc < 0)
 		torsh_die("can't write %s: %s", trace.path, strerror(-rc));
-	torsh_survey_free(&survey);
+	torsh_prepass_free(&prepass);
 }
 
 /* ---- a file for each rank ---------------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static void find_ranks(struct ranks *ranks, const struct reading *reading)
 	*ranks = (struct ranks){0};
 	for (size_t i = 0; i < reading->n_processes; i++) {
 		ranks->numbers = torsh_need_room(ranks->numbers, ranks->n, &ranks->n_room, sizeof(*ranks->numbers));
-		if (torsh_profile_rank(reading->processes[i]->rank, &ranks->numbers[ranks->n]))
+		if (torsh_recording_rank(reading->processes[i]->rank, &ranks->numbers[ranks->n]))
 			ranks->n++;
 		else
 			ranks->n_without++;
@@ -177,7 +177,7 @@ static char *path_of_rank(const char *path, const struct trace_format *format, u
 static void export_rank(const struct trace *whole, const struct trace_format *format, const struct trace_window *window,
 			const struct reading *reading, uint32_t rank)
 {
-	struct profile_process **processes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*processes));
+	struct recorded_process **processes = torsh_need_items(NULL, 0, reading->n_processes, sizeof(*processes));
 	struct trace trace = *whole;
 	char *path = path_of_rank(whole->path, format, rank);
 	uint32_t number;
@@ -185,7 +185,7 @@ static void export_rank(const struct trace *whole, const struct trace_format *fo
 	trace.processes = processes;
 	trace.n_processes = 0;
 	for (size_t i = 0; i < reading->n_processes; i++) {
-		if (torsh_profile_rank(reading->processes[i]->rank, &number) && number == rank)
+		if (torsh_recording_rank(reading->processes[i]->rank, &number) && number == rank)
 			processes[trace.n_processes++] = reading->processes[i];
 	}
 	trace.path = path;
@@ -216,7 +216,7 @@ void torsh_timeline_export(const struct trace_format *format, const struct trace
 			   const struct reading *reading)
 {
 	struct trace trace = {
-		.profile = reading->profile,
+		.recording = reading->recording,
 		.processes = reading->processes,
 		.n_processes = reading->n_processes,
 		.symbols = reading->symbols,

@@ -36,11 +36,11 @@ extern const struct argp torsh_read_argp;
 
 /* A recording, and the processes in it that were asked for. */
 struct reading {
-	struct profile *profile;
+	struct recording *recording;
 	struct symbols *symbols;
-	struct profile_process **processes;
+	struct recorded_process **processes;
 	size_t n_processes;
-	struct profile_process **unfollowed;
+	struct recorded_process **unfollowed;
 	size_t n_unfollowed;
 };
 
@@ -66,12 +66,12 @@ size_t torsh_options_limit(const struct read_options *options, size_t n, size_t 
 void torsh_reading_open(struct reading *reading, const struct read_options *options);
 
 /* Survey what was read, less the steps that were not asked for; dies where none are left. */
-void torsh_reading_survey(struct survey *survey, const struct reading *reading, const struct read_options *options);
+void torsh_reading_prepass(struct prepass *prepass, const struct reading *reading, const struct read_options *options);
 void torsh_reading_close(struct reading *reading, struct read_options *options);
 
 /* The memory of devices in what was read, and what it needs. */
 struct device_reading {
-	struct survey survey;
+	struct prepass prepass;
 	struct memory_of_devices memory;
 };
 
@@ -79,10 +79,10 @@ void torsh_device_reading_open(struct device_reading *devices, const struct read
 void torsh_device_reading_close(struct device_reading *devices);
 
 /*
- * Sort the holders, name and merge those that are printed, and put them first. Returns how many these are: what was
+ * Sort the allocation sites, name and merge those that are printed, and put them first. Returns how many these are: what was
  * asked for, else what suits the output.
  */
-size_t torsh_options_choose(const struct read_options *options, struct holders *holders, struct symbols *symbols,
+size_t torsh_options_choose(const struct read_options *options, struct allocation_sites *sites, struct symbols *symbols,
 			    size_t text_limit);
 
 /* Parse a size for an option, or end with usage. */

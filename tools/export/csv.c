@@ -59,7 +59,7 @@ static void see_begin(void *context, struct call *call)
 		torsh_flops_book_begin(csv->book, call);
 }
 
-static void put_label(struct sink *sink, const struct profile_process *process, uint32_t label)
+static void put_label(struct sink *sink, const struct recorded_process *process, uint32_t label)
 {
 	const char *text = torsh_timeline_label(process, label);
 
@@ -140,7 +140,7 @@ static void see_end(void *context, struct call *call)
 	torsh_sink_text(sink, "\r\n");
 }
 
-static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void put_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	struct sink *sink = ((struct csv *)context)->trace->sink;
 
@@ -191,7 +191,7 @@ static void put_row(void *context, const struct device_row *row)
 	torsh_sink_text(sink, "\r\n");
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct csv *csv = context;
@@ -206,7 +206,7 @@ static int write_csv(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
-	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
+	struct csv csv = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
 	int rc;
 
 	torsh_sink_text(trace->sink,

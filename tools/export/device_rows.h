@@ -6,7 +6,7 @@
  * between: it is shown as long as it was, from where the one before it ends.
  *
  * Devices tell late and out of order. The latest WINDOW rows are held and sorted; what comes later still, after what
- * it should stand before, gets a lane like what overlaps.
+ * it should interpose, gets a lane like what overlaps.
  */
 #ifndef TORSH_EXPORT_DEVICE_ROWS_H
 #define TORSH_EXPORT_DEVICE_ROWS_H
@@ -18,7 +18,7 @@
 
 /* Where rows are put. */
 struct device_lane {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t device, context, stream;
 	uint32_t number; /* among those of its stream, from 0 */
 	uint64_t last_ns; /* end of the last row */

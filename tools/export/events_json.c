@@ -23,15 +23,15 @@ static const char *const kinds[] = {"scalar", "counter", "sample"};
 struct events {
 	struct trace *trace;
 	struct sink *sink;
-	struct texts *texts, *last;
+	struct string_cache *texts, *last;
 	struct flops_book *book;
 	struct collectives collectives;
 	bool has_events;
 };
 
-static struct texts *find_texts(struct events *events, const struct profile_process *process)
+static struct string_cache *find_texts(struct events *events, const struct recorded_process *process)
 {
-	struct texts *texts = events->last;
+	struct string_cache *texts = events->last;
 
 	if (texts && texts->process == process)
 		return texts;
@@ -42,7 +42,7 @@ static struct texts *find_texts(struct events *events, const struct profile_proc
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-static char *begin_of_process(struct events *events, const char *type, struct texts *texts)
+static char *begin_of_process(struct events *events, const char *type, struct string_cache *texts)
 {
 	char *at = torsh_sink_room(events->sink, SINK_ROOM_MAX);
 
@@ -53,9 +53,9 @@ static char *begin_of_process(struct events *events, const char *type, struct te
 	return PUT(at, ",");
 }
 
-static char *begin_event(struct events *events, const char *type, struct texts *texts, uint32_t thread)
+static char *begin_event(struct events *events, const char *type, struct string_cache *texts, uint32_t thread)
 {
-	return torsh_put_text(begin_of_process(events, type, texts), torsh_texts_thread(texts, thread));
+	return torsh_put_text(begin_of_process(events, type, texts), torsh_string_cache_thread(texts, thread));
 }
 
 static void end_event(struct events *events, char *at)
@@ -76,9 +76,9 @@ static char *put_text_or_null(char *at, const char *name, const char *text)
 	return PUT(at, "\"");
 }
 
-static char *put_label(char *at, const char *name, struct texts *texts, uint32_t label)
+static char *put_label(char *at, const char *name, struct string_cache *texts, uint32_t label)
 {
-	return put_text_or_null(at, name, label ? torsh_texts_name(texts, label) : NULL);
+	return put_text_or_null(at, name, label ? torsh_string_cache_name(texts, label) : NULL);
 }
 
 static char *put_known(char *at, const char *name, bool is_known, uint64_t number)
@@ -107,7 +107,7 @@ static char *put_payload(char *at, const char *name, uint32_t type, uint64_t pay
 	return at + sprintf(at, ":%.17g", number);
 }
 
-static const char *inputs_of(struct texts *texts, uint32_t label)
+static const char *inputs_of(struct string_cache *texts, uint32_t label)
 {
 	if (!label || label > texts->process->n_functions)
 		return NULL;
@@ -116,9 +116,9 @@ static const char *inputs_of(struct texts *texts, uint32_t label)
 	return strlen(texts->inputs[label]) <= LABEL_BYTES_MAX ? texts->inputs[label] : NULL;
 }
 
-static char *put_stack(char *at, struct texts *texts, uint32_t stack)
+static char *put_stack(char *at, struct string_cache *texts, uint32_t stack)
 {
-	const char *text = torsh_texts_stack(texts, stack);
+	const char *text = torsh_string_cache_stack(texts, stack);
 	size_t n = strlen(text);
 
 	if (!n)
@@ -131,7 +131,7 @@ static char *put_stack(char *at, struct texts *texts, uint32_t stack)
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* What operators and ranges have in common. */
-static char *put_call(char *at, struct texts *texts, const struct call *call)
+static char *put_call(char *at, struct string_cache *texts, const struct call *call)
 {
 	at = NUMBER(at, ",\"id\":", call->ordinal);
 	at = put_label(at, "\"name\"", texts, call->name);
@@ -177,9 +177,9 @@ static char *put_collective(char *at, struct events *events, const struct call *
 	return at;
 }
 
-static void put_operator(struct events *events, struct texts *texts, const struct call *call, const struct flops *own)
+static void put_operator(struct events *events, struct string_cache *texts, const struct call *call, const struct flops *own)
 {
-	const struct steps *steps = &torsh_survey_of(events->trace->survey, call->process)->steps;
+	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, call->process)->steps;
 	const struct call *outer = torsh_call_outer_operator(call);
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 	size_t step = torsh_steps_at(steps, call->start_ns);
@@ -203,7 +203,7 @@ static void put_operator(struct events *events, struct texts *texts, const struc
 	end_event(events, NUMBER(at, ",\"freed_bytes\":", call->self_freed_bytes));
 }
 
-static void put_range(struct events *events, struct texts *texts, const struct call *call)
+static void put_range(struct events *events, struct string_cache *texts, const struct call *call)
 {
 	char *at = begin_event(events, call->is_module ? "module" : "range", texts, call->thread);
 
@@ -237,13 +237,13 @@ static void see_end(void *context, struct call *call)
 		put_range(events, find_texts(events, call->process), call);
 }
 
-static char *begin_moment(struct events *events, const char *type, struct texts *texts,
+static char *begin_moment(struct events *events, const char *type, struct string_cache *texts,
 			  const struct timeline_event *event)
 {
 	return NUMBER(begin_event(events, type, texts, event->thread), ",\"at_ns\":", event->at_ns);
 }
 
-static void put_tensor(struct events *events, struct texts *texts, const struct timeline_event *event,
+static void put_tensor(struct events *events, struct string_cache *texts, const struct timeline_event *event,
 		       const struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -259,7 +259,7 @@ static void put_tensor(struct events *events, struct texts *texts, const struct 
 	end_event(events, put_stack(at, texts, event->stack));
 }
 
-static void put_out_of_memory(struct events *events, struct texts *texts, const struct timeline_event *event)
+static void put_out_of_memory(struct events *events, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
 	char device[32], *at = begin_moment(events, "out_of_memory", texts, event);
@@ -270,7 +270,7 @@ static void put_out_of_memory(struct events *events, struct texts *texts, const 
 	end_event(events, put_known(at, "\"reserved_bytes\"", failed->reserved, failed->reserved));
 }
 
-static void put_mark(struct events *events, struct texts *texts, const struct timeline_event *event)
+static void put_mark(struct events *events, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
 	char *at = put_label(begin_moment(events, "mark", texts, event), "\"name\"", texts, mark->name);
@@ -280,7 +280,7 @@ static void put_mark(struct events *events, struct texts *texts, const struct ti
 	end_event(events, put_payload(at, "\"payload\"", mark->payload_type, mark->payload));
 }
 
-static void put_value(struct events *events, struct texts *texts, const struct timeline_event *event)
+static void put_value(struct events *events, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
 	char *at = put_label(begin_moment(events, "value", texts, event), "\"name\"", texts, value->name);
@@ -291,11 +291,11 @@ static void put_value(struct events *events, struct texts *texts, const struct t
 	end_event(events, put_payload(at, "\"value\"", value->payload_type, value->payload));
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct events *events = context;
-	struct texts *texts = find_texts(events, process);
+	struct string_cache *texts = find_texts(events, process);
 
 	if (event->event.id == EVENT_TENSOR)
 		torsh_trace_add_tensor(innermost, &event->event.tensor);
@@ -315,10 +315,10 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static void put_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void put_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	struct events *events = context;
-	struct texts *texts = find_texts(events, process);
+	struct string_cache *texts = find_texts(events, process);
 	char *at = begin_event(events, "launch", texts, launch->thread);
 
 	at = put_label(at, "\"api\"", texts, launch->api);
@@ -332,9 +332,9 @@ static void put_launch(void *context, const struct profile_process *process, con
 }
 
 /* What kernels, copies and memsets have in common. */
-static char *put_span(char *at, const struct events *events, struct texts *texts, const struct device_row *row)
+static char *put_span(char *at, const struct events *events, struct string_cache *texts, const struct device_row *row)
 {
-	const struct steps *steps = &torsh_survey_of(events->trace->survey, row->process)->steps;
+	const struct steps *steps = &torsh_prepass_of(events->trace->prepass, row->process)->steps;
 	const struct device_span *span = &row->span;
 	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));
 
@@ -358,9 +358,9 @@ static char *put_three(char *at, const char *name, uint32_t x, uint32_t y, uint3
 	return at + sprintf(at, ",%s:[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name, x, y, z);
 }
 
-static char *put_kernel(char *at, struct texts *texts, const struct event_kernel *kernel)
+static char *put_kernel(char *at, struct string_cache *texts, const struct event_kernel *kernel)
 {
-	at = put_text_or_null(at, "\"name\"", torsh_texts_kernel(texts, kernel->name));
+	at = put_text_or_null(at, "\"name\"", torsh_string_cache_kernel(texts, kernel->name));
 	at = put_three(at, "\"grid\"", kernel->grid_x, kernel->grid_y, kernel->grid_z);
 	at = put_three(at, "\"block\"", kernel->block_x, kernel->block_y, kernel->block_z);
 	at = NUMBER(at, ",\"registers\":", kernel->registers);
@@ -390,7 +390,7 @@ static char *put_memset(char *at, const struct event_memset *memset)
 static void put_row(void *context, const struct device_row *row)
 {
 	struct events *events = context;
-	struct texts *texts = find_texts(events, row->process);
+	struct string_cache *texts = find_texts(events, row->process);
 	char *at = begin_of_process(events, torsh_device_what_names[row->span.what], texts);
 
 	at = NUMBER(at, "\"pid\":", row->process->pid);
@@ -420,7 +420,7 @@ static void put_processes(const struct trace *trace)
 {
 	torsh_sink_text(trace->sink, "\"processes\":[");
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct profile_process *process = trace->processes[i];
+		const struct recorded_process *process = trace->processes[i];
 		cJSON *item = torsh_json_object();
 
 		torsh_json_set(item, "process", torsh_json_u64(process->number));
@@ -440,7 +440,7 @@ static void put_steps(const struct trace *trace)
 
 	torsh_sink_text(trace->sink, "\"steps\":[");
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct steps *steps = &torsh_survey_of(trace->survey, trace->processes[i])->steps;
+		const struct steps *steps = &torsh_prepass_of(trace->prepass, trace->processes[i])->steps;
 
 		for (size_t k = 0; k < steps->n; k++) {
 			cJSON *item;
@@ -464,23 +464,23 @@ static int write_json(struct trace *trace)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.launch = put_launch, .row = put_row};
-	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->profile)};
-	char *host = torsh_trace_escape(trace->profile->host);
+	struct events events = {.trace = trace, .sink = trace->sink, .book = torsh_flops_book_create(trace->recording)};
+	char *host = torsh_trace_escape(trace->recording->host);
 	int rc;
 
 	torsh_sink_print(trace->sink, "{\"version\":1,\n\"start_realtime_ns\":%" PRIu64 ",\n\"host\":\"%s\",\n",
-			 trace->profile->start_realtime_ns, host);
+			 trace->recording->start_realtime_ns, host);
 	free(host);
 	put_processes(trace);
 	put_steps(trace);
 	events.texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*events.texts));
 	for (size_t i = 0; i < trace->n_processes; i++)
-		torsh_texts_create(&events.texts[i], trace, trace->processes[i]);
+		torsh_string_cache_create(&events.texts[i], trace, trace->processes[i]);
 	torsh_sink_text(trace->sink, "\"events\":[");
 	rc = torsh_trace_walk(trace, &visitor, &devices, &events);
 	torsh_sink_text(trace->sink, "\n]}\n");
 	for (size_t i = 0; i < trace->n_processes; i++)
-		torsh_texts_free(&events.texts[i]);
+		torsh_string_cache_free(&events.texts[i]);
 	free(events.texts);
 	torsh_groups_free(&events.collectives.groups);
 	torsh_flops_book_destroy(events.book);

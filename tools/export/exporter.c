@@ -19,12 +19,12 @@ bool torsh_export_has(const struct export *export, enum export_weight weight)
 size_t torsh_export_frames(struct export *export, const struct export_sample *sample, const struct frame ***frames,
 			   size_t *n_room)
 {
-	const struct profile_process *process = sample->process;
+	const struct recorded_process *process = sample->process;
 	uint32_t stack = sample->stack;
 	size_t n = 0;
 
 	while (stack && stack < process->n_stacks) {
-		const struct profile_stack *node = &process->stacks[stack];
+		const struct recorded_stack *node = &process->stacks[stack];
 		const struct frames *at = torsh_symbols_frames(export->symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {

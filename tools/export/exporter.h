@@ -34,7 +34,7 @@ struct export_value {
 
 /* A stack with what it weighs. What wasn't asked for is 0. */
 struct export_sample {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t stack;
 	struct export_value values[N_EXPORT_WEIGHTS];
 };
@@ -45,7 +45,7 @@ struct export
 {
 	const struct exporter *exporter;
 	FILE *file; /* binary */
-	const struct profile *profile;
+	const struct recording *recording;
 	struct symbols *symbols;
 	size_t n_processes; /* that samples come from */
 	unsigned what; /* enum export_weight, or EXPORT_ALL */

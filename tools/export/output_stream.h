@@ -3,8 +3,8 @@
  * Where exporters of a timeline write: a large buffer before a file, which is written on another thread when it is full,
  * compressed where that is wanted. Errors are kept and told at the end.
  */
-#ifndef TORSH_EXPORT_SINK_H
-#define TORSH_EXPORT_SINK_H
+#ifndef TORSH_EXPORT_OUTPUT_STREAM_H
+#define TORSH_EXPORT_OUTPUT_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

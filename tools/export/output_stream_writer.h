@@ -4,8 +4,8 @@
  * its own while the next buffer is filled. Where no thread can be had, or nothing but the last buffer comes, it does so at
  * once. All functions are for one thread.
  */
-#ifndef TORSH_EXPORT_SINK_WRITER_H
-#define TORSH_EXPORT_SINK_WRITER_H
+#ifndef TORSH_EXPORT_OUTPUT_STREAM_WRITER_H
+#define TORSH_EXPORT_OUTPUT_STREAM_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,9 +11,9 @@
 /* The longest escape stands for one byte. */
 _Static_assert(6 * NAME_BYTES_MAX < LABEL_BYTES_MAX, "no name is cut when it is printed");
 
-void torsh_texts_create(struct texts *texts, const struct trace *trace, const struct profile_process *process)
+void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace, const struct recorded_process *process)
 {
-	*texts = (struct texts){
+	*texts = (struct string_cache){
 		.process = process,
 		.symbols = trace->symbols,
 		.n_threads = process->n_threads + 1,
@@ -34,7 +34,7 @@ static void free_all(char **texts, size_t n)
 	free(texts);
 }
 
-void torsh_texts_free(struct texts *texts)
+void torsh_string_cache_free(struct string_cache *texts)
 {
 	free_all(texts->names, texts->process->n_functions + 1);
 	free_all(texts->inputs, texts->process->n_functions + 1);
@@ -52,7 +52,7 @@ static char *escape_short(const char *name)
 	return escaped;
 }
 
-const char *torsh_texts_name(struct texts *texts, uint32_t label)
+const char *torsh_string_cache_name(struct string_cache *texts, uint32_t label)
 {
 	const char *name;
 
@@ -64,7 +64,7 @@ const char *torsh_texts_name(struct texts *texts, uint32_t label)
 	return texts->names[label];
 }
 
-const char *torsh_texts_kernel(struct texts *texts, uint32_t label)
+const char *torsh_string_cache_kernel(struct string_cache *texts, uint32_t label)
 {
 	const char *name = torsh_timeline_label(texts->process, label);
 	char *escaped;
@@ -82,7 +82,7 @@ const char *torsh_texts_kernel(struct texts *texts, uint32_t label)
 	return texts->kernels[label] = escaped;
 }
 
-const char *torsh_texts_thread(struct texts *texts, uint32_t thread)
+const char *torsh_string_cache_thread(struct string_cache *texts, uint32_t thread)
 {
 	if (thread >= texts->n_threads)
 		thread = (uint32_t)texts->n_threads - 1;
@@ -105,7 +105,7 @@ static char *escape_stack(const char *stack)
 	return escaped;
 }
 
-const char *torsh_texts_stack(struct texts *texts, uint32_t stack)
+const char *torsh_string_cache_stack(struct string_cache *texts, uint32_t stack)
 {
 	if (!stack || stack >= texts->n_stacks || !texts->symbols)
 		return "";
@@ -118,7 +118,7 @@ const char *torsh_texts_stack(struct texts *texts, uint32_t stack)
 	return texts->stacks[stack];
 }
 
-const char *torsh_texts_line(struct texts *texts, uint32_t stack)
+const char *torsh_string_cache_line(struct string_cache *texts, uint32_t stack)
 {
 	if (!stack || stack >= texts->n_stacks || !texts->symbols)
 		return "";

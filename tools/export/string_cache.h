@@ -3,8 +3,8 @@
  * Texts of one process as they stand inside of JSON strings, made when they are first needed: names, threads, call
  * stacks. What is held is a text for each label and each stack that was asked for.
  */
-#ifndef TORSH_EXPORT_TEXTS_H
-#define TORSH_EXPORT_TEXTS_H
+#ifndef TORSH_EXPORT_STRING_CACHE_H
+#define TORSH_EXPORT_STRING_CACHE_H
 
 #include "tools/export/trace.h"
 
@@ -12,8 +12,8 @@
 #define LABEL_BYTES_MAX (SINK_ROOM_MAX / 8) /* of a text as it is printed: an event has to fit into the sink's room */
 #define STACK_BYTES_MAX (SINK_ROOM_MAX / 4) /* of a stack likewise */
 
-struct texts {
-	const struct profile_process *process;
+struct string_cache {
+	const struct recorded_process *process;
 	struct symbols *symbols;
 	char **names, **inputs; /* by label; inputs are the exporter's own */
 	char **kernels; /* by label */
@@ -22,23 +22,23 @@ struct texts {
 	size_t n_threads, n_stacks;
 };
 
-void torsh_texts_create(struct texts *texts, const struct trace *trace, const struct profile_process *process);
-void torsh_texts_free(struct texts *texts);
+void torsh_string_cache_create(struct string_cache *texts, const struct trace *trace, const struct recorded_process *process);
+void torsh_string_cache_free(struct string_cache *texts);
 
 /* A label's name, "?" where it has none; cut at NAME_BYTES_MAX. */
-const char *torsh_texts_name(struct texts *texts, uint32_t label);
+const char *torsh_string_cache_name(struct string_cache *texts, uint32_t label);
 
 /* A kernel's, without its mangling; cut only where it is longer than LABEL_BYTES_MAX: what differs last differs much. */
-const char *torsh_texts_kernel(struct texts *texts, uint32_t label);
+const char *torsh_string_cache_kernel(struct string_cache *texts, uint32_t label);
 
 /* Members that say which thread. Rows that the recording doesn't have are all the process's first thread. */
-const char *torsh_texts_thread(struct texts *texts, uint32_t thread);
+const char *torsh_string_cache_thread(struct string_cache *texts, uint32_t thread);
 
 /* "file(line): function;..." of a stack, the innermost first; "": nothing is known. */
-const char *torsh_texts_stack(struct texts *texts, uint32_t stack);
+const char *torsh_string_cache_stack(struct string_cache *texts, uint32_t stack);
 
 /* "file(line): function" of the program's line in a stack that was taken in a call of CUDA; "": nothing is known. */
-const char *torsh_texts_line(struct texts *texts, uint32_t stack);
+const char *torsh_string_cache_line(struct string_cache *texts, uint32_t stack);
 
 /* Pieces of JSON, put together in the sink's room. Each returns the end. */
 #define PUT(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) + sizeof(literal) - 1)

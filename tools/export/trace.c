@@ -16,7 +16,7 @@
 #define FORWARD_CALLS 65536u
 
 struct process_forward {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct sparse_array items; /* of struct forward */
 };
 
@@ -37,9 +37,9 @@ struct watcher {
 	void *context;
 };
 
-static bool is_in_steps(const struct watcher *watcher, const struct profile_process *process, uint64_t at_ns)
+static bool is_in_steps(const struct watcher *watcher, const struct recorded_process *process, uint64_t at_ns)
 {
-	return torsh_survey_has(watcher->trace->survey, process, at_ns);
+	return torsh_prepass_has(watcher->trace->prepass, process, at_ns);
 }
 
 static void see_begin(void *context, struct call *call)
@@ -58,7 +58,7 @@ static void see_end(void *context, struct call *call)
 		watcher->visitor->end(watcher->context, call);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	const struct watcher *watcher = context;
@@ -70,7 +70,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 	watcher->visitor->event(watcher->context, process, event, innermost);
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
 	const struct watcher *watcher = context;
@@ -78,7 +78,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 	torsh_device_join_launch(watcher->join, process, event, around);
 }
 
-static void tell_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void tell_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	const struct watcher *watcher = context;
 
@@ -87,7 +87,7 @@ static void tell_launch(void *context, const struct profile_process *process, co
 		watcher->devices->launch(watcher->context, process, launch);
 }
 
-static void tell_call(void *context, const struct profile_process *process, const struct device_launch *call)
+static void tell_call(void *context, const struct recorded_process *process, const struct device_launch *call)
 {
 	const struct watcher *watcher = context;
 
@@ -109,7 +109,7 @@ static void tell_row(void *context, const struct device_row *row)
 bool torsh_trace_has_launch(const struct trace *trace, const struct device_row *row)
 {
 	return row->has_launch && torsh_trace_has(trace, row->launch.begin_ns) &&
-	       torsh_survey_has(trace->survey, row->process, row->launch.begin_ns) &&
+	       torsh_prepass_has(trace->prepass, row->process, row->launch.begin_ns) &&
 	       row->span.begin_ns >= row->launch.shown_ns;
 }
 
@@ -124,17 +124,17 @@ int torsh_trace_walk(struct trace *trace, const struct calls_visitor *visitor, c
 	bool is_restricted = false, has_devices = false;
 	int rc;
 
-	for (size_t i = 0; i < trace->survey->n; i++) {
-		is_restricted |= trace->survey->items[i].steps.is_restricted;
-		has_devices |= trace->survey->items[i].work.is_seen || trace->survey->items[i].work.n_launches;
+	for (size_t i = 0; i < trace->prepass->n; i++) {
+		is_restricted |= trace->prepass->items[i].steps.is_restricted;
+		has_devices |= trace->prepass->items[i].work.is_seen || trace->prepass->items[i].work.n_launches;
 	}
 	if (devices && has_devices)
-		watcher.join = torsh_device_join_create(trace->survey, &telling, &watcher);
+		watcher.join = torsh_device_join_create(trace->prepass, &telling, &watcher);
 	if (watcher.join)
 		visitor = &with_launches;
 	else if (is_restricted)
 		visitor = &watching;
-	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
+	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes, trace->prepass->unnested, NULL,
 			      visitor, visitor == watcher.visitor ? context : &watcher, NULL);
 	if (watcher.join)
 		torsh_device_join_destroy(watcher.join);
@@ -167,7 +167,7 @@ int torsh_trace_to_file(const struct trace *trace, const struct trace_format *fo
 	return rc;
 }
 
-uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread)
+uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread)
 {
 	return thread < process->n_threads && process->threads[thread].tid ? process->threads[thread].tid
 									   : process->pid;

@@ -11,10 +11,10 @@
 #include "tools/timeline/device/launch_join.h"
 
 struct trace {
-	const struct profile *profile;
-	struct profile_process *const *processes; /* survey->items may be of more */
+	const struct recording *recording;
+	struct recorded_process *const *processes; /* pre-pass->items may be of more */
 	size_t n_processes;
-	const struct survey *survey;
+	const struct prepass *prepass;
 	struct symbols *symbols; /* of stacks; NULL: stacks are left out */
 	uint64_t from_ns, to_ns; /* what begins in there, since the recording began */
 	bool is_of_steps; /* the window is that of steps: of devices, what was launched in there */
@@ -74,7 +74,7 @@ static inline void torsh_trace_add_tensor(struct call *innermost, const struct e
 }
 
 /* The id that the system gave a thread, or the pid where the row is not there. */
-uint32_t torsh_trace_tid(const struct profile_process *process, uint32_t thread);
+uint32_t torsh_trace_tid(const struct recorded_process *process, uint32_t thread);
 
 /* Text as the inside of a JSON string: escaped, bad UTF-8 replaced. The caller frees it. */
 char *torsh_trace_escape(const char *text);

@@ -101,12 +101,12 @@ static void note_problem(struct live_sessions *sessions, const char *path, const
 	sessions->problem = torsh_need_text("the session at %s is left out: %s", path, why);
 }
 
-static void ask_session(struct live_sessions *sessions, const char *path, uint32_t n_holders)
+static void ask_session(struct live_sessions *sessions, const char *path, uint32_t n_sites)
 {
 	struct live_answer answer;
-	struct profile *profile;
+	struct recording *recording;
 	char *file, error[256] = "";
-	int result = torsh_live_ask(path, REQUEST_STATUS, n_holders, &answer);
+	int result = torsh_live_ask(path, REQUEST_STATUS, n_sites, &answer);
 
 	/* Stale ones and other users' are no one's business here. */
 	if (result == -ECONNREFUSED || result == -ENOENT || result == -EACCES || result == -ECONNRESET)
@@ -116,15 +116,15 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 		return;
 	}
 	file = torsh_need_text("/proc/self/fd/%d", answer.fds[0]);
-	profile = torsh_profile_read(file, 0, error, sizeof(error));
+	recording = torsh_recording_read(file, 0, error, sizeof(error));
 	free(file);
-	if (profile) {
+	if (recording) {
 		sessions->items =
 			torsh_need_room(sessions->items, sessions->n, &sessions->n_room, sizeof(*sessions->items));
 		sessions->items[sessions->n++] = (struct live_session){
 			.socket_path = torsh_need(strdup(path)),
 			.writer_pid = answer.said.writer_pid,
-			.profile = profile,
+			.recording = recording,
 		};
 	} else {
 		note_problem(sessions, path, error);
@@ -135,21 +135,21 @@ static void ask_session(struct live_sessions *sessions, const char *path, uint32
 static int compare_sessions(const void *a, const void *b)
 {
 	const struct live_session *one = a, *other = b;
-	uint64_t x = one->profile->start_realtime_ns, y = other->profile->start_realtime_ns;
+	uint64_t x = one->recording->start_realtime_ns, y = other->recording->start_realtime_ns;
 
 	if (x != y)
 		return x < y ? -1 : 1;
 	return (one->writer_pid > other->writer_pid) - (one->writer_pid < other->writer_pid);
 }
 
-void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders)
+void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites)
 {
 	struct paths paths = {0};
 
 	*sessions = (struct live_sessions){0};
 	find_paths(&paths);
 	for (size_t i = 0; i < paths.n; i++) {
-		ask_session(sessions, paths.items[i], n_holders);
+		ask_session(sessions, paths.items[i], n_sites);
 		free(paths.items[i]);
 	}
 	free(paths.items);
@@ -157,17 +157,17 @@ void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders
 		qsort(sessions->items, sessions->n, sizeof(*sessions->items), compare_sessions);
 }
 
-void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_holders)
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_sites)
 {
 	*sessions = (struct live_sessions){0};
-	ask_session(sessions, socket_path, n_holders);
+	ask_session(sessions, socket_path, n_sites);
 }
 
 void torsh_live_sessions_free(struct live_sessions *sessions)
 {
 	for (size_t i = 0; i < sessions->n; i++) {
 		free(sessions->items[i].socket_path);
-		torsh_profile_destroy(sessions->items[i].profile);
+		torsh_recording_destroy(sessions->items[i].recording);
 	}
 	free(sessions->items);
 	free(sessions->problem);
@@ -184,8 +184,8 @@ static bool has_process(const struct live_session *session, uint32_t pid)
 {
 	if (session->writer_pid == pid)
 		return true;
-	for (size_t i = 0; i < session->profile->n_processes; i++) {
-		if (session->profile->processes[i]->pid == pid)
+	for (size_t i = 0; i < session->recording->n_processes; i++) {
+		if (session->recording->processes[i]->pid == pid)
 			return true;
 	}
 	return false;

@@ -10,7 +10,7 @@
 #include "tools/store/recording_write.h"
 
 /* Copy what is not an event out of the recording behind fd, up to n_bytes, and take note of it. Returns 0 or -errno. */
-static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, struct profile *profile)
+static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, struct recording *recording)
 {
 	char *path = torsh_need_text("/proc/self/fd/%d", fd);
 	struct recording_reader *from;
@@ -26,7 +26,7 @@ static int copy_chunks(int fd, uint64_t n_bytes, struct recording_file *to, stru
 	while ((result = torsh_recording_next(from, &chunk)) == 1) {
 		result = torsh_recording_append(to, chunk, RECORDING_LAST);
 		if (!result)
-			result = torsh_profile_apply(profile, chunk);
+			result = torsh_recording_load(recording, chunk);
 		torsh__chunk__free_unpacked(chunk, NULL);
 		if (result)
 			break;
@@ -39,18 +39,18 @@ int torsh_live_write_snapshot(const struct live_answer *answer, uint64_t start_r
 {
 	const struct recording_limits none = {0};
 	struct recording_file *file = torsh_recording_create(fd, &none, start_realtime_ns);
-	struct profile *profile;
+	struct recording *recording;
 	int result;
 
 	if (!file)
 		return -ENOMEM;
-	profile = torsh_profile_create("");
-	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file, profile);
+	recording = torsh_recording_new("");
+	result = copy_chunks(answer->fds[1], answer->said.recording_bytes, file, recording);
 	if (!result)
-		result = copy_chunks(answer->fds[0], UINT64_MAX, file, profile);
+		result = copy_chunks(answer->fds[0], UINT64_MAX, file, recording);
 	if (!result)
-		result = torsh_live_append_names(file, profile);
-	torsh_profile_destroy(profile);
+		result = torsh_live_append_names(file, recording);
+	torsh_recording_destroy(recording);
 	torsh_recording_finish(file);
 	return result;
 }

@@ -14,7 +14,7 @@
 struct live_session {
 	char *socket_path;
 	uint32_t writer_pid;
-	struct profile *profile; /* its processes as of now, each with who holds most: stacks of one frame */
+	struct recording *recording; /* its processes as of now, each with who holds most: stacks of one frame */
 };
 
 struct live_sessions {
@@ -23,12 +23,12 @@ struct live_sessions {
 	char *problem; /* a sentence about one that is there and didn't answer; NULL: all did */
 };
 
-/* Ask all of them, for n_holders of each process. */
-void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_holders);
+/* Ask all of them, for n_sites of each process. */
+void torsh_live_sessions_look(struct live_sessions *sessions, uint32_t n_sites);
 void torsh_live_sessions_free(struct live_sessions *sessions);
 
 /* The same of the one at a socket only. */
-void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_holders);
+void torsh_live_sessions_look_at(struct live_sessions *sessions, const char *socket_path, uint32_t n_sites);
 
 /* Say on stderr what the problem is, where there is one. */
 void torsh_live_sessions_warn(const struct live_sessions *sessions);
@@ -53,7 +53,7 @@ struct live_answer {
  * the writer answered, or -errno: -ECONNREFUSED and -ENOENT where nobody is there, -EACCES another user's, -ETIMEDOUT,
  * -ECONNRESET when it ended meanwhile, -EPROTO when it speaks another version.
  */
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_holders, struct live_answer *answer);
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites, struct live_answer *answer);
 void torsh_live_close(struct live_answer *answer);
 
 /*

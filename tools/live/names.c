@@ -22,14 +22,14 @@ static int compare_names(const void *a, const void *b)
 	return one->address < other->address ? -1 : one->address > other->address;
 }
 
-static size_t find_names(struct named *named, const struct profile_process *process, struct symbols *symbols)
+static size_t find_names(struct named *named, const struct recorded_process *process, struct symbols *symbols)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < process->n_addresses; i++) {
 		const struct frame *frame;
 
-		if (!torsh_profile_module(process, (uint32_t)i) || torsh_profile_symbol(process, (uint32_t)i))
+		if (!torsh_recording_module(process, (uint32_t)i) || torsh_recording_symbol(process, (uint32_t)i))
 			continue;
 		frame = torsh_symbols_frames(symbols, process, (uint32_t)i)->frames;
 		if (frame->linkage_name && frame->has_offset)
@@ -70,13 +70,13 @@ static int append_names(struct recording_file *file, uint32_t process, const str
 	return result;
 }
 
-int torsh_live_append_names(struct recording_file *file, const struct profile *profile)
+int torsh_live_append_names(struct recording_file *file, const struct recording *recording)
 {
 	struct symbols *symbols = torsh_symbols_create(false);
 	int result = 0;
 
-	for (size_t i = 0; i < profile->n_processes && !result; i++) {
-		const struct profile_process *process = profile->processes[i];
+	for (size_t i = 0; i < recording->n_processes && !result; i++) {
+		const struct recorded_process *process = recording->processes[i];
 		struct named *named;
 		size_t n;
 

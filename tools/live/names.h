@@ -10,6 +10,6 @@
  * Append the names of all native addresses of the profile's running processes, as their modules' files have them.
  * Returns 0 or -errno.
  */
-int torsh_live_append_names(struct recording_file *file, const struct profile *profile);
+int torsh_live_append_names(struct recording_file *file, const struct recording *recording);
 
 #endif

@@ -10,8 +10,8 @@
 #include "tools/live/live.h"
 
 /* A writer answers within milliseconds; one that is far behind its targets tells its status after a second. */
-#define STATUS_PATIENCE_S 10
-#define PATIENCE_S 60
+#define STATUS_TIMEOUT_S 10
+#define TIMEOUT_S 60
 
 #define N_FDS 2u
 
@@ -110,14 +110,14 @@ static int receive(int fd, struct live_answer *answer)
 	return answer->said.result;
 }
 
-int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_holders, struct live_answer *answer)
+int torsh_live_ask(const char *socket_path, enum request_verb verb, uint32_t n_sites, struct live_answer *answer)
 {
 	const struct request request = {
-		.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = verb, .n_holders = n_holders};
+		.magic = REQUEST_MAGIC, .version = REQUEST_VERSION, .verb = verb, .n_sites = n_sites};
 	int n_wanted = verb == REQUEST_SNAPSHOT ? 2 : verb == REQUEST_STATUS, fd, result;
 
 	*answer = (struct live_answer){.fds = {-1, -1}};
-	fd = connect_to(socket_path, verb == REQUEST_STATUS ? STATUS_PATIENCE_S : PATIENCE_S);
+	fd = connect_to(socket_path, verb == REQUEST_STATUS ? STATUS_TIMEOUT_S : TIMEOUT_S);
 	if (fd < 0)
 		return fd;
 	result = send(fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : receive(fd, answer);

@@ -9,38 +9,38 @@
 #include "tools/base/die.h"
 #include "tools/memory/arena.h"
 
-void torsh_holders_put(struct holders *holders, const struct holder *holder)
+void torsh_sites_put(struct allocation_sites *sites, const struct allocation_site *site)
 {
-	if (!holder->blocks && !holder->bytes)
+	if (!site->blocks && !site->bytes)
 		return;
-	holders->items = torsh_need_room(holders->items, holders->n, &holders->n_room, sizeof(*holders->items));
-	holders->items[holders->n++] = *holder;
+	sites->items = torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+	sites->items[sites->n++] = *site;
 }
 
-void torsh_holders_add(struct holders *holders, const struct holder *holder)
+void torsh_sites_add(struct allocation_sites *sites, const struct allocation_site *site)
 {
-	const struct profile_total *total =
-		torsh_profile_row(&holder->process->totals, holder->stack, sizeof(*total));
-	struct holder scoped = *holder;
+	const struct recorded_total *total =
+		torsh_recording_row(&site->process->totals, site->stack, sizeof(*total));
+	struct allocation_site scoped = *site;
 
 	scoped.operator = total ? total->operator : 0;
 	scoped.module = total ? total->module : 0;
-	torsh_holders_put(holders, &scoped);
+	torsh_sites_put(sites, &scoped);
 }
 
-static const char *name_of(const struct profile_process *process, uint32_t label)
+static const char *name_of(const struct recorded_process *process, uint32_t label)
 {
 	return label && label <= process->n_functions ? process->functions[label - 1].name : NULL;
 }
 
-const char *torsh_holder_operator(const struct holder *holder)
+const char *torsh_site_operator(const struct allocation_site *site)
 {
-	return name_of(holder->process, holder->operator);
+	return name_of(site->process, site->operator);
 }
 
-const char *torsh_holder_module(const struct holder *holder)
+const char *torsh_site_module(const struct allocation_site *site)
 {
-	return name_of(holder->process, holder->module);
+	return name_of(site->process, site->module);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -56,12 +56,12 @@ static uint64_t share(uint64_t base, int64_t delta)
 	return (int64_t)sum < 0 ? 0 : sum;
 }
 
-static void collect_live(struct holders *holders, const struct profile_process *process)
+static void collect_live(struct allocation_sites *sites, const struct recorded_process *process)
 {
-	const struct profile_live *live = process->live.items;
+	const struct recorded_live *live = process->live.items;
 
 	for (size_t i = 0; i < process->live.n; i++) {
-		torsh_holders_add(holders, &(struct holder){
+		torsh_sites_add(sites, &(struct allocation_site){
 					    .process = process,
 					    .stack = live[i].stack,
 					    .blocks = less(live[i].blocks, live[i].inherited_blocks),
@@ -78,14 +78,14 @@ static void collect_live(struct holders *holders, const struct profile_process *
 }
 
 /* is_live: what is there now. Otherwise: what was there at the peak. */
-static void collect_shares(struct holders *holders, const struct profile_process *process, bool is_live)
+static void collect_shares(struct allocation_sites *sites, const struct recorded_process *process, bool is_live)
 {
-	const struct profile_total *total = process->totals.items;
+	const struct recorded_total *total = process->totals.items;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
 		bool is_moved = is_live || total[i].seen != process->heap.peak_number;
 
-		torsh_holders_add(holders, &(struct holder){
+		torsh_sites_add(sites, &(struct allocation_site){
 					    .process = process,
 					    .stack = total[i].stack,
 					    .first_step = is_moved ? total[i].first_step : total[i].base_first_step,
@@ -96,12 +96,12 @@ static void collect_shares(struct holders *holders, const struct profile_process
 	}
 }
 
-static void collect_joint(struct holders *holders, const struct profile_process *process)
+static void collect_joint(struct allocation_sites *sites, const struct recorded_process *process)
 {
-	const struct profile_joint_share *share = process->joint_shares.items;
+	const struct recorded_session_usage *share = process->joint_shares.items;
 
 	for (size_t i = 0; i < process->joint_shares.n; i++) {
-		torsh_holders_add(holders, &(struct holder){
+		torsh_sites_add(sites, &(struct allocation_site){
 					    .process = process,
 					    .stack = share[i].stack,
 					    .blocks = share[i].blocks,
@@ -112,12 +112,12 @@ static void collect_joint(struct holders *holders, const struct profile_process 
 	}
 }
 
-static void collect_totals(struct holders *holders, const struct profile_process *process, bool is_temporary)
+static void collect_totals(struct allocation_sites *sites, const struct recorded_process *process, bool is_temporary)
 {
-	const struct profile_total *total = process->totals.items;
+	const struct recorded_total *total = process->totals.items;
 
 	for (size_t i = 0; i < process->totals.n; i++) {
-		torsh_holders_add(holders, &(struct holder){
+		torsh_sites_add(sites, &(struct allocation_site){
 					    .process = process,
 					    .stack = total[i].stack,
 					    .blocks = is_temporary ? total[i].temporary : total[i].allocs,
@@ -126,16 +126,16 @@ static void collect_totals(struct holders *holders, const struct profile_process
 	}
 }
 
-static void collect_mapped(struct holders *holders, const struct profile_process *process)
+static void collect_mapped(struct allocation_sites *sites, const struct recorded_process *process)
 {
-	const struct profile_mapping *mapping = process->mappings.items;
+	const struct recorded_mapping *mapping = process->mappings.items;
 
 	for (size_t i = 0; i < process->mappings.n; i++) {
 		bool is_moved = mapping[i].seen != process->vm.peak_number;
 		int64_t pieces = mapping[i].base_pieces + (is_moved ? mapping[i].delta_pieces : 0);
 		int64_t bytes = mapping[i].base_bytes + (is_moved ? mapping[i].delta_bytes : 0);
 
-		torsh_holders_add(holders, &(struct holder){
+		torsh_sites_add(sites, &(struct allocation_site){
 					    .process = process,
 					    .stack = mapping[i].stack,
 					    .blocks = pieces > 0 ? (uint64_t)pieces : 0,
@@ -144,34 +144,34 @@ static void collect_mapped(struct holders *holders, const struct profile_process
 	}
 }
 
-void torsh_holders_collect(struct holders *holders, const struct profile_process *process, enum holders_of what)
+void torsh_sites_collect(struct allocation_sites *sites, const struct recorded_process *process, enum sites_of what)
 {
 	switch (what) {
-	case HOLDERS_LIVE:
+	case SITES_LIVE:
 		if (process->has_live)
-			collect_live(holders, process);
+			collect_live(sites, process);
 		else
-			collect_shares(holders, process, true);
+			collect_shares(sites, process, true);
 		break;
-	case HOLDERS_PEAK:
-		collect_shares(holders, process, false);
+	case SITES_PEAK:
+		collect_shares(sites, process, false);
 		break;
-	case HOLDERS_JOINT_PEAK:
-		collect_joint(holders, process);
+	case SITES_SESSION_PEAK:
+		collect_joint(sites, process);
 		break;
-	case HOLDERS_ALLOCATED:
-		collect_totals(holders, process, false);
+	case SITES_ALLOCATED:
+		collect_totals(sites, process, false);
 		break;
-	case HOLDERS_TEMPORARY:
-		collect_totals(holders, process, true);
+	case SITES_TEMPORARY:
+		collect_totals(sites, process, true);
 		break;
-	case HOLDERS_MAPPED:
-		collect_mapped(holders, process);
+	case SITES_MAPPED:
+		collect_mapped(sites, process);
 		break;
 	}
 }
 
-static void merge_into(struct holder *to, const struct holder *from)
+static void merge_into(struct allocation_site *to, const struct allocation_site *from)
 {
 	to->blocks += from->blocks;
 	to->bytes += from->bytes;
@@ -194,21 +194,21 @@ static void merge_into(struct holder *to, const struct holder *from)
 }
 
 /*
- * Merge equal ones, as compare says, into the first of them. Keeps the order. The tree holds pointers to holders that
+ * Merge equal ones, as compare says, into the first of them. Keeps the order. The tree holds pointers to allocation sites that
  * stay where they are: items only move down, to places before them.
  */
-static void merge_equal(struct holders *holders, size_t n_first, int (*compare)(const void *, const void *))
+static void merge_equal(struct allocation_sites *sites, size_t n_first, int (*compare)(const void *, const void *))
 {
-	struct holder *all = torsh_need_items(NULL, 0, holders->n, sizeof(*all));
+	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
 	size_t n = 0;
 	void *tree = NULL;
 
-	if (n_first > holders->n)
-		n_first = holders->n;
-	for (size_t i = 0; i < holders->n; i++) {
-		struct holder **found;
+	if (n_first > sites->n)
+		n_first = sites->n;
+	for (size_t i = 0; i < sites->n; i++) {
+		struct allocation_site **found;
 
-		all[n] = holders->items[i];
+		all[n] = sites->items[i];
 		if (i >= n_first) {
 			n++;
 			continue;
@@ -222,27 +222,27 @@ static void merge_equal(struct holders *holders, size_t n_first, int (*compare)(
 		free(all[n].frames);
 	}
 	while (tree) {
-		struct holder *root = *(struct holder **)tree;
+		struct allocation_site *root = *(struct allocation_site **)tree;
 
 		tdelete(root, &tree, compare);
 	}
-	free(holders->items);
-	holders->items = all;
-	holders->n_room = holders->n;
-	holders->n = n;
+	free(sites->items);
+	sites->items = all;
+	sites->n_room = sites->n;
+	sites->n = n;
 }
 
-void torsh_holders_mark_arenas(struct holders *holders, struct symbols *symbols)
+void torsh_sites_mark_arenas(struct allocation_sites *sites, struct symbols *symbols)
 {
-	for (size_t i = 0; i < holders->n; i++) {
-		struct holder *holder = &holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		struct allocation_site *site = &sites->items[i];
 
-		holder->is_arena = torsh_arena_is(symbols, holder->process, holder->stack);
+		site->is_arena = torsh_arena_is(symbols, site->process, site->stack);
 	}
 }
 
 /* By what is never merged, whatever the stacks. */
-static int compare_kinds(const struct holder *a, const struct holder *b)
+static int compare_kinds(const struct allocation_site *a, const struct allocation_site *b)
 {
 	if (a->process != b->process)
 		return a->process->number < b->process->number ? -1 : 1;
@@ -255,15 +255,15 @@ static _Thread_local size_t compared_depth;
 
 static int compare_stacks(const void *a, const void *b)
 {
-	const struct holder *one = a, *other = b;
-	const struct profile_process *process = one->process;
+	const struct allocation_site *one = a, *other = b;
+	const struct recorded_process *process = one->process;
 	uint32_t x = one->stack, y = other->stack;
 	int rc = compare_kinds(one, other);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < compared_depth && x != y; i++) {
-		const struct profile_stack *node_x, *node_y;
+		const struct recorded_stack *node_x, *node_y;
 
 		if (x >= process->n_stacks)
 			x = 0;
@@ -283,7 +283,7 @@ static int compare_stacks(const void *a, const void *b)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct holder *one = a, *other = b;
+	const struct allocation_site *one = a, *other = b;
 	int rc = compare_kinds(one, other);
 
 	if (rc)
@@ -291,22 +291,22 @@ static int compare_places(const void *a, const void *b)
 	return one->stack < other->stack ? -1 : one->stack > other->stack;
 }
 
-void torsh_holders_merge_stacks(struct holders *holders, struct symbols *symbols)
+void torsh_sites_merge_stacks(struct allocation_sites *sites, struct symbols *symbols)
 {
 	bool is_changed = false;
 
-	for (size_t i = 0; i < holders->n; i++) {
-		struct holder *holder = &holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		struct allocation_site *site = &sites->items[i];
 		/* Its table of stacks grows; what was there stays. */
-		uint32_t shown = torsh_stack_view((struct profile_process *)holder->process, holder->stack, symbols,
-						  holders->view);
+		uint32_t shown = torsh_stack_view((struct recorded_process *)site->process, site->stack, symbols,
+						  sites->view);
 
-		is_changed |= shown != holder->stack;
-		holder->stack = shown;
+		is_changed |= shown != site->stack;
+		site->stack = shown;
 	}
-	compared_depth = holders->depth;
-	if (holders->depth || is_changed)
-		merge_equal(holders, holders->n, holders->depth ? compare_stacks : compare_places);
+	compared_depth = sites->depth;
+	if (sites->depth || is_changed)
+		merge_equal(sites, sites->n, sites->depth ? compare_stacks : compare_places);
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -314,7 +314,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_for(enum holders_order order, const struct holder *a, const struct holder *b)
+static int compare_for(enum holders_order order, const struct allocation_site *a, const struct allocation_site *b)
 {
 	switch (order) {
 	case ORDER_BYTES:
@@ -331,9 +331,9 @@ static int compare_for(enum holders_order order, const struct holder *a, const s
 	return 0;
 }
 
-static int compare_holders(const void *a, const void *b, void *order)
+static int compare_sites(const void *a, const void *b, void *order)
 {
-	const struct holder *one = a, *other = b;
+	const struct allocation_site *one = a, *other = b;
 	int rc = compare_for(*(enum holders_order *)order, one, other);
 
 	if (rc == 0)
@@ -345,29 +345,29 @@ static int compare_holders(const void *a, const void *b, void *order)
 	return rc ? rc : compare_numbers(one->stack, other->stack);
 }
 
-void torsh_holders_sort(struct holders *holders, enum holders_order order)
+void torsh_sites_sort(struct allocation_sites *sites, enum holders_order order)
 {
-	if (holders->n)
-		qsort_r(holders->items, holders->n, sizeof(*holders->items), compare_holders, &order);
+	if (sites->n)
+		qsort_r(sites->items, sites->n, sizeof(*sites->items), compare_sites, &order);
 }
 
-size_t torsh_holders_put_large_first(struct holders *holders, uint64_t min_bytes)
+size_t torsh_sites_put_large_first(struct allocation_sites *sites, uint64_t min_bytes)
 {
-	struct holder *all = torsh_need_items(NULL, 0, holders->n, sizeof(*all));
+	struct allocation_site *all = torsh_need_items(NULL, 0, sites->n, sizeof(*all));
 	size_t n = 0, n_large;
 
-	for (size_t i = 0; i < holders->n; i++) {
-		if (holders->items[i].bytes >= min_bytes)
-			all[n++] = holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		if (sites->items[i].bytes >= min_bytes)
+			all[n++] = sites->items[i];
 	}
 	n_large = n;
-	for (size_t i = 0; i < holders->n; i++) {
-		if (holders->items[i].bytes < min_bytes)
-			all[n++] = holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		if (sites->items[i].bytes < min_bytes)
+			all[n++] = sites->items[i];
 	}
-	free(holders->items);
-	holders->items = all;
-	holders->n_room = n;
+	free(sites->items);
+	sites->items = all;
+	sites->n_room = n;
 	return n_large;
 }
 
@@ -391,7 +391,7 @@ static int compare_frame(const struct frame *a, const struct frame *b)
 
 static int compare_named(const void *a, const void *b)
 {
-	const struct holder *one = a, *other = b;
+	const struct allocation_site *one = a, *other = b;
 	int rc = compare_kinds(one, other);
 
 	if (rc)
@@ -403,51 +403,51 @@ static int compare_named(const void *a, const void *b)
 	return rc;
 }
 
-static void name_holder(struct holder *holder, struct symbols *symbols, size_t depth)
+static void name_holder(struct allocation_site *site, struct symbols *symbols, size_t depth)
 {
 	size_t n_room = 0;
-	uint32_t stack = holder->stack;
+	uint32_t stack = site->stack;
 
-	while (stack && stack < holder->process->n_stacks) {
-		const struct profile_stack *node = &holder->process->stacks[stack];
-		const struct frames *frames = torsh_symbols_frames(symbols, holder->process, node->address);
+	while (stack && stack < site->process->n_stacks) {
+		const struct recorded_stack *node = &site->process->stacks[stack];
+		const struct frames *frames = torsh_symbols_frames(symbols, site->process, node->address);
 
 		for (size_t i = 0; i < frames->n; i++) {
-			if (depth && holder->n_frames == depth)
+			if (depth && site->n_frames == depth)
 				return;
-			holder->frames =
-				torsh_need_room(holder->frames, holder->n_frames, &n_room, sizeof(*holder->frames));
-			holder->frames[holder->n_frames++] = &frames->frames[i];
+			site->frames =
+				torsh_need_room(site->frames, site->n_frames, &n_room, sizeof(*site->frames));
+			site->frames[site->n_frames++] = &frames->frames[i];
 		}
 		stack = node->parent;
 	}
 }
 
-void torsh_holders_name(struct holders *holders, struct symbols *symbols, size_t n_first)
+void torsh_sites_name(struct allocation_sites *sites, struct symbols *symbols, size_t n_first)
 {
-	if (n_first > holders->n)
-		n_first = holders->n;
+	if (n_first > sites->n)
+		n_first = sites->n;
 	for (size_t i = 0; i < n_first; i++) {
-		if (!holders->items[i].frames)
-			name_holder(&holders->items[i], symbols, holders->depth);
+		if (!sites->items[i].frames)
+			name_holder(&sites->items[i], symbols, sites->depth);
 	}
-	merge_equal(holders, n_first, compare_named);
+	merge_equal(sites, n_first, compare_named);
 }
 
-void torsh_holders_sum(const struct holders *holders, uint64_t *blocks, uint64_t *bytes)
+void torsh_sites_sum(const struct allocation_sites *sites, uint64_t *blocks, uint64_t *bytes)
 {
 	*blocks = 0;
 	*bytes = 0;
-	for (size_t i = 0; i < holders->n; i++) {
-		*blocks += holders->items[i].blocks;
-		*bytes += holders->items[i].bytes;
+	for (size_t i = 0; i < sites->n; i++) {
+		*blocks += sites->items[i].blocks;
+		*bytes += sites->items[i].bytes;
 	}
 }
 
-void torsh_holders_free(struct holders *holders)
+void torsh_sites_free(struct allocation_sites *sites)
 {
-	for (size_t i = 0; i < holders->n; i++)
-		free(holders->items[i].frames);
-	free(holders->items);
-	*holders = (struct holders){0};
+	for (size_t i = 0; i < sites->n; i++)
+		free(sites->items[i].frames);
+	free(sites->items);
+	*sites = (struct allocation_sites){0};
 }

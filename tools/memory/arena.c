@@ -27,10 +27,10 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 	return i < n;
 }
 
-bool torsh_arena_is(struct symbols *symbols, const struct profile_process *process, uint32_t stack)
+bool torsh_arena_is(struct symbols *symbols, const struct recorded_process *process, uint32_t stack)
 {
 	uint32_t addresses[FRAMES];
-	size_t n = torsh_profile_walk(process, stack, addresses, FRAMES);
+	size_t n = torsh_recording_walk(process, stack, addresses, FRAMES);
 
 	for (size_t i = 0; i < n && i < FRAMES; i++) {
 		const char *name = torsh_symbols_name(symbols, process, addresses[i]);

@@ -34,9 +34,9 @@ bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last)
 	return n_last >= REPLACED_MIN && n_early * REPLACED_RATIO < n_last;
 }
 
-static void add_process(struct growth *growth, const struct profile_process *process)
+static void add_process(struct growth *growth, const struct recorded_process *process)
 {
-	const struct profile_survivors *survivors = process->survivors.items;
+	const struct recorded_survivors *survivors = process->survivors.items;
 
 	if (process->steps.n_steps > growth->n_steps)
 		growth->n_steps = process->steps.n_steps;
@@ -47,7 +47,7 @@ static void add_process(struct growth *growth, const struct profile_process *pro
 		if (!torsh_growth_is_steady(survivors[i].parts, process->steps.n_parts) ||
 		    torsh_growth_is_replaced(survivors[i].early_blocks, survivors[i].last_blocks))
 			continue;
-		torsh_holders_add(&growth->found, &(struct holder){
+		torsh_sites_add(&growth->found, &(struct allocation_site){
 							  .process = process,
 							  .stack = survivors[i].stack,
 							  .blocks = survivors[i].late_blocks,
@@ -57,7 +57,7 @@ static void add_process(struct growth *growth, const struct profile_process *pro
 	}
 }
 
-void torsh_growth_find(struct growth *growth, struct profile_process *const *processes, size_t n_processes)
+void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes, size_t n_processes)
 {
 	for (size_t i = 0; i < n_processes; i++)
 		add_process(growth, processes[i]);
@@ -65,10 +65,10 @@ void torsh_growth_find(struct growth *growth, struct profile_process *const *pro
 
 void torsh_growth_free(struct growth *growth)
 {
-	torsh_holders_free(&growth->found);
+	torsh_sites_free(&growth->found);
 }
 
-const char *torsh_growth_rule(const struct profile_process *process)
+const char *torsh_growth_rule(const struct recorded_process *process)
 {
 	static const char *const rules[] = {NULL, "calls of an optimizer", "ProfilerStep#", "steps that the program marked"};
 

@@ -3,8 +3,8 @@
  * What grows from step to step: stacks of which every stretch of the run has left blocks that are still alive. A cache
  * that warms up leaves them in the first steps, one that is bounded in the last, a leak in all.
  */
-#ifndef TORSH_PROFILE_GROWTH_H
-#define TORSH_PROFILE_GROWTH_H
+#ifndef TORSH_MEMORY_GROWTH_H
+#define TORSH_MEMORY_GROWTH_H
 
 #include "tools/memory/allocation_sites.h"
 
@@ -12,12 +12,12 @@
 
 struct growth {
 	/* blocks and bytes are those of the later steps, which are late_steps of the process */
-	struct holders found;
+	struct allocation_sites found;
 	uint64_t n_steps; /* of the process with most */
 	bool is_enough; /* some process had steps enough to tell */
 };
 
-void torsh_growth_find(struct growth *growth, struct profile_process *const *processes, size_t n_processes);
+void torsh_growth_find(struct growth *growth, struct recorded_process *const *processes, size_t n_processes);
 void torsh_growth_free(struct growth *growth);
 
 /* Does what has survivors in these parts of the steps (bit i: part i of n) grow? */
@@ -30,6 +30,6 @@ bool torsh_growth_is_steady(uint64_t parts, uint32_t n);
 bool torsh_growth_is_replaced(uint64_t n_early, uint64_t n_last);
 
 /* "an optimizer's calls", ...; NULL: nothing is known of steps. */
-const char *torsh_growth_rule(const struct profile_process *process);
+const char *torsh_growth_rule(const struct recorded_process *process);
 
 #endif

@@ -2,9 +2,9 @@
 /* See tools/memory/peak.h. */
 #include "tools/memory/peak.h"
 
-static const struct profile_process *highest_of(struct profile_process *const *processes, size_t n)
+static const struct recorded_process *highest_of(struct recorded_process *const *processes, size_t n)
 {
-	const struct profile_process *highest = processes[0];
+	const struct recorded_process *highest = processes[0];
 
 	for (size_t i = 1; i < n; i++) {
 		if (processes[i]->heap.peak_bytes > highest->heap.peak_bytes)
@@ -13,13 +13,13 @@ static const struct profile_process *highest_of(struct profile_process *const *p
 	return highest;
 }
 
-struct peak torsh_peak_choose(const struct profile *profile, struct profile_process *const *processes, size_t n)
+struct peak torsh_peak_choose(const struct recording *recording, struct recorded_process *const *processes, size_t n)
 {
-	const struct profile_joint *joint = &profile->joint;
-	const struct profile_heap *heap;
+	const struct recorded_session *joint = &recording->joint;
+	const struct recorded_heap *heap;
 	struct peak peak;
 
-	if (n > 1 && n == profile->n_processes && joint->is_there)
+	if (n > 1 && n == recording->n_processes && joint->is_there)
 		return (struct peak){
 			.is_known = true,
 			.bytes = joint->peak_bytes,
@@ -29,19 +29,19 @@ struct peak torsh_peak_choose(const struct profile *profile, struct profile_proc
 		};
 	peak.process = highest_of(processes, n);
 	heap = &peak.process->heap;
-	peak.is_known = torsh_profile_has_heap(peak.process);
+	peak.is_known = torsh_recording_has_heap(peak.process);
 	peak.bytes = heap->peak_bytes;
 	peak.blocks = heap->peak_blocks;
 	peak.at_ns = heap->peak_ns;
 	return peak;
 }
 
-void torsh_peak_collect(struct holders *holders, const struct peak *peak, const struct profile *profile)
+void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak, const struct recording *recording)
 {
 	if (peak->process) {
-		torsh_holders_collect(holders, peak->process, HOLDERS_PEAK);
+		torsh_sites_collect(sites, peak->process, SITES_PEAK);
 		return;
 	}
-	for (size_t i = 0; i < profile->n_processes; i++)
-		torsh_holders_collect(holders, profile->processes[i], HOLDERS_JOINT_PEAK);
+	for (size_t i = 0; i < recording->n_processes; i++)
+		torsh_sites_collect(sites, recording->processes[i], SITES_SESSION_PEAK);
 }

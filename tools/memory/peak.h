@@ -2,14 +2,14 @@
 /*
  * The highest moment of the heap: of one process, or of all processes of a session together.
  */
-#ifndef TORSH_PROFILE_PEAK_H
-#define TORSH_PROFILE_PEAK_H
+#ifndef TORSH_MEMORY_PEAK_H
+#define TORSH_MEMORY_PEAK_H
 
 #include "tools/memory/allocation_sites.h"
 
 struct peak {
 	/* The one whose peak it is; NULL: the sum of all. */
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	bool is_known;
 	uint64_t bytes, blocks;
 	uint64_t at_ns; /* since the session's start */
@@ -20,9 +20,9 @@ struct peak {
  * The peak of the processes asked for, of n >= 1. Only of all together is the sum known; of some of them it is the
  * highest peak that one had.
  */
-struct peak torsh_peak_choose(const struct profile *profile, struct profile_process *const *processes, size_t n);
+struct peak torsh_peak_choose(const struct recording *recording, struct recorded_process *const *processes, size_t n);
 
 /* Who held memory then. */
-void torsh_peak_collect(struct holders *holders, const struct peak *peak, const struct profile *profile);
+void torsh_peak_collect(struct allocation_sites *sites, const struct peak *peak, const struct recording *recording);
 
 #endif

@@ -17,8 +17,8 @@ const char *const torsh_tensor_group_names[N_TENSOR_GROUPS] = {
 
 /* What a walk knows of a device. */
 struct device_state {
-	struct live_table live; /* site: index of the holder */
-	struct key_index keys; /* of holders */
+	struct live_table live; /* site: index of the allocation site */
+	struct key_index keys; /* of allocation sites */
 	uint64_t bytes, n_changes;
 	uint64_t peak_bytes, peak_change; /* from the first walk: which change of it made the peak */
 };
@@ -31,7 +31,7 @@ struct walker {
 	bool is_second;
 };
 
-static size_t find_device(struct walker *walker, const struct profile_process *process, uint32_t device)
+static size_t find_device(struct walker *walker, const struct recorded_process *process, uint32_t device)
 {
 	struct tensors *tensors = walker->tensors;
 
@@ -48,10 +48,10 @@ static size_t find_device(struct walker *walker, const struct profile_process *p
 	return tensors->n++;
 }
 
-/* The holder of what is allocated now; made where it is the first. */
+/* The allocation site of what is allocated now; made where it is the first. */
 _Static_assert(N_PHASES <= 8, "a phase has three bits of a key; labels have 29, more than any recording has");
 
-static uint32_t find_holder(struct walker *walker, size_t device, const struct timeline_event *event,
+static uint32_t find_site(struct walker *walker, size_t device, const struct timeline_event *event,
 			    const struct call *innermost)
 {
 	struct tensor_device *of = &walker->tensors->items[device];
@@ -61,31 +61,31 @@ static uint32_t find_holder(struct walker *walker, size_t device, const struct t
 		       : call ? ((uint64_t)call->name << 35 | (uint64_t)call->module << 3 | call->phase) + 2
 			      : 1;
 	struct key_slot *slot = torsh_key_index_find(&state->keys, key);
-	struct tensor_holder *holder;
+	struct tensor_site *site;
 
 	if (slot->key)
 		return slot->number;
-	of->holders = torsh_need_room(of->holders, of->n_holders, &of->holders_room, sizeof(*of->holders));
-	holder = &of->holders[of->n_holders];
+	of->sites = torsh_need_room(of->sites, of->n_sites, &of->holders_room, sizeof(*of->sites));
+	site = &of->sites[of->n_sites];
 	if (walker->group == TENSORS_BY_STACK) {
-		holder->stack = event->stack;
+		site->stack = event->stack;
 	} else if (call) {
-		holder->operator_name = torsh_call_name(call);
-		holder->module = torsh_timeline_label(of->process, call->module);
-		holder->phase = call->phase;
+		site->operator_name = torsh_call_name(call);
+		site->module = torsh_timeline_label(of->process, call->module);
+		site->phase = call->phase;
 	}
-	torsh_key_index_fill(&state->keys, slot, key, (uint32_t)of->n_holders);
-	return (uint32_t)of->n_holders++;
+	torsh_key_index_fill(&state->keys, slot, key, (uint32_t)of->n_sites);
+	return (uint32_t)of->n_sites++;
 }
 
 /* A block comes or goes: is_gone. */
-static void change_holder(struct walker *walker, size_t device, uint32_t holder, uint64_t bytes, bool is_gone)
+static void change_site(struct walker *walker, size_t device, uint32_t site, uint64_t bytes, bool is_gone)
 {
-	struct tensor_holder *of;
+	struct tensor_site *of;
 
 	if (!walker->is_second)
 		return;
-	of = &walker->tensors->items[device].holders[holder];
+	of = &walker->tensors->items[device].sites[site];
 	of->current_blocks += is_gone ? -UINT64_C(1) : 1;
 	of->current_bytes += is_gone ? -bytes : bytes;
 }
@@ -95,7 +95,7 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct device_state *state = &walker->states[device];
-	uint32_t holder = walker->is_second ? find_holder(walker, device, event, innermost) : 0;
+	uint32_t site = walker->is_second ? find_site(walker, device, event, innermost) : 0;
 	uint64_t bytes = tensor->bytes <= LIVE_SIZE_MAX ? tensor->bytes : LIVE_SIZE_MAX;
 	struct live_block *block;
 	int is_there;
@@ -106,12 +106,12 @@ static void take_alloc(struct walker *walker, size_t device, const struct timeli
 	if (is_there) {
 		/* Its free was lost. */
 		state->bytes -= block->size;
-		change_holder(walker, device, block->site, block->size, true);
+		change_site(walker, device, block->site, block->size, true);
 	}
 	block->size = bytes;
-	block->site = holder;
+	block->site = site;
 	state->bytes += bytes;
-	change_holder(walker, device, holder, bytes, false);
+	change_site(walker, device, site, bytes, false);
 }
 
 static void take_free(struct walker *walker, size_t device, const struct event_tensor *tensor)
@@ -124,7 +124,7 @@ static void take_free(struct walker *walker, size_t device, const struct event_t
 		return;
 	}
 	state->bytes -= block->size;
-	change_holder(walker, device, block->site, block->size, true);
+	change_site(walker, device, block->site, block->size, true);
 	torsh_live_remove(&state->live, block);
 }
 
@@ -145,9 +145,9 @@ static void see_peak(struct walker *walker, size_t device, const struct timeline
 	}
 	if (!walker->is_second || state->n_changes != state->peak_change)
 		return;
-	for (size_t i = 0; i < of->n_holders; i++) {
-		of->holders[i].blocks = of->holders[i].current_blocks;
-		of->holders[i].bytes = of->holders[i].current_bytes;
+	for (size_t i = 0; i < of->n_sites; i++) {
+		of->sites[i].blocks = of->sites[i].current_blocks;
+		of->sites[i].bytes = of->sites[i].current_bytes;
 	}
 }
 
@@ -179,7 +179,7 @@ static void count_tensor(struct tensor_device *of, const struct timeline_event *
 	}
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -216,21 +216,21 @@ static void start_again(struct walker *walker)
 	walker->is_second = true;
 }
 
-void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct profile *profile,
-			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
+void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {.event = see_event};
 	struct walker walker = {.tensors = tensors, .group = group};
 	int rc;
 
 	*tensors = (struct tensors){0};
-	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &walker, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &walker, NULL);
 	start_again(&walker);
 	if (rc == 0)
-		rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &walker,
+		rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &walker,
 				      NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < tensors->n; i++) {
 		torsh_live_destroy(&walker.states[i].live);
 		torsh_key_index_destroy(&walker.states[i].keys);
@@ -241,6 +241,6 @@ void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, con
 void torsh_tensors_free(struct tensors *tensors)
 {
 	for (size_t i = 0; i < tensors->n; i++)
-		free(tensors->items[i].holders);
+		free(tensors->items[i].sites);
 	free(tensors->items);
 }

@@ -3,8 +3,8 @@
  * Who held the memory of tensors when most of it was held, for each process and device: two walks over the timeline, the
  * first one finds the moment.
  */
-#ifndef TORSH_PROFILE_TENSORS_H
-#define TORSH_PROFILE_TENSORS_H
+#ifndef TORSH_MEMORY_TENSORS_H
+#define TORSH_MEMORY_TENSORS_H
 
 #include "tools/timeline/prepass/prepass.h"
 
@@ -22,8 +22,8 @@ enum tensor_group {
 
 extern const char *const torsh_tensor_group_names[N_TENSOR_GROUPS];
 
-struct tensor_holder {
-	const char *operator_name, *module; /* NULL: none. Texts of the profile */
+struct tensor_site {
+	const char *operator_name, *module; /* NULL: none. Texts of the recording */
 	enum call_phase phase;
 	uint32_t stack;
 	uint64_t blocks, bytes; /* at the peak */
@@ -45,7 +45,7 @@ static inline bool torsh_tensor_has_sums(const struct event_tensor *tensor)
 }
 
 struct tensor_device {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t device; /* type << 8 | index, in PyTorch's numbers */
 	uint64_t peak_bytes, peak_blocks, peak_ns;
 	uint64_t allocs, frees, unknown_frees; /* unknown: of what was allocated before the recording */
@@ -55,8 +55,8 @@ struct tensor_device {
 	struct tensor_sums at_peak, at_end; /* at_peak: when tensors held most */
 	uint64_t largest_fragmentation, fragmentation_ns; /* and when that was; where largest_reserved isn't 0 */
 	uint64_t out_of_memory; /* how often it could not give what was asked for */
-	struct tensor_holder *holders;
-	size_t n_holders, holders_room;
+	struct tensor_site *sites;
+	size_t n_sites, holders_room;
 };
 
 struct tensors {
@@ -64,8 +64,8 @@ struct tensors {
 	size_t n, n_room;
 };
 
-void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct profile *profile,
-			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
+void torsh_tensors_collect(struct tensors *tensors, enum tensor_group group, const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass);
 void torsh_tensors_free(struct tensors *tensors);
 
 #endif

@@ -6,8 +6,8 @@
  * Operators contain each other: aten::linear calls aten::addmm, aten::convolution a convolution of some library. So an
  * operator counts either where it begins, and nothing inside counts again, or only where nothing inside counted.
  */
-#ifndef TORSH_PROFILE_FLOPS_H
-#define TORSH_PROFILE_FLOPS_H
+#ifndef TORSH_OPS_FLOPS_H
+#define TORSH_OPS_FLOPS_H
 
 #include "tools/timeline/inputs.h"
 

@@ -9,7 +9,7 @@
 
 /* What is known of the pairs of one process. */
 struct process_pairs {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct key_index index; /* by both labels: index of worth */
 };
 
@@ -22,11 +22,11 @@ struct flops_book {
 	struct inputs inputs;
 };
 
-struct flops_book *torsh_flops_book_create(const struct profile *profile)
+struct flops_book *torsh_flops_book_create(const struct recording *recording)
 {
 	struct flops_book *book = torsh_need(calloc(1, sizeof(*book)));
 
-	book->is_off = profile->without_flops;
+	book->is_off = recording->without_flops;
 	return book;
 }
 
@@ -39,7 +39,7 @@ void torsh_flops_book_destroy(struct flops_book *book)
 	free(book);
 }
 
-static struct process_pairs *find_pairs(struct flops_book *book, const struct profile_process *process)
+static struct process_pairs *find_pairs(struct flops_book *book, const struct recorded_process *process)
 {
 	struct process_pairs *pairs;
 

@@ -10,11 +10,11 @@
 
 struct adder {
 	struct module_totals *totals;
-	const struct survey *survey;
+	const struct prepass *prepass;
 	struct flops_book *book;
 	struct device_join *join;
 	struct {
-		const struct profile_process *process;
+		const struct recorded_process *process;
 		uint32_t *items; /* by label: index + 1 of its total */
 	} * processes;
 };
@@ -30,7 +30,7 @@ static size_t find_total(struct module_totals *totals, const char *name)
 	return totals->n++;
 }
 
-static struct module_total *total_of(struct adder *adder, const struct profile_process *process, uint32_t label)
+static struct module_total *total_of(struct adder *adder, const struct recorded_process *process, uint32_t label)
 {
 	size_t i = 0;
 	const char *name = torsh_timeline_label(process, label);
@@ -60,7 +60,7 @@ struct share {
 };
 
 /* Is the module also further inside? It is counted there. */
-static bool is_again(struct adder *adder, const struct profile_process *process, const struct module_chain *innermost,
+static bool is_again(struct adder *adder, const struct recorded_process *process, const struct module_chain *innermost,
 		     const struct module_chain *at)
 {
 	const struct module_total *total = total_of(adder, process, at->module);
@@ -72,7 +72,7 @@ static bool is_again(struct adder *adder, const struct profile_process *process,
 	return false;
 }
 
-static void add_share(struct adder *adder, const struct profile_process *process, const struct module_chain *modules,
+static void add_share(struct adder *adder, const struct recorded_process *process, const struct module_chain *modules,
 		      const struct share *share)
 {
 	const struct module_chain *at = modules;
@@ -111,7 +111,7 @@ static void add_operator(struct adder *adder, const struct call *call, const str
 	add_share(adder, call->process, call->modules, &share);
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
 	const struct adder *adder = context;
@@ -125,7 +125,7 @@ static void add_row(void *context, const struct device_row *row)
 	struct adder *adder = context;
 	struct share share = {.device_ns = row->span.duration_ns};
 
-	if (!torsh_survey_has(adder->survey, row->process, torsh_device_row_asked_ns(row)))
+	if (!torsh_prepass_has(adder->prepass, row->process, torsh_device_row_asked_ns(row)))
 		return;
 	total_of(adder, row->process, row->cause.module)->device_ns += share.device_ns;
 	add_share(adder, row->process, row->cause.modules, &share);
@@ -139,7 +139,7 @@ static void see_end(void *context, struct call *call)
 
 	if (call->kind == CALL_OPERATOR)
 		own = torsh_flops_book_end(adder->book, call);
-	if (!torsh_survey_has(adder->survey, call->process, call->start_ns))
+	if (!torsh_prepass_has(adder->prepass, call->process, call->start_ns))
 		return;
 	if (call->kind == CALL_OPERATOR) {
 		add_operator(adder, call, &own);
@@ -152,7 +152,7 @@ static void see_end(void *context, struct call *call)
 	}
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	const struct adder *adder = context;
@@ -163,28 +163,28 @@ static void see_event(void *context, const struct profile_process *process, cons
 		innermost->self_allocated_bytes += event->event.tensor.bytes;
 }
 
-void torsh_module_totals_collect(struct module_totals *totals, const struct profile *profile,
-				 struct profile_process *const *processes, size_t n_processes,
-				 const struct survey *survey)
+void torsh_module_totals_collect(struct module_totals *totals, const struct recording *recording,
+				 struct recorded_process *const *processes, size_t n_processes,
+				 const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor devices = {.row = add_row};
-	struct adder adder = {.totals = totals, .survey = survey, .book = torsh_flops_book_create(profile)};
+	struct adder adder = {.totals = totals, .prepass = prepass, .book = torsh_flops_book_create(recording)};
 	int rc;
 
 	*totals = (struct module_totals){0};
 	adder.processes = torsh_need_items(NULL, 0, n_processes, sizeof(*adder.processes));
 	for (size_t i = 0; i < n_processes; i++) {
-		totals->has_devices = totals->has_devices || torsh_survey_of(survey, processes[i])->work.is_seen;
+		totals->has_devices = totals->has_devices || torsh_prepass_of(prepass, processes[i])->work.is_seen;
 		adder.processes[i].process = processes[i];
 		adder.processes[i].items =
 			torsh_need_items(NULL, 0, processes[i]->n_functions + 1, sizeof(*adder.processes[i].items));
 	}
-	adder.join = torsh_device_join_create(survey, &devices, &adder);
-	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &adder, NULL);
+	adder.join = torsh_device_join_create(prepass, &devices, &adder);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);
 	for (size_t i = 0; i < n_processes; i++)
 		free(adder.processes[i].items);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What each nn.Module took: its calls, and the operators that belong to it, those of backward among them. */
-#ifndef TORSH_PROFILE_MODULE_TOTALS_H
-#define TORSH_PROFILE_MODULE_TOTALS_H
+#ifndef TORSH_OPS_MODULE_TOTALS_H
+#define TORSH_OPS_MODULE_TOTALS_H
 
 #include "tools/ops/operators.h"
 
@@ -27,9 +27,9 @@ struct module_totals {
 	bool has_devices; /* of some process devices were recorded */
 };
 
-void torsh_module_totals_collect(struct module_totals *totals, const struct profile *profile,
-				 struct profile_process *const *processes, size_t n_processes,
-				 const struct survey *survey);
+void torsh_module_totals_collect(struct module_totals *totals, const struct recording *recording,
+				 struct recorded_process *const *processes, size_t n_processes,
+				 const struct prepass *prepass);
 void torsh_module_totals_free(struct module_totals *totals);
 
 #endif

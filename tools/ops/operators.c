@@ -29,7 +29,7 @@ struct capture {
 };
 
 struct process_keys {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	const struct steps *steps;
 	const struct device_work *work;
 	struct graph_nodes nodes; /* what is captured in an operator: its number among captures, from 1 */
@@ -73,7 +73,7 @@ static size_t item_of(void **tree, char *text, size_t n_items, bool *is_new)
 	return (*found)->item;
 }
 
-static struct process_keys *find_keys(struct collector *collector, const struct profile_process *process)
+static struct process_keys *find_keys(struct collector *collector, const struct recorded_process *process)
 {
 	if (collector->last && collector->last->process == process)
 		return collector->last;
@@ -84,7 +84,7 @@ static struct process_keys *find_keys(struct collector *collector, const struct 
 	return NULL;
 }
 
-static const char *text_of(const struct profile_process *process, uint32_t label)
+static const char *text_of(const struct recorded_process *process, uint32_t label)
 {
 	const char *text = torsh_timeline_label(process, label);
 
@@ -118,7 +118,7 @@ static uint64_t key_of(const struct process_keys *keys, const struct call *call,
 /* The same for all processes. Stacks are a process's own. */
 static char *key_text(const struct call *call, enum operator_group group, const struct step *step)
 {
-	const struct profile_process *process = call->process;
+	const struct recorded_process *process = call->process;
 
 	switch (group) {
 	case OPERATORS_BY_NAME:
@@ -208,7 +208,7 @@ static void count_unknown(struct collector *collector, struct process_keys *keys
 
 static bool is_wanted(struct collector *collector, const struct call *call)
 {
-	const struct profile_process *process = call->process;
+	const struct recorded_process *process = call->process;
 
 	if (!torsh_steps_have(find_keys(collector, process)->steps, call->start_ns))
 		return false;
@@ -400,7 +400,7 @@ static void add_node(struct collector *collector, struct process_keys *keys, con
 	}
 }
 
-static void see_device_event(struct collector *collector, const struct profile_process *process,
+static void see_device_event(struct collector *collector, const struct recorded_process *process,
 			     const struct event *event, struct call *innermost)
 {
 	struct process_keys *keys = find_keys(collector, process);
@@ -417,7 +417,7 @@ static void see_device_event(struct collector *collector, const struct profile_p
 		add_node(collector, keys, &span);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -449,28 +449,28 @@ static void free_keys(struct process_keys *keys)
 }
 
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
-			     const struct profile *profile, struct profile_process *const *processes,
-			     size_t n_processes, const struct survey *survey)
+			     const struct recording *recording, struct recorded_process *const *processes,
+			     size_t n_processes, const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	struct collector collector = {.operators = operators, .wish = wish, .n_keys = n_processes};
 	int rc;
 
-	*operators = (struct operators){.group = wish->group, .has_flops = !profile->without_flops};
-	collector.book = torsh_flops_book_create(profile);
+	*operators = (struct operators){.group = wish->group, .has_flops = !recording->without_flops};
+	collector.book = torsh_flops_book_create(recording);
 	collector.keys = torsh_need_items(NULL, 0, n_processes, sizeof(*collector.keys));
 	for (size_t i = 0; i < n_processes; i++) {
 		collector.keys[i].process = processes[i];
-		collector.keys[i].steps = &torsh_survey_of(survey, processes[i])->steps;
-		collector.keys[i].work = &torsh_survey_of(survey, processes[i])->work;
+		collector.keys[i].steps = &torsh_prepass_of(prepass, processes[i])->steps;
+		collector.keys[i].work = &torsh_prepass_of(prepass, processes[i])->work;
 		operators->has_devices = operators->has_devices || collector.keys[i].work->is_seen;
 		torsh_key_index_create(&collector.keys[i].index);
 		torsh_key_index_create(&collector.keys[i].unknown);
 		torsh_graph_nodes_create(&collector.keys[i].nodes);
 	}
-	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++)
 		free_keys(&collector.keys[i]);
 	free(collector.keys);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Totals of operators: time, memory and FLOPs of all calls that have a key in common. One pass over the timeline after a
- * survey; what is held are the keys and the open calls.
+ * pre-pass; what is held are the keys and the open calls.
  */
-#ifndef TORSH_PROFILE_OPERATORS_H
-#define TORSH_PROFILE_OPERATORS_H
+#ifndef TORSH_OPS_OPERATORS_H
+#define TORSH_OPS_OPERATORS_H
 
 #include "tools/ops/flops.h"
 #include "tools/timeline/histogram.h"
@@ -31,7 +31,7 @@ enum operator_group {
 extern const char *const torsh_operator_group_names[N_OPERATOR_GROUPS];
 
 struct operator_total {
-	const struct profile_process *process; /* of the first call */
+	const struct recorded_process *process; /* of the first call */
 	char *name; /* by MODULE: the module, "": none; by PHASE: the phase; by STEP: NULL, it is in none */
 	char *inputs; /* by SHAPE */
 	char *overload; /* by OVERLOAD; "": the one without another name */
@@ -80,8 +80,8 @@ struct operators_wish {
 
 /* Add up the calls of these processes. */
 void torsh_operators_collect(struct operators *operators, const struct operators_wish *wish,
-			     const struct profile *profile, struct profile_process *const *processes,
-			     size_t n_processes, const struct survey *survey);
+			     const struct recording *recording, struct recorded_process *const *processes,
+			     size_t n_processes, const struct prepass *prepass);
 void torsh_operators_free(struct operators *operators);
 
 /*
@@ -91,7 +91,7 @@ void torsh_operators_free(struct operators *operators);
  */
 struct flops_book;
 
-struct flops_book *torsh_flops_book_create(const struct profile *profile);
+struct flops_book *torsh_flops_book_create(const struct recording *recording);
 void torsh_flops_book_destroy(struct flops_book *book);
 void torsh_flops_book_begin(struct flops_book *book, struct call *call);
 /* Returns what the operator itself was worth, or that nobody knows. */

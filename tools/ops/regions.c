@@ -10,7 +10,7 @@
 /* A hash table of 64-bit keys, not 0, with removal: what is open at a time is all that has to be held. */
 struct map_entry {
 	uint64_t key, value, at_ns;
-	const struct profile_process *process;
+	const struct recorded_process *process;
 };
 
 struct map {
@@ -20,7 +20,7 @@ struct map {
 
 /* Ranges of one domain and source that a thread has open, innermost last. */
 struct open_stack {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct open_range {
 		size_t region;
 		uint64_t at_ns;
@@ -126,9 +126,9 @@ struct said {
 /* What walks along with the events. */
 struct walk {
 	struct regions *regions;
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	const struct timeline_event *event;
-	const struct survey *survey;
+	const struct prepass *prepass;
 };
 
 static size_t make_region(struct walk *walk, const struct said *said)
@@ -205,7 +205,7 @@ static void add_call(const struct walk *walk, size_t number, uint64_t begin_ns, 
 	struct region *region = &walk->regions->items[number];
 	uint64_t ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
 
-	if (!torsh_survey_has(walk->survey, walk->process, begin_ns))
+	if (!torsh_prepass_has(walk->prepass, walk->process, begin_ns))
 		return;
 	region->min_ns = region->n && region->min_ns < ns ? region->min_ns : ns;
 	region->max_ns = region->max_ns > ns ? region->max_ns : ns;
@@ -271,7 +271,7 @@ static void mark(struct walk *walk)
 
 	size_t region;
 
-	if (!torsh_survey_has(walk->survey, walk->process, walk->event->at_ns))
+	if (!torsh_prepass_has(walk->prepass, walk->process, walk->event->at_ns))
 		return;
 	/* Before the items are looked at: it may move them. */
 	region = find_region(walk, &said);
@@ -346,12 +346,12 @@ static bool is_wanted(const struct walk *walk)
 {
 	uint32_t source;
 
-	return torsh_survey_of(walk->survey, walk->process) &&
+	return torsh_prepass_of(walk->prepass, walk->process) &&
 	       (!walk->regions->has_source || !source_of(&walk->event->event, &source) ||
 		source == walk->regions->source);
 }
 
-static int visit(void *context, const struct profile_process *process, const struct timeline_event *event)
+static int visit(void *context, const struct recorded_process *process, const struct timeline_event *event)
 {
 	struct walk *walk = context;
 	bool is_new;
@@ -391,7 +391,7 @@ static int visit(void *context, const struct profile_process *process, const str
 }
 
 /* What nobody ended is taken as ended where its process did, or where that was seen last. */
-static void close_range(struct walk *walk, const struct profile_process *process, size_t region, uint64_t begin_ns)
+static void close_range(struct walk *walk, const struct recorded_process *process, size_t region, uint64_t begin_ns)
 {
 	struct regions *regions = walk->regions;
 	const struct map_entry *last = map_find(&regions->tables->last_ns, mix(process->number, 0));
@@ -432,13 +432,13 @@ static void drop_empty(struct regions *regions)
 	regions->n = n;
 }
 
-int torsh_regions_find(struct regions *regions, const struct profile *profile, const struct survey *survey)
+int torsh_regions_find(struct regions *regions, const struct recording *recording, const struct prepass *prepass)
 {
-	struct walk walk = {.regions = regions, .survey = survey};
+	struct walk walk = {.regions = regions, .prepass = prepass};
 	int rc;
 
 	regions->tables = torsh_need_items(NULL, 0, 1, sizeof(*regions->tables));
-	rc = torsh_timeline_walk(profile, visit, &walk);
+	rc = torsh_timeline_walk(recording, visit, &walk);
 	close_ranges(&walk);
 	drop_empty(regions);
 	return rc;
@@ -464,7 +464,7 @@ void torsh_regions_free(struct regions *regions)
 	*regions = (struct regions){0};
 }
 
-const char *torsh_regions_thread_name(const struct regions *regions, const struct profile_process *process,
+const char *torsh_regions_thread_name(const struct regions *regions, const struct recorded_process *process,
 				      uint32_t thread)
 {
 	const struct map_entry *entry;

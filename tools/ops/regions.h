@@ -2,10 +2,10 @@
 /*
  * What a program said by itself, summed: how often and how long it was in its ranges, how often it marked what, what its
  * values were. Of the same name, domain, category and source there is one entry, of all processes and threads that were
- * asked for. Ranges and marks count that began in steps which the survey has, values all.
+ * asked for. Ranges and marks count that began in steps which the pre-pass has, values all.
  */
-#ifndef TORSH_PROFILE_REGIONS_H
-#define TORSH_PROFILE_REGIONS_H
+#ifndef TORSH_OPS_REGIONS_H
+#define TORSH_OPS_REGIONS_H
 
 #include "tools/base/intern.h"
 #include "tools/timeline/prepass/prepass.h"
@@ -16,7 +16,7 @@ struct region {
 	enum region_kind kind;
 	uint32_t source; /* enum range_source */
 	const char *name, *domain, *category; /* NULL: none */
-	const struct profile_process *process; /* by thread: whose; otherwise NULL */
+	const struct recorded_process *process; /* by thread: whose; otherwise NULL */
 	uint32_t thread; /* by thread: row of the process's threads */
 	uint32_t n_threads;
 	uint64_t n; /* calls, marks or values */
@@ -39,12 +39,12 @@ struct regions {
 	struct region_tables *tables;
 };
 
-/* Sums the timelines of the survey's processes. Returns 0 or -errno. */
-int torsh_regions_find(struct regions *regions, const struct profile *profile, const struct survey *survey);
+/* Sums the timelines of the pre-pass's processes. Returns 0 or -errno. */
+int torsh_regions_find(struct regions *regions, const struct recording *recording, const struct prepass *prepass);
 void torsh_regions_free(struct regions *regions);
 
 /* The name that the program gave a thread, NULL where it gave none: the kernel's then. */
-const char *torsh_regions_thread_name(const struct regions *regions, const struct profile_process *process,
+const char *torsh_regions_thread_name(const struct regions *regions, const struct recorded_process *process,
 				      uint32_t thread);
 
 /* "torsh", "nvtx", "itt", "module" or "unknown". */

@@ -63,7 +63,7 @@ static void enter_steps(struct adder *adder, uint64_t at_ns)
 		adder->totals[adder->n_entered].peak_bytes = adder->held_bytes > 0 ? (uint64_t)adder->held_bytes : 0;
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct adder *adder = context;
@@ -83,7 +83,7 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
 	const struct adder *adder = context;
@@ -165,24 +165,24 @@ static void take_devices(struct step_totals *totals, struct adder *adder)
 	free(adder->devices);
 }
 
-void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
-			       struct profile_process *process, const struct survey *survey)
+void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
+			       struct recorded_process *process, const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
 	static const struct device_visitor rows = {.row = see_row};
-	const struct survey_process *of = torsh_survey_of(survey, process);
-	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(profile)};
+	const struct prepass_process *of = torsh_prepass_of(prepass, process);
+	struct adder adder = {.steps = &of->steps, .book = torsh_flops_book_create(recording)};
 	struct phase_step *spent = torsh_need_items(NULL, 0, of->steps.n, sizeof(*spent));
 	int rc;
 
 	*totals = (struct step_totals){.has_devices = of->work.is_seen};
 	totals->items = adder.totals = torsh_need_items(NULL, 0, adder.steps->n, sizeof(*adder.totals));
 	torsh_phase_clock_start(&adder.clock, adder.steps, spent);
-	adder.join = torsh_device_join_create(survey, &rows, &adder);
-	rc = torsh_calls_walk(profile, &process, 1, survey->crossings, NULL, &visitor, &adder, NULL);
+	adder.join = torsh_device_join_create(prepass, &rows, &adder);
+	rc = torsh_calls_walk(recording, &process, 1, prepass->unnested, NULL, &visitor, &adder, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(adder.join);
 	torsh_phase_clock_stop(&adder.clock);
 	for (size_t i = 0; i < adder.steps->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What happened in each step of a process: time by phase, of devices too, FLOPs, memory of tensors. */
-#ifndef TORSH_PROFILE_STEP_TOTALS_H
-#define TORSH_PROFILE_STEP_TOTALS_H
+#ifndef TORSH_OPS_STEP_TOTALS_H
+#define TORSH_OPS_STEP_TOTALS_H
 
 #include "tools/ops/operators.h"
 #include "tools/timeline/phase_clock.h"
@@ -29,8 +29,8 @@ struct step_totals {
 	bool has_devices; /* they were recorded, or would have been */
 };
 
-void torsh_step_totals_collect(struct step_totals *totals, const struct profile *profile,
-			       struct profile_process *process, const struct survey *survey);
+void torsh_step_totals_collect(struct step_totals *totals, const struct recording *recording,
+			       struct recorded_process *process, const struct prepass *prepass);
 void torsh_step_totals_free(struct step_totals *totals);
 
 /* What the devices had to do with a step: n_devices of them. */

@@ -6,14 +6,14 @@
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
 
-static bool is_agents(const struct profile_process *process, uint32_t address)
+static bool is_agents(const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_function *function = torsh_profile_function(process, address);
+	const struct recorded_function *function = torsh_recording_function(process, address);
 
 	return function && function->file && strcmp(function->file, AGENT_PYTHON_FILE) == 0;
 }
 
-static bool has_agents_function(const struct profile_process *process)
+static bool has_agents_function(const struct recorded_process *process)
 {
 	for (size_t i = 0; i < process->n_functions; i++) {
 		const char *file = process->functions[i].file;
@@ -24,7 +24,7 @@ static bool has_agents_function(const struct profile_process *process)
 	return false;
 }
 
-void torsh_agent_stacks_hide(struct profile_process *process)
+void torsh_agent_stacks_hide(struct recorded_process *process)
 {
 	if (!process->n_stacks || !has_agents_function(process))
 		return;
@@ -32,7 +32,7 @@ void torsh_agent_stacks_hide(struct profile_process *process)
 	process->n_is_agents = process->n_stacks;
 	/* A parent is older than its children, and is already what is outside of the agent. */
 	for (size_t i = 1; i < process->n_stacks; i++) {
-		struct profile_stack *stack = &process->stacks[i];
+		struct recorded_stack *stack = &process->stacks[i];
 
 		process->is_agents[i] = process->is_agents[stack->parent] || is_agents(process, stack->address);
 		if (process->is_agents[i])
@@ -40,7 +40,7 @@ void torsh_agent_stacks_hide(struct profile_process *process)
 	}
 }
 
-bool torsh_agent_stacks_has(const struct profile_process *process, uint32_t stack)
+bool torsh_agent_stacks_has(const struct recorded_process *process, uint32_t stack)
 {
 	return stack < process->n_is_agents && process->is_agents[stack];
 }

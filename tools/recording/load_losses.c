@@ -6,14 +6,14 @@
 #include "tools/base/die.h"
 #include "tools/recording/load_parts.h"
 
-static void add_loss(struct profile_process *process, const char *cause, const char *text, bool is_of_events,
+static void add_loss(struct recorded_process *process, const char *cause, const char *text, bool is_of_events,
 		     uint64_t count)
 {
 	if (!count)
 		return;
 	process->losses =
 		torsh_need_items(process->losses, process->n_losses, process->n_losses + 1, sizeof(*process->losses));
-	process->losses[process->n_losses++] = (struct profile_loss){
+	process->losses[process->n_losses++] = (struct recorded_loss){
 		.cause = torsh_need(strdup(cause)),
 		.text = torsh_need(strdup(text && *text ? text : cause)),
 		.is_of_events = is_of_events,
@@ -21,7 +21,7 @@ static void add_loss(struct profile_process *process, const char *cause, const c
 	};
 }
 
-void torsh_apply_forget_losses(struct profile_process *process)
+void torsh_load_forget_losses(struct recorded_process *process)
 {
 	for (size_t i = 0; i < process->n_losses; i++) {
 		free(process->losses[i].cause);
@@ -33,7 +33,7 @@ void torsh_apply_forget_losses(struct profile_process *process)
 }
 
 /* Before causes were recorded, events that a signal handler lost were counted, and neither produced nor dropped. */
-static void take_old(struct profile_process *process)
+static void take_old(struct recorded_process *process)
 {
 	uint64_t n_interrupts = 0;
 
@@ -48,9 +48,9 @@ static void take_old(struct profile_process *process)
 	process->produced += n_interrupts;
 }
 
-void torsh_apply_losses(struct profile_process *process, const Torsh__Process *row)
+void torsh_load_losses(struct recorded_process *process, const Torsh__Process *row)
 {
-	torsh_apply_forget_losses(process);
+	torsh_load_forget_losses(process);
 	for (size_t i = 0; i < row->n_losses; i++) {
 		const Torsh__Loss *loss = row->losses[i];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Chunks into a profile's tables: what memory there was, by stack and over time. */
+/* Chunks into a recording's tables: what memory there was, by stack and over time. */
 #include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
@@ -8,33 +8,33 @@
 #include "tools/base/die.h"
 
 /* A few bytes may be many rows of deep stacks. */
-static bool can_walk(struct profile *profile, const struct profile_process *process, uint32_t stack)
+static bool can_walk(struct recording *recording, const struct recorded_process *process, uint32_t stack)
 {
 	if (stack < process->n_stacks)
-		profile->n_frames += process->stacks[stack].depth;
-	if (profile->n_frames <= FRAMES_ANYWAY + FRAMES_A_BYTE * profile->size_bytes)
+		recording->n_frames += process->stacks[stack].depth;
+	if (recording->n_frames <= FRAMES_ANYWAY + FRAMES_A_BYTE * recording->size_bytes)
 		return true;
-	profile->n_bad_rows++;
+	recording->n_bad_rows++;
 	return false;
 }
 
 /* The row of that stack, made when it is new. NULL: the number is not believed. */
-static void *take_row(struct profile *profile, const struct profile_process *process, struct profile_rows *rows,
+static void *take_row(struct recording *recording, const struct recorded_process *process, struct recorded_rows *rows,
 		      uint32_t stack, size_t item_bytes)
 {
 	size_t n_known = rows->n_row_of > process->n_stacks ? rows->n_row_of : process->n_stacks;
 	char *row;
 
 	if (stack >= STACKS_MAX) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return NULL;
 	}
-	if (!torsh_apply_can_reach(profile, n_known, stack, sizeof(*rows->row_of)))
+	if (!torsh_load_can_reach(recording, n_known, stack, sizeof(*rows->row_of)))
 		return NULL;
-	rows->row_of = torsh_apply_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of, sizeof(*rows->row_of));
+	rows->row_of = torsh_load_room(rows->row_of, (size_t)stack + 1, &rows->n_row_of, sizeof(*rows->row_of));
 	if (rows->row_of[stack])
 		return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
-	if (!can_walk(profile, process, stack))
+	if (!can_walk(recording, process, stack))
 		return NULL;
 	rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, item_bytes);
 	row = (char *)rows->items + rows->n * item_bytes;
@@ -45,7 +45,7 @@ static void *take_row(struct profile *profile, const struct profile_process *pro
 }
 
 /* Each row begins with its stack. */
-static void clear_rows(struct profile_rows *rows, size_t item_bytes)
+static void clear_rows(struct recorded_rows *rows, size_t item_bytes)
 {
 	for (size_t i = 0; i < rows->n; i++)
 		rows->row_of[*(uint32_t *)((char *)rows->items + i * item_bytes)] = 0;
@@ -58,9 +58,9 @@ static uint32_t number_at(const uint32_t *column, size_t n_column, size_t i)
 	return i < n_column ? column[i] : 0;
 }
 
-void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row)
+void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_stack;
 
 	if (!process)
@@ -68,16 +68,16 @@ void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 	if (row->n_allocs != n || row->n_alloc_bytes != n || row->n_temporary != n || row->n_temporary_bytes != n ||
 	    row->n_seen != n || row->n_base_blocks != n || row->n_base_bytes != n || row->n_delta_blocks != n ||
 	    row->n_delta_bytes != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct profile_total *total =
-			take_row(profile, process, &process->totals, row->stack[i], sizeof(struct profile_total));
+		struct recorded_total *total =
+			take_row(recording, process, &process->totals, row->stack[i], sizeof(struct recorded_total));
 
 		if (!total)
 			continue;
-		*total = (struct profile_total){
+		*total = (struct recorded_total){
 			.stack = row->stack[i],
 			.seen = row->seen[i],
 			.allocs = row->allocs[i],
@@ -98,15 +98,15 @@ void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row)
 	}
 }
 
-void torsh_apply_heap(struct profile *profile, const Torsh__Heap *row)
+void torsh_load_heap(struct recording *recording, const Torsh__Heap *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
-	struct profile_heap *heap;
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
+	struct recorded_heap *heap;
 
 	if (!process)
 		return;
 	heap = &process->heap;
-	*heap = (struct profile_heap){
+	*heap = (struct recorded_heap){
 		.is_there = true,
 		.peak_number = row->peak_number,
 		.peak_bytes = row->peak_bytes,
@@ -139,30 +139,30 @@ static uint64_t column_at(const uint64_t *column, size_t n_column, size_t i)
 	return i < n_column ? column[i] : 0;
 }
 
-void torsh_apply_live(struct profile *profile, const Torsh__Live *row)
+void torsh_load_live(struct recording *recording, const Torsh__Live *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_stack;
 
 	if (!process)
 		return;
 	if (row->n_blocks != n || row->n_bytes != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	/* A large one may come in pieces, which then bear the same time. */
 	if (!process->has_live || row->at_ns != process->live_ns)
-		clear_rows(&process->live, sizeof(struct profile_live));
+		clear_rows(&process->live, sizeof(struct recorded_live));
 	process->has_live = true;
 	process->live_ns = row->at_ns;
 	process->usable_is_known = row->usable_is_known;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_live *live =
-			take_row(profile, process, &process->live, row->stack[i], sizeof(struct profile_live));
+		struct recorded_live *live =
+			take_row(recording, process, &process->live, row->stack[i], sizeof(struct recorded_live));
 
 		if (!live)
 			continue;
-		*live = (struct profile_live){
+		*live = (struct recorded_live){
 			.stack = row->stack[i],
 			.blocks = row->blocks[i],
 			.bytes = row->bytes[i],
@@ -177,9 +177,9 @@ void torsh_apply_live(struct profile *profile, const Torsh__Live *row)
 	}
 }
 
-static void begin_growth(struct profile_process *process, const Torsh__Growth *row)
+static void begin_growth(struct recorded_process *process, const Torsh__Growth *row)
 {
-	clear_rows(&process->survivors, sizeof(struct profile_survivors));
+	clear_rows(&process->survivors, sizeof(struct recorded_survivors));
 	process->steps = (struct profile_steps){
 		.rule = row->rule,
 		.n_parts = row->part_count,
@@ -188,9 +188,9 @@ static void begin_growth(struct profile_process *process, const Torsh__Growth *r
 	};
 }
 
-void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
+void torsh_load_growth(struct recording *recording, const Torsh__Growth *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	bool is_further = row->n_further_stack != 0;
 	const uint32_t *stacks = is_further ? row->further_stack : row->stack;
 	size_t n = is_further ? row->n_further_stack : row->n_stack;
@@ -198,17 +198,17 @@ void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
 	if (!process)
 		return;
 	if (row->n_parts != n || row->n_late_blocks != n || row->n_late_bytes != n || row->n_is_tensor != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	if (!is_further)
 		begin_growth(process, row);
 	for (size_t i = 0; i < n; i++) {
-		struct profile_survivors *survivors =
-			take_row(profile, process, &process->survivors, stacks[i], sizeof(struct profile_survivors));
+		struct recorded_survivors *survivors =
+			take_row(recording, process, &process->survivors, stacks[i], sizeof(struct recorded_survivors));
 
 		if (survivors)
-			*survivors = (struct profile_survivors){
+			*survivors = (struct recorded_survivors){
 				.stack = stacks[i],
 				.is_tensor = row->is_tensor[i],
 				.parts = row->parts[i],
@@ -220,14 +220,14 @@ void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row)
 	}
 }
 
-void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row)
+void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_stack;
 
 	if (!process)
 		return;
-	process->vm = (struct profile_vm){
+	process->vm = (struct recorded_vm){
 		.is_there = true,
 		.peak_number = row->peak_number,
 		.peak_bytes = row->peak_bytes,
@@ -239,16 +239,16 @@ void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row)
 	};
 	if (row->n_seen != n || row->n_base_pieces != n || row->n_base_bytes != n || row->n_delta_pieces != n ||
 	    row->n_delta_bytes != n || row->n_total_bytes != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct profile_mapping *mapping =
-			take_row(profile, process, &process->mappings, row->stack[i], sizeof(struct profile_mapping));
+		struct recorded_mapping *mapping =
+			take_row(recording, process, &process->mappings, row->stack[i], sizeof(struct recorded_mapping));
 
 		if (!mapping)
 			continue;
-		*mapping = (struct profile_mapping){
+		*mapping = (struct recorded_mapping){
 			.stack = row->stack[i],
 			.seen = row->seen[i],
 			.base_pieces = row->base_pieces[i],
@@ -260,15 +260,15 @@ void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row)
 	}
 }
 
-void torsh_apply_series(struct profile *profile, const Torsh__Series *row)
+void torsh_load_series(struct recording *recording, const Torsh__Series *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_at_ns;
 
 	if (!process)
 		return;
 	if (row->n_heap_bytes != n || row->n_mapped_bytes != n || row->n_rss_bytes != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	/* Each is whole. */
@@ -276,7 +276,7 @@ void torsh_apply_series(struct profile *profile, const Torsh__Series *row)
 	for (size_t i = 0; i < n; i++) {
 		process->series = torsh_need_room(process->series, process->n_series, &process->series_room,
 						  sizeof(*process->series));
-		process->series[process->n_series++] = (struct profile_sample){
+		process->series[process->n_series++] = (struct recorded_sample){
 			.at_ns = row->at_ns[i],
 			.heap_bytes = row->heap_bytes[i],
 			.mapped_bytes = row->mapped_bytes[i],
@@ -286,15 +286,15 @@ void torsh_apply_series(struct profile *profile, const Torsh__Series *row)
 }
 
 /* An earlier peak's shares are gone. */
-static void apply_joint_sum(struct profile *profile, const Torsh__Joint *row)
+static void load_joint_sum(struct recording *recording, const Torsh__Joint *row)
 {
-	struct profile_joint *joint = &profile->joint;
+	struct recorded_session *joint = &recording->joint;
 
 	if (joint->is_there && joint->peak_number == row->peak_number)
 		return;
-	for (size_t i = 0; i < profile->n_processes; i++)
-		clear_rows(&profile->processes[i]->joint_shares, sizeof(struct profile_joint_share));
-	*joint = (struct profile_joint){
+	for (size_t i = 0; i < recording->n_processes; i++)
+		clear_rows(&recording->processes[i]->joint_shares, sizeof(struct recorded_session_usage));
+	*joint = (struct recorded_session){
 		.is_there = true,
 		.peak_number = row->peak_number,
 		.peak_bytes = row->peak_bytes,
@@ -303,26 +303,26 @@ static void apply_joint_sum(struct profile *profile, const Torsh__Joint *row)
 	};
 }
 
-void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row)
+void torsh_load_joint(struct recording *recording, const Torsh__Joint *row)
 {
 	size_t n = row->n_stack;
-	struct profile_process *process;
+	struct recorded_process *process;
 
-	apply_joint_sum(profile, row);
-	profile->joint.late_changes = row->late_changes;
-	process = row->has_process ? torsh_apply_process_of(profile, row->process) : NULL;
+	load_joint_sum(recording, row);
+	recording->joint.late_changes = row->late_changes;
+	process = row->has_process ? torsh_load_process_of(recording, row->process) : NULL;
 	if (!process)
 		return;
 	if (row->n_blocks != n || row->n_bytes != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct profile_joint_share *share = take_row(profile, process, &process->joint_shares, row->stack[i],
-							     sizeof(struct profile_joint_share));
+		struct recorded_session_usage *share = take_row(recording, process, &process->joint_shares, row->stack[i],
+							     sizeof(struct recorded_session_usage));
 
 		if (share)
-			*share = (struct profile_joint_share){
+			*share = (struct recorded_session_usage){
 				.stack = row->stack[i],
 				.blocks = row->blocks[i],
 				.bytes = row->bytes[i],

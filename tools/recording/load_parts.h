@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the files share that put a recording's chunks into a profile's tables: one function for each message. */
-#ifndef TORSH_PROFILE_APPLY_PARTS_H
-#define TORSH_PROFILE_APPLY_PARTS_H
+/* What the files share that put a recording's chunks into a recording's tables: one function for each message. */
+#ifndef TORSH_RECORDING_LOAD_PARTS_H
+#define TORSH_RECORDING_LOAD_PARTS_H
 
 #include "tools/recording/recording.h"
 
@@ -13,36 +13,36 @@
 #define MOVES_MAX_BYTES (UINT64_C(1) << 30)
 
 /* The process of that number, made when it is new: its tables may come before its own row. NULL: it is not believed. */
-struct profile_process *torsh_apply_process_of(struct profile *profile, uint32_t number);
+struct recorded_process *torsh_load_process_of(struct recording *recording, uint32_t number);
 
 /* Keep a copy of a text in the place of the one before; NULL: that stays. */
-void torsh_apply_text(char **text, const char *value);
+void torsh_load_text(char **text, const char *value);
 
 /* What the recording lacks, by the process's row; its counters and sums were taken before. */
-void torsh_apply_losses(struct profile_process *process, const Torsh__Process *row);
-void torsh_apply_forget_losses(struct profile_process *process);
+void torsh_load_losses(struct recorded_process *process, const Torsh__Process *row);
+void torsh_load_forget_losses(struct recorded_process *process);
 
 /* Make items hold at least n, growing by doubling because tables arrive in pieces. */
-void *torsh_apply_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
+void *torsh_load_room(void *items, size_t n, size_t *n_room, size_t item_bytes);
 
 /*
  * May a table of n rows get one at `first`? What lies between was in chunks that are damaged: that may not be more than
  * GAPS_MAX_BYTES of all tables. Counts a bad row where it is.
  */
-bool torsh_apply_can_reach(struct profile *profile, size_t n, size_t first, size_t item_bytes);
+bool torsh_load_can_reach(struct recording *recording, size_t n, size_t first, size_t item_bytes);
 
-void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row);
-void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row);
-void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row);
-void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row);
-void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row);
-void torsh_apply_totals(struct profile *profile, const Torsh__StackTotals *row);
-void torsh_apply_heap(struct profile *profile, const Torsh__Heap *row);
-void torsh_apply_live(struct profile *profile, const Torsh__Live *row);
-void torsh_apply_growth(struct profile *profile, const Torsh__Growth *row);
-void torsh_apply_mappings(struct profile *profile, const Torsh__Mappings *row);
-void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row);
-void torsh_apply_series(struct profile *profile, const Torsh__Series *row);
-void torsh_apply_joint(struct profile *profile, const Torsh__Joint *row);
+void torsh_load_modules(struct recording *recording, const Torsh__Modules *row);
+void torsh_load_functions(struct recording *recording, const Torsh__Functions *row);
+void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *row);
+void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row);
+void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row);
+void torsh_load_totals(struct recording *recording, const Torsh__StackTotals *row);
+void torsh_load_heap(struct recording *recording, const Torsh__Heap *row);
+void torsh_load_live(struct recording *recording, const Torsh__Live *row);
+void torsh_load_growth(struct recording *recording, const Torsh__Growth *row);
+void torsh_load_mappings(struct recording *recording, const Torsh__Mappings *row);
+void torsh_load_threads(struct recording *recording, const Torsh__Threads *row);
+void torsh_load_series(struct recording *recording, const Torsh__Series *row);
+void torsh_load_joint(struct recording *recording, const Torsh__Joint *row);
 
 #endif

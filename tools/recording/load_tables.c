@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Chunks into a profile's tables: those that others point to, modules, functions, addresses and stacks. */
+/* Chunks into a recording's tables: those that others point to, modules, functions, addresses and stacks. */
 #include "tools/recording/load_parts.h"
 
 #include <stdlib.h>
@@ -8,19 +8,19 @@
 #include "agent/wire/channel.h"
 #include "tools/base/die.h"
 
-void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
+void torsh_load_modules(struct recording *recording, const Torsh__Modules *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_path, end = row->first + n;
 
 	if (!process || !n)
 		return;
 	if (end > CHANNEL_MODULES || row->n_bias != n || row->n_start != n ||
 	    row->n_end != n || (row->n_build_id && row->n_build_id != n)) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_apply_can_reach(profile, process->n_modules, row->first, sizeof(*process->modules)))
+	if (!torsh_load_can_reach(recording, process->n_modules, row->first, sizeof(*process->modules)))
 		return;
 	if (end > process->n_modules) {
 		process->modules =
@@ -28,12 +28,12 @@ void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
 		process->n_modules = end;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct profile_module *module = &process->modules[row->first + i];
+		struct recorded_module *module = &process->modules[row->first + i];
 
 		module->bias = row->bias[i];
 		module->start = row->start[i];
 		module->end = row->end[i];
-		torsh_apply_text(&module->path, row->path[i]);
+		torsh_load_text(&module->path, row->path[i]);
 		if (row->n_build_id) {
 			const ProtobufCBinaryData *id = &row->build_id[i];
 
@@ -45,54 +45,54 @@ void torsh_apply_modules(struct profile *profile, const Torsh__Modules *row)
 	}
 }
 
-void torsh_apply_functions(struct profile *profile, const Torsh__Functions *row)
+void torsh_load_functions(struct recording *recording, const Torsh__Functions *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_name, end = row->first + n;
 
 	if (!process || !n)
 		return;
 	if (end > CHANNEL_CODES || row->n_file != n || row->n_first_line != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_apply_can_reach(profile, process->n_functions, row->first, sizeof(*process->functions)))
+	if (!torsh_load_can_reach(recording, process->n_functions, row->first, sizeof(*process->functions)))
 		return;
 	process->functions =
-		torsh_apply_room(process->functions, end, &process->functions_room, sizeof(*process->functions));
+		torsh_load_room(process->functions, end, &process->functions_room, sizeof(*process->functions));
 	if (end > process->n_functions)
 		process->n_functions = end;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_function *function = &process->functions[row->first + i];
+		struct recorded_function *function = &process->functions[row->first + i];
 
-		torsh_apply_text(&function->name, row->name[i]);
-		torsh_apply_text(&function->file, row->file[i]);
+		torsh_load_text(&function->name, row->name[i]);
+		torsh_load_text(&function->file, row->file[i]);
 		function->first_line = row->first_line[i];
 	}
 }
 
-void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row)
+void torsh_load_addresses(struct recording *recording, const Torsh__Addresses *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_ip, end = row->first + n;
 
 	if (!process || !n)
 		return;
 	if (end > CHANNEL_ADDRESSES || row->n_flags != n || row->n_module != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_apply_can_reach(profile, process->n_addresses, row->first, sizeof(*process->addresses)))
+	if (!torsh_load_can_reach(recording, process->n_addresses, row->first, sizeof(*process->addresses)))
 		return;
 	process->addresses =
-		torsh_apply_room(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
+		torsh_load_room(process->addresses, end, &process->addresses_room, sizeof(*process->addresses));
 	/* What lies between was never sent: it must not pass for the first symbol and module. */
 	for (size_t i = process->n_addresses; i < end; i++)
-		process->addresses[i] = (struct profile_address){.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
+		process->addresses[i] = (struct recorded_address){.module = CHANNEL_NO_MODULE, .symbol = PROFILE_NO_ROW};
 	if (end > process->n_addresses)
 		process->n_addresses = end;
 	for (size_t i = 0; i < n; i++) {
-		struct profile_address *address = &process->addresses[row->first + i];
+		struct recorded_address *address = &process->addresses[row->first + i];
 
 		address->ip = row->ip[i];
 		address->flags = row->flags[i];
@@ -101,26 +101,26 @@ void torsh_apply_addresses(struct profile *profile, const Torsh__Addresses *row)
 	}
 }
 
-void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row)
+void torsh_load_symbols(struct recording *recording, const Torsh__Symbols *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t base;
 
 	if (!process)
 		return;
 	if (row->n_symbol != row->n_address || row->n_offset != row->n_address) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	base = process->n_symbols;
-	process->symbols = torsh_apply_room(process->symbols, base + row->n_name, &process->symbols_room,
+	process->symbols = torsh_load_room(process->symbols, base + row->n_name, &process->symbols_room,
 					    sizeof(*process->symbols));
 	for (size_t i = 0; i < row->n_name; i++)
 		process->symbols[base + i] = torsh_need(strdup(row->name[i]));
 	process->n_symbols = base + row->n_name;
 	for (size_t i = 0; i < row->n_address; i++) {
 		if (row->address[i] >= process->n_addresses || row->symbol[i] >= row->n_name) {
-			profile->n_bad_rows++;
+			recording->n_bad_rows++;
 			continue;
 		}
 		process->addresses[row->address[i]].symbol = (uint32_t)(base + row->symbol[i]);
@@ -129,45 +129,45 @@ void torsh_apply_symbols(struct profile *profile, const Torsh__Symbols *row)
 }
 
 /* A stack that was sent stays as it is: a parent that changed could make a chain that never ends. */
-static void set_stack(struct profile *profile, struct profile_process *process, uint32_t number, uint32_t parent,
+static void set_stack(struct recording *recording, struct recorded_process *process, uint32_t number, uint32_t parent,
 		      uint32_t address)
 {
-	struct profile_stack *stack = &process->stacks[number];
+	struct recorded_stack *stack = &process->stacks[number];
 	uint32_t depth;
 
 	/* A parent is older than its children, or a walk would never end. */
 	if (parent >= number) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		parent = 0;
 	}
 	depth = parent ? process->stacks[parent].depth + 1 : 1;
 	if (depth > CHANNEL_STACK_MAX) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		parent = 0;
 		depth = 1;
 	}
 	if (stack->depth)
-		profile->n_bad_rows += stack->parent != parent || stack->address != address;
+		recording->n_bad_rows += stack->parent != parent || stack->address != address;
 	else
-		*stack = (struct profile_stack){.parent = parent, .address = address, .depth = depth};
+		*stack = (struct recorded_stack){.parent = parent, .address = address, .depth = depth};
 }
 
-void torsh_apply_stacks(struct profile *profile, const Torsh__Stacks *row)
+void torsh_load_stacks(struct recording *recording, const Torsh__Stacks *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 	size_t n = row->n_parent, end = (size_t)row->first + n;
 
 	if (!process || !n)
 		return;
 	if (!row->first || end > STACKS_MAX || row->n_address != n) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
-	if (!torsh_apply_can_reach(profile, process->n_stacks, row->first, sizeof(*process->stacks)))
+	if (!torsh_load_can_reach(recording, process->n_stacks, row->first, sizeof(*process->stacks)))
 		return;
-	process->stacks = torsh_apply_room(process->stacks, end, &process->stacks_room, sizeof(*process->stacks));
+	process->stacks = torsh_load_room(process->stacks, end, &process->stacks_room, sizeof(*process->stacks));
 	if (end > process->n_stacks)
 		process->n_stacks = end;
 	for (size_t i = 0; i < n; i++)
-		set_stack(profile, process, row->first + (uint32_t)i, row->parent[i], row->address[i]);
+		set_stack(recording, process, row->first + (uint32_t)i, row->parent[i], row->address[i]);
 }

@@ -18,36 +18,36 @@ static size_t number_of(const Torsh__Threads *row, size_t i)
 }
 
 /* NULL: the number is not believed. */
-static struct profile_thread *thread_of(struct profile *profile, struct profile_process *process, size_t number)
+static struct recorded_thread *thread_of(struct recording *recording, struct recorded_process *process, size_t number)
 {
-	if (!torsh_apply_can_reach(profile, process->n_threads, number, sizeof(*process->threads)))
+	if (!torsh_load_can_reach(recording, process->n_threads, number, sizeof(*process->threads)))
 		return NULL;
 	process->threads =
-		torsh_apply_room(process->threads, number + 1, &process->threads_room, sizeof(*process->threads));
+		torsh_load_room(process->threads, number + 1, &process->threads_room, sizeof(*process->threads));
 	if (number >= process->n_threads)
 		process->n_threads = number + 1;
 	return &process->threads[number];
 }
 
-void torsh_apply_threads(struct profile *profile, const Torsh__Threads *row)
+void torsh_load_threads(struct recording *recording, const Torsh__Threads *row)
 {
-	struct profile_process *process = torsh_apply_process_of(profile, row->process);
+	struct recorded_process *process = torsh_load_process_of(recording, row->process);
 
 	if (!process)
 		return;
 	if (!is_consistent(row)) {
-		profile->n_bad_rows++;
+		recording->n_bad_rows++;
 		return;
 	}
 	for (size_t i = 0; i < row->n_tid; i++) {
-		struct profile_thread *thread = thread_of(profile, process, number_of(row, i));
+		struct recorded_thread *thread = thread_of(recording, process, number_of(row, i));
 
 		if (!thread)
 			continue;
 		thread->is_known = true;
 		thread->tid = row->tid[i];
 		if (*row->name[i])
-			torsh_apply_text(&thread->name, row->name[i]);
+			torsh_load_text(&thread->name, row->name[i]);
 		thread->start_ns = row->start_ns[i];
 		thread->end_ns = row->end_ns[i];
 		thread->allocs = row->allocs[i];

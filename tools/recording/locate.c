@@ -74,7 +74,7 @@ static char *choose_newest(const char *directory, struct dirent **entries, int n
 	return newest;
 }
 
-char *torsh_profile_locate(const char *path, char *error, size_t n_error)
+char *torsh_recording_locate(const char *path, char *error, size_t n_error)
 {
 	struct dirent **entries = NULL;
 	struct stat status;

@@ -27,7 +27,7 @@ static void add(struct losses *losses, const char *cause, const char *text, bool
 }
 
 /* What a process's own numbers don't explain. */
-static void add_unexplained(struct losses *losses, const struct profile_process *process, uint64_t n_explained)
+static void add_unexplained(struct losses *losses, const struct recorded_process *process, uint64_t n_explained)
 {
 	uint64_t delivered_and_dropped = process->delivered + process->dropped;
 
@@ -51,11 +51,11 @@ static int compare(const void *a, const void *b)
 	return strcmp(one->cause, other->cause);
 }
 
-void torsh_losses_sum(struct losses *losses, struct profile_process *const *processes, size_t n)
+void torsh_losses_sum(struct losses *losses, struct recorded_process *const *processes, size_t n)
 {
 	*losses = (struct losses){0};
 	for (size_t i = 0; i < n; i++) {
-		const struct profile_process *process = processes[i];
+		const struct recorded_process *process = processes[i];
 		uint64_t n_explained = 0;
 
 		losses->produced += process->produced;
@@ -63,7 +63,7 @@ void torsh_losses_sum(struct losses *losses, struct profile_process *const *proc
 		losses->dropped += process->dropped;
 		losses->uncommitted += process->uncommitted;
 		for (size_t k = 0; k < process->n_losses; k++) {
-			const struct profile_loss *loss = &process->losses[k];
+			const struct recorded_loss *loss = &process->losses[k];
 
 			add(losses, loss->cause, loss->text, loss->is_of_events, loss->count);
 			n_explained += loss->is_of_events ? loss->count : 0;
@@ -90,17 +90,17 @@ char *torsh_losses_words(const struct loss *loss)
 }
 
 /* It goes on: what is missing comes later. */
-static bool is_going_on(const struct profile *profile)
+static bool is_going_on(const struct recording *recording)
 {
-	return profile->is_being_written || profile->snapshot_of;
+	return recording->is_being_written || recording->snapshot_of;
 }
 
-static bool is_readable(const struct profile *profile)
+static bool is_readable(const struct recording *recording)
 {
-	return !profile->is_truncated && !profile->n_bad_rows;
+	return !recording->is_truncated && !recording->n_bad_rows;
 }
 
-static bool is_any_lost(struct profile_process *const *processes, size_t n)
+static bool is_any_lost(struct recorded_process *const *processes, size_t n)
 {
 	struct losses losses;
 	bool are_there;
@@ -111,19 +111,19 @@ static bool is_any_lost(struct profile_process *const *processes, size_t n)
 	return are_there;
 }
 
-bool torsh_losses_heap_is_whole(const struct profile *profile, struct profile_process *const *processes, size_t n)
+bool torsh_losses_heap_is_whole(const struct recording *recording, struct recorded_process *const *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (torsh_profile_heap_problem(processes[i]))
+		if (torsh_recording_heap_problem(processes[i]))
 			return false;
 	}
-	return is_readable(profile) && (profile->is_complete || is_going_on(profile)) && !is_any_lost(processes, n);
+	return is_readable(recording) && (recording->is_complete || is_going_on(recording)) && !is_any_lost(processes, n);
 }
 
-bool torsh_losses_is_whole(const struct profile *profile)
+bool torsh_losses_is_whole(const struct recording *recording)
 {
-	return profile->is_complete && is_readable(profile) &&
-	       !is_any_lost(profile->processes, profile->n_processes);
+	return recording->is_complete && is_readable(recording) &&
+	       !is_any_lost(recording->processes, recording->n_processes);
 }
 
 /* *text and this behind it. */
@@ -170,23 +170,23 @@ static void say_losses(char **sentence, const struct losses *losses)
 }
 
 /* The caller's. */
-static char *why_incomplete(const struct profile *profile)
+static char *why_incomplete(const struct recording *recording)
 {
 	char at[SIZE_TEXT_BYTES];
-	const char *how = profile->ends_with_process_1
+	const char *how = recording->ends_with_process_1
 		? "the writer was killed (the kernel does that when process 1 of a PID namespace, here the first process, ends)"
 		: "the file was cut or the writer was killed";
 
-	if (profile->has_end)
-		return torsh_need_text("%s", profile->n_reasons ? profile->reasons[0]
+	if (recording->has_end)
+		return torsh_need_text("%s", recording->n_reasons ? recording->reasons[0]
 								: "the writer ended before all processes had");
-	if (profile->has_known)
+	if (recording->has_known)
 		return torsh_need_text("%s, and nothing is known of what came later than %s after the start", how,
-				       torsh_size_duration(profile->known_ns, at));
+				       torsh_size_duration(recording->known_ns, at));
 	return torsh_need_text("%s before its first checkpoint", how);
 }
 
-char *torsh_losses_sentence(const struct profile *profile, struct profile_process *const *processes, size_t n)
+char *torsh_losses_sentence(const struct recording *recording, struct recorded_process *const *processes, size_t n)
 {
 	struct losses losses;
 	char *missing = NULL, *sentence;
@@ -194,13 +194,13 @@ char *torsh_losses_sentence(const struct profile *profile, struct profile_proces
 	torsh_losses_sum(&losses, processes, n);
 	say_losses(&missing, &losses);
 	torsh_losses_free(&losses);
-	if (!profile->is_complete && !is_going_on(profile))
-		append(&missing, "; ", why_incomplete(profile));
-	if (profile->is_truncated && !is_going_on(profile))
+	if (!recording->is_complete && !is_going_on(recording))
+		append(&missing, "; ", why_incomplete(recording));
+	if (recording->is_truncated && !is_going_on(recording))
 		append(&missing, "; ", torsh_need_text("the file is cut or damaged"));
-	if (profile->n_bad_rows)
+	if (recording->n_bad_rows)
 		append(&missing, "; ",
-		       torsh_need_text("%llu rows of the file make no sense", (unsigned long long)profile->n_bad_rows));
+		       torsh_need_text("%llu rows of the file make no sense", (unsigned long long)recording->n_bad_rows));
 	if (!missing)
 		return NULL;
 	sentence = torsh_need_text("Incomplete: %s. What follows is of the rest.", missing);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A bar on stderr, for what takes over a second, when that is a terminal. */
-#ifndef TORSH_PROFILE_PROGRESS_H
-#define TORSH_PROFILE_PROGRESS_H
+#ifndef TORSH_RECORDING_PROGRESS_H
+#define TORSH_RECORDING_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -76,7 +76,7 @@ static bool is_being_killed(uint32_t pid)
 	return pending & UINT64_C(1) << (SIGKILL - 1);
 }
 
-bool torsh_profile_is_alive(const struct profile *profile, const struct profile_process *process)
+bool torsh_recording_is_alive(const struct recording *recording, const struct recorded_process *process)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME), start_ns;
 	char state;
@@ -86,23 +86,23 @@ bool torsh_profile_is_alive(const struct profile *profile, const struct profile_
 		return false;
 	if (state == 'Z' || state == 'X' || is_being_killed(process->pid))
 		return false;
-	return boot_ns + start_ns < profile->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
+	return boot_ns + start_ns < recording->start_realtime_ns + process->start_ns + CLOCKS_DIFFER_NS;
 }
 
-static bool any_is_alive(const struct profile *profile)
+static bool any_is_alive(const struct recording *recording)
 {
-	for (size_t i = 0; i < profile->n_processes; i++) {
-		if (torsh_profile_is_alive(profile, profile->processes[i]))
+	for (size_t i = 0; i < recording->n_processes; i++) {
+		if (torsh_recording_is_alive(recording, recording->processes[i]))
 			return true;
 	}
 	return false;
 }
 
 /* What the file holds now. Returns 0, -EAGAIN where it doesn't begin as a recording, or -errno with a sentence. */
-static int read_now(const char *path, struct profile **out, char **problem, char *error, size_t n_error)
+static int read_now(const char *path, struct recording **out, char **problem, char *error, size_t n_error)
 {
 	struct recording_reader *reader;
-	struct profile *profile;
+	struct recording *recording;
 	struct progress progress;
 	Torsh__Chunk *chunk;
 	const char *found;
@@ -114,34 +114,34 @@ static int read_now(const char *path, struct profile **out, char **problem, char
 		return rc == -EPROTO ? -EAGAIN : rc;
 	}
 	torsh_recording_skip(reader, CHUNK_EVENTS | CHUNK_TIMELINE);
-	profile = torsh_profile_create(path);
-	profile->size_bytes = torsh_recording_size(reader);
+	recording = torsh_recording_new(path);
+	recording->size_bytes = torsh_recording_size(reader);
 	torsh_progress_start(&progress, "reading", torsh_recording_size(reader));
 	while ((rc = torsh_recording_next(reader, &chunk)) == 1) {
-		rc = torsh_profile_apply(profile, chunk);
+		rc = torsh_recording_load(recording, chunk);
 		torsh__chunk__free_unpacked(chunk, NULL);
 		if (rc < 0)
 			break;
 		torsh_progress_show(&progress, torsh_recording_position(reader));
 	}
 	torsh_progress_end(&progress);
-	for (size_t i = 0; i < profile->n_processes; i++)
-		torsh_agent_stacks_hide(profile->processes[i]);
+	for (size_t i = 0; i < recording->n_processes; i++)
+		torsh_agent_stacks_hide(recording->processes[i]);
 	found = torsh_recording_problem(reader);
 	*problem = found ? torsh_need(strdup(found)) : NULL;
-	profile->is_truncated = found;
+	recording->is_truncated = found;
 	torsh_recording_close(reader);
 	if (rc == -EPROTO)
 		snprintf(error, n_error, "%s was written by a version of torsh that this one doesn't know", path);
 	else if (rc < 0)
 		snprintf(error, n_error, "%s: %s", path, strerror(-rc));
 	if (rc < 0) {
-		torsh_profile_destroy(profile);
+		torsh_recording_destroy(recording);
 		free(*problem);
 		*problem = NULL;
 		return rc;
 	}
-	*out = profile;
+	*out = recording;
 	return 0;
 }
 
@@ -163,8 +163,8 @@ static bool wait_for_writer(const char *path, uint64_t begin_ns, uint64_t until_
 	return false;
 }
 
-/* As torsh_profile_read; what is wrong with the file goes to *problem, which the caller frees. */
-static struct profile *read_settled(const char *path, unsigned wait_s, char **problem, char *error, size_t n_error)
+/* As torsh_recording_read; what is wrong with the file goes to *problem, which the caller frees. */
+static struct recording *read_settled(const char *path, unsigned wait_s, char **problem, char *error, size_t n_error)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), end_ns = begin_ns + wait_s * UINT64_C(1000000000);
 	int n_torn = 0;
@@ -173,54 +173,54 @@ static struct profile *read_settled(const char *path, unsigned wait_s, char **pr
 	for (;;) {
 		/* Asked before reading: what the writer wrote before it let go is read. */
 		bool is_held = torsh_recording_is_being_written(path) == 1;
-		struct profile *profile = NULL;
+		struct recording *recording = NULL;
 		int rc;
 		uint64_t now_ns;
 		bool is_over;
 
 		*problem = NULL;
-		rc = read_now(path, &profile, problem, error, n_error);
+		rc = read_now(path, &recording, problem, error, n_error);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 		is_over = now_ns >= end_ns;
 		if (rc < 0 && (rc != -EAGAIN || !is_held || is_over))
 			return NULL;
-		if (rc == 0 && is_held && profile->is_truncated && n_torn++ < READ_AGAIN_MAX) {
+		if (rc == 0 && is_held && recording->is_truncated && n_torn++ < READ_AGAIN_MAX) {
 			const struct timespec pause = {.tv_nsec = POLL_NS};
 
 			free(*problem);
-			torsh_profile_destroy(profile);
+			torsh_recording_destroy(recording);
 			nanosleep(&pause, NULL);
 			continue;
 		}
-		if (rc == 0 && (!is_held || is_over || (profile->n_processes && any_is_alive(profile)))) {
-			profile->is_being_written = is_held;
-			return profile;
+		if (rc == 0 && (!is_held || is_over || (recording->n_processes && any_is_alive(recording)))) {
+			recording->is_being_written = is_held;
+			return recording;
 		}
 		free(*problem);
-		torsh_profile_destroy(profile);
+		torsh_recording_destroy(recording);
 		wait_for_writer(path, begin_ns, now_ns + LOOK_AGAIN_NS < end_ns ? now_ns + LOOK_AGAIN_NS : end_ns,
 				&is_said);
 	}
 }
 
-struct profile *torsh_profile_read(const char *path, unsigned wait_s, char *error, size_t n_error)
+struct recording *torsh_recording_read(const char *path, unsigned wait_s, char *error, size_t n_error)
 {
 	char *problem;
-	struct profile *profile = read_settled(path, wait_s, &problem, error, n_error);
+	struct recording *recording = read_settled(path, wait_s, &problem, error, n_error);
 
 	/* The last chunk of a file that grows is often half there: not worth a word. */
-	if (problem && !profile->is_being_written)
+	if (problem && !recording->is_being_written)
 		torsh_warn("%s: %s", path, problem);
 	free(problem);
-	return profile;
+	return recording;
 }
 
-void torsh_profile_await(const char *path, unsigned wait_s)
+void torsh_recording_await(const char *path, unsigned wait_s)
 {
 	char *problem, error[512];
 
 	if (torsh_recording_is_being_written(path) != 1)
 		return;
-	torsh_profile_destroy(read_settled(path, wait_s, &problem, error, sizeof(error)));
+	torsh_recording_destroy(read_settled(path, wait_s, &problem, error, sizeof(error)));
 	free(problem);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The profile as others ask for it. How chunks get into it: tools/recording/load.c. */
+/* The recording as others ask for it. How chunks get into it: tools/recording/load.c. */
 #include "tools/recording/recording.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include "tools/base/die.h"
 #include "tools/recording/load_parts.h"
 
-struct profile *torsh_profile_create(const char *path)
+struct recording *torsh_recording_new(const char *path)
 {
-	struct profile *profile = torsh_need(calloc(1, sizeof(*profile)));
+	struct recording *recording = torsh_need(calloc(1, sizeof(*recording)));
 
-	profile->path = torsh_need(strdup(path));
-	return profile;
+	recording->path = torsh_need(strdup(path));
+	return recording;
 }
 
 static void free_texts(char **texts, size_t n)
@@ -26,13 +26,13 @@ static void free_texts(char **texts, size_t n)
 	free(texts);
 }
 
-static void free_rows(struct profile_rows *rows)
+static void free_rows(struct recorded_rows *rows)
 {
 	free(rows->items);
 	free(rows->row_of);
 }
 
-static void destroy_process(struct profile_process *process)
+static void destroy_process(struct recorded_process *process)
 {
 	free(process->program);
 	free_texts(process->arguments, process->n_arguments);
@@ -42,7 +42,7 @@ static void destroy_process(struct profile_process *process)
 	free(process->not_followed);
 	free(process->clock);
 	free_texts(process->notes, process->n_notes);
-	torsh_apply_forget_losses(process);
+	torsh_load_forget_losses(process);
 	for (size_t i = 0; i < process->n_counters; i++)
 		free(process->counters[i].name);
 	free(process->counters);
@@ -76,49 +76,49 @@ static void destroy_process(struct profile_process *process)
 	free(process);
 }
 
-void torsh_profile_destroy(struct profile *profile)
+void torsh_recording_destroy(struct recording *recording)
 {
-	if (!profile)
+	if (!recording)
 		return;
-	for (size_t i = 0; i < profile->n_processes; i++)
-		destroy_process(profile->processes[i]);
-	free(profile->processes);
-	for (size_t i = 0; i < profile->n_unfollowed; i++)
-		destroy_process(profile->unfollowed[i]);
-	free(profile->unfollowed);
-	free_texts(profile->reasons, profile->n_reasons);
-	free(profile->agent_version);
-	free(profile->host);
-	free(profile->record);
-	free(profile->snapshot_of);
-	free(profile->pauses);
-	free(profile->path);
-	free(profile);
+	for (size_t i = 0; i < recording->n_processes; i++)
+		destroy_process(recording->processes[i]);
+	free(recording->processes);
+	for (size_t i = 0; i < recording->n_unfollowed; i++)
+		destroy_process(recording->unfollowed[i]);
+	free(recording->unfollowed);
+	free_texts(recording->reasons, recording->n_reasons);
+	free(recording->agent_version);
+	free(recording->host);
+	free(recording->record);
+	free(recording->snapshot_of);
+	free(recording->pauses);
+	free(recording->path);
+	free(recording);
 }
 
-struct profile_process *torsh_profile_process(const struct profile *profile, uint32_t number)
+struct recorded_process *torsh_recording_process(const struct recording *recording, uint32_t number)
 {
-	size_t low = 0, high = profile->n_processes;
+	size_t low = 0, high = recording->n_processes;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (profile->processes[middle]->number < number)
+		if (recording->processes[middle]->number < number)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < profile->n_processes && profile->processes[low]->number == number)
-		return profile->processes[low];
+	if (low < recording->n_processes && recording->processes[low]->number == number)
+		return recording->processes[low];
 	return NULL;
 }
 
-size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack, uint32_t *addresses, size_t n_max)
+size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack, uint32_t *addresses, size_t n_max)
 {
 	size_t n = 0;
 
 	while (stack && stack < process->n_stacks) {
-		const struct profile_stack *node = &process->stacks[stack];
+		const struct recorded_stack *node = &process->stacks[stack];
 
 		if (n >= n_max && node->depth)
 			return n + node->depth;
@@ -130,14 +130,14 @@ size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack,
 	return n;
 }
 
-void *torsh_profile_row(const struct profile_rows *rows, uint32_t stack, size_t item_bytes)
+void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes)
 {
 	if (stack >= rows->n_row_of || !rows->row_of[stack])
 		return NULL;
 	return (char *)rows->items + (rows->row_of[stack] - 1) * item_bytes;
 }
 
-static void name_end(const char *what, const struct profile_process *process, char *out, size_t n_out)
+static void name_end(const char *what, const struct recorded_process *process, char *out, size_t n_out)
 {
 	if (process->has_end_code)
 		snprintf(out, n_out, "%s %d", what, process->end_code);
@@ -145,7 +145,7 @@ static void name_end(const char *what, const struct profile_process *process, ch
 		snprintf(out, n_out, "%s", what);
 }
 
-void torsh_profile_end_name(const struct profile_process *process, char *out, size_t n_out)
+void torsh_recording_end_name(const struct recorded_process *process, char *out, size_t n_out)
 {
 	switch (process->end) {
 	case TORSH__PROCESS__END_KIND__EXITED:
@@ -165,7 +165,7 @@ void torsh_profile_end_name(const struct profile_process *process, char *out, si
 	}
 }
 
-bool torsh_profile_rank(const char *rank, uint32_t *number)
+bool torsh_recording_rank(const char *rank, uint32_t *number)
 {
 	unsigned long long value;
 	char *end;
@@ -178,7 +178,7 @@ bool torsh_profile_rank(const char *rank, uint32_t *number)
 	return !errno && !*end && value <= UINT32_MAX;
 }
 
-const char *torsh_profile_heap_problem(const struct profile_process *process)
+const char *torsh_recording_heap_problem(const struct recorded_process *process)
 {
 	if (process->has_heap_left_out)
 		return "it was not asked for";
@@ -187,21 +187,21 @@ const char *torsh_profile_heap_problem(const struct profile_process *process)
 	return process->heap.is_there ? NULL : "the recording ends before anything was known";
 }
 
-bool torsh_profile_has_heap(const struct profile_process *process)
+bool torsh_recording_has_heap(const struct recorded_process *process)
 {
-	return !torsh_profile_heap_problem(process);
+	return !torsh_recording_heap_problem(process);
 }
 
-bool torsh_profile_has_heaps(struct profile_process *const *processes, size_t n)
+bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (torsh_profile_has_heap(processes[i]))
+		if (torsh_recording_has_heap(processes[i]))
 			return true;
 	}
 	return false;
 }
 
-const char *torsh_profile_program_name(const struct profile_process *process)
+const char *torsh_recording_program_name(const struct recorded_process *process)
 {
 	const char *slash = process->program ? strrchr(process->program, '/') : NULL;
 
@@ -210,7 +210,7 @@ const char *torsh_profile_program_name(const struct profile_process *process)
 	return slash ? slash + 1 : process->program;
 }
 
-const char *torsh_profile_symbol(const struct profile_process *process, uint32_t address)
+const char *torsh_recording_symbol(const struct recorded_process *process, uint32_t address)
 {
 	uint32_t symbol;
 
@@ -220,9 +220,9 @@ const char *torsh_profile_symbol(const struct profile_process *process, uint32_t
 	return symbol < process->n_symbols ? process->symbols[symbol] : NULL;
 }
 
-const struct profile_function *torsh_profile_function(const struct profile_process *process, uint32_t address)
+const struct recorded_function *torsh_recording_function(const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_address *row;
+	const struct recorded_address *row;
 
 	if (address >= process->n_addresses)
 		return NULL;
@@ -233,7 +233,7 @@ const struct profile_function *torsh_profile_function(const struct profile_proce
 	return &process->functions[row->module];
 }
 
-const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address)
+const struct recorded_module *torsh_recording_module(const struct recorded_process *process, uint32_t address)
 {
 	uint32_t module;
 

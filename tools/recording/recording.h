@@ -6,8 +6,8 @@
  *
  * The input is a file that anybody may have written: numbers out of range are dropped and counted (n_bad_rows).
  */
-#ifndef TORSH_PROFILE_PROFILE_H
-#define TORSH_PROFILE_PROFILE_H
+#ifndef TORSH_RECORDING_RECORDING_H
+#define TORSH_RECORDING_RECORDING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define PROFILE_SEVERAL UINT32_MAX /* in place of a label: not always the same */
 #define PROFILE_SIZE_CLASSES 65
 
-struct profile_module {
+struct recorded_module {
 	uint64_t bias, start, end;
 	char *path; /* "": memory without a file. NULL: the row never came */
 	uint8_t *build_id;
@@ -27,12 +27,12 @@ struct profile_module {
 };
 
 /* Of an interpreted language. */
-struct profile_function {
+struct recorded_function {
 	char *name, *file; /* NULL: the row never came */
 	uint32_t first_line;
 };
 
-struct profile_address {
+struct recorded_address {
 	uint64_t ip; /* with ADDRESS_PYTHON: the line, 0: none */
 	uint32_t flags; /* enum channel_address_flag */
 	uint32_t module; /* CHANNEL_NO_MODULE: none. With ADDRESS_PYTHON: number of a function */
@@ -40,14 +40,14 @@ struct profile_address {
 	uint64_t symbol_offset;
 };
 
-struct profile_stack {
+struct recorded_stack {
 	uint32_t parent; /* always below the stack's own number; 0: this is the outermost frame */
 	uint32_t address;
 	uint32_t depth; /* frames of a recorded stack; 0: it was never sent, or a view made it */
 };
 
 /* What one stack allocated, and its shares; see StackTotals. */
-struct profile_total {
+struct recorded_total {
 	uint32_t stack;
 	uint32_t seen;
 	uint64_t allocs, alloc_bytes;
@@ -59,7 +59,7 @@ struct profile_total {
 };
 
 /* Blocks of one stack that were live when the last Live was written. */
-struct profile_live {
+struct recorded_live {
 	uint32_t stack;
 	uint64_t blocks, bytes, usable_bytes;
 	uint64_t first_ns, last_ns;
@@ -67,7 +67,7 @@ struct profile_live {
 	uint64_t inherited_blocks, inherited_bytes;
 };
 
-struct profile_mapping {
+struct recorded_mapping {
 	uint32_t stack;
 	uint32_t seen;
 	int64_t base_pieces, base_bytes;
@@ -76,7 +76,7 @@ struct profile_mapping {
 };
 
 /* See Growth. */
-struct profile_survivors {
+struct recorded_survivors {
 	uint32_t stack;
 	bool is_tensor;
 	uint64_t parts, late_blocks, late_bytes;
@@ -90,7 +90,7 @@ struct profile_steps {
 };
 
 /* At its number in the process: a tid comes back when its thread has ended. */
-struct profile_thread {
+struct recorded_thread {
 	bool is_known; /* false: its rows were lost */
 	uint32_t tid;
 	char *name;
@@ -98,23 +98,23 @@ struct profile_thread {
 	uint64_t allocs, alloc_bytes, frees, dropped;
 };
 
-struct profile_sample {
+struct recorded_sample {
 	uint64_t at_ns, heap_bytes, mapped_bytes, rss_bytes;
 };
 
-struct profile_counter {
+struct recorded_counter {
 	char *name;
 	uint64_t value;
 };
 
 /* Something that the recording lacks of a process. */
-struct profile_loss {
-	char *cause, *text; /* text: a plural that a number can stand before */
+struct recorded_loss {
+	char *cause, *text; /* text: a plural that a number can interpose */
 	bool is_of_events; /* they are among those dropped */
 	uint64_t count;
 };
 
-struct profile_heap {
+struct recorded_heap {
 	bool is_there;
 	uint32_t peak_number;
 	uint64_t peak_bytes, peak_blocks, peak_ns;
@@ -128,7 +128,7 @@ struct profile_heap {
 };
 
 /* The sum of all processes' heaps at its highest moment; there where more than one process was recorded. */
-struct profile_joint {
+struct recorded_session {
 	bool is_there;
 	uint32_t peak_number;
 	uint64_t peak_bytes, peak_blocks, peak_ns;
@@ -136,13 +136,13 @@ struct profile_joint {
 };
 
 /* What a process's stack had of that. */
-struct profile_joint_share {
+struct recorded_session_usage {
 	uint32_t stack;
 	uint64_t blocks, bytes;
 	uint32_t first_step, last_step; /* the same */
 };
 
-struct profile_vm {
+struct recorded_vm {
 	bool is_there;
 	uint32_t peak_number;
 	uint64_t peak_bytes, peak_ns, current_bytes;
@@ -150,7 +150,7 @@ struct profile_vm {
 };
 
 /* Items in an array that grows; row_of finds one by its stack. */
-struct profile_rows {
+struct recorded_rows {
 	void *items;
 	size_t n, n_room;
 	uint32_t *row_of; /* by stack: index + 1, 0: none */
@@ -164,7 +164,7 @@ struct profile_pass {
 	uint64_t start_ns, end_ns;
 };
 
-struct profile_process {
+struct recorded_process {
 	uint32_t number, pid, parent_pid;
 	uint32_t forked_from, executed_from; /* numbers of processes, 0: none */
 	char *program;
@@ -180,28 +180,28 @@ struct profile_process {
 	char *not_followed; /* NULL, or why it was not recorded: then nothing is known but who it was, when, and its end */
 	char **notes;
 	size_t n_notes;
-	struct profile_counter *counters;
+	struct recorded_counter *counters;
 	size_t n_counters;
 	bool has_memory_left_out, has_heap_left_out; /* that was asked for; memory is all, that of devices too */
 	bool has_counts; /* its row said these */
 	uint64_t produced, delivered, dropped, uncommitted;
-	struct profile_loss *losses;
+	struct recorded_loss *losses;
 	size_t n_losses;
 	bool has_rss_peak;
 	uint64_t rss_peak_bytes;
 	char *rss_peak_source;
 	uint64_t ring_bytes_read, waited_ns;
 
-	struct profile_module *modules;
+	struct recorded_module *modules;
 	size_t n_modules;
-	struct profile_function *functions;
+	struct recorded_function *functions;
 	size_t n_functions, functions_room;
-	struct profile_address *addresses;
+	struct recorded_address *addresses;
 	size_t n_addresses, addresses_room;
 	char **symbols; /* mangled */
 	size_t n_symbols, symbols_room;
 	bool has_python; /* some address is a line of Python */
-	struct profile_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
+	struct recorded_stack *stacks; /* [0] is no stack; behind the recorded ones those that views made */
 	struct stack_views *views; /* what tools/symbols/stack_view.h made; NULL: nothing */
 	void (*free_views)(struct stack_views *views);
 	size_t n_stacks, stacks_room;
@@ -213,46 +213,46 @@ struct profile_process {
 	bool *is_agents; /* by stack: see tools/recording/agent_stacks.h; NULL: none is */
 	size_t n_is_agents;
 
-	struct profile_heap heap;
-	struct profile_rows totals; /* struct profile_total */
-	struct profile_rows joint_shares; /* struct profile_joint_share */
+	struct recorded_heap heap;
+	struct recorded_rows totals; /* struct recorded_total */
+	struct recorded_rows joint_shares; /* struct recorded_session_usage */
 	bool has_live, usable_is_known;
 	uint64_t live_ns;
-	struct profile_rows live; /* struct profile_live */
+	struct recorded_rows live; /* struct recorded_live */
 	struct profile_steps steps;
-	struct profile_rows survivors; /* struct profile_survivors */
-	struct profile_vm vm;
-	struct profile_rows mappings; /* struct profile_mapping */
-	struct profile_thread *threads;
+	struct recorded_rows survivors; /* struct recorded_survivors */
+	struct recorded_vm vm;
+	struct recorded_rows mappings; /* struct recorded_mapping */
+	struct recorded_thread *threads;
 	size_t n_threads, threads_room;
-	struct profile_sample *series;
+	struct recorded_sample *series;
 	size_t n_series, series_room;
 };
 
 /* A time in which new blocks were not recorded. */
-struct profile_pause {
+struct recorded_pause {
 	uint64_t from_ns, until_ns;
 	bool lasts; /* it had no end yet */
 };
 
-struct profile {
+struct recording {
 	char *path; /* of the recording */
 	bool has_session;
 	uint32_t format;
 	char *agent_version, *host, *record;
 	uint64_t start_realtime_ns;
 	uint32_t writer_pid;
-	struct profile_pause *pauses;
+	struct recorded_pause *pauses;
 	size_t n_pauses;
 	bool without_flops; /* none are wanted in its reports */
 	bool ends_with_process_1; /* the first process was process 1 of its PID namespace, whose end kills the writer */
 	char *snapshot_of; /* in a snapshot: path of the recording that goes on; else NULL */
 	uint64_t snapshot_ns; /* there: its moment */
 
-	struct profile_process **processes; /* in the order of their numbers */
+	struct recorded_process **processes; /* in the order of their numbers */
 	size_t n_processes;
-	struct profile_joint joint;
-	struct profile_process **unfollowed; /* likewise; programs that could not be followed */
+	struct recorded_session joint;
+	struct recorded_process **unfollowed; /* likewise; programs that could not be followed */
 	size_t n_unfollowed;
 
 	bool has_known; /* a writer that ended early wrote how far it had come: known_ns */
@@ -275,44 +275,44 @@ struct profile {
 	uint64_t moved_bytes; /* in lists, for processes that came out of order */
 };
 
-struct profile *torsh_profile_create(const char *path);
-void torsh_profile_destroy(struct profile *profile);
+struct recording *torsh_recording_new(const char *path);
+void torsh_recording_destroy(struct recording *recording);
 
 /* Take what a chunk says. Returns 0, or -EPROTO when the session's format isn't known. */
-int torsh_profile_apply(struct profile *profile, const Torsh__Chunk *chunk);
+int torsh_recording_load(struct recording *recording, const Torsh__Chunk *chunk);
 
 /* The process with that number, or NULL. */
-struct profile_process *torsh_profile_process(const struct profile *profile, uint32_t number);
+struct recorded_process *torsh_recording_process(const struct recording *recording, uint32_t number);
 
 /* Addresses of a stack, innermost first, at most n_max; returns how many there are in all. */
-size_t torsh_profile_walk(const struct profile_process *process, uint32_t stack, uint32_t *addresses, size_t n_max);
+size_t torsh_recording_walk(const struct recorded_process *process, uint32_t stack, uint32_t *addresses, size_t n_max);
 
 /* The row of a stack, or NULL. */
-void *torsh_profile_row(const struct profile_rows *rows, uint32_t stack, size_t item_bytes);
+void *torsh_recording_row(const struct recorded_rows *rows, uint32_t stack, size_t item_bytes);
 
 /* "exit 0", "signal 9", "exec", "running", "vanished", or "exit"/"signal" where the code isn't known. */
-void torsh_profile_end_name(const struct profile_process *process, char *out, size_t n_out);
+void torsh_recording_end_name(const struct recorded_process *process, char *out, size_t n_out);
 
 /* The number that a process's rank is. Returns false where there is none. */
-bool torsh_profile_rank(const char *rank, uint32_t *number);
+bool torsh_recording_rank(const char *rank, uint32_t *number);
 
 /* Why nothing is known about its heap: "it was not asked for". NULL: it was recorded. */
-const char *torsh_profile_heap_problem(const struct profile_process *process);
+const char *torsh_recording_heap_problem(const struct recorded_process *process);
 
 /* Was its heap recorded? And that of any of n processes? */
-bool torsh_profile_has_heap(const struct profile_process *process);
-bool torsh_profile_has_heaps(struct profile_process *const *processes, size_t n);
+bool torsh_recording_has_heap(const struct recorded_process *process);
+bool torsh_recording_has_heaps(struct recorded_process *const *processes, size_t n);
 
 /* The last component of the program's path. */
-const char *torsh_profile_program_name(const struct profile_process *process);
+const char *torsh_recording_program_name(const struct recorded_process *process);
 
 /* Stacks have names for their leaf frames only; this asks what the recording calls an address, mangled, or NULL. */
-const char *torsh_profile_symbol(const struct profile_process *process, uint32_t address);
+const char *torsh_recording_symbol(const struct recorded_process *process, uint32_t address);
 
 /* The function that an address is a line of: NULL when it is native code, or the recording doesn't have it. */
-const struct profile_function *torsh_profile_function(const struct profile_process *process, uint32_t address);
+const struct recorded_function *torsh_recording_function(const struct recorded_process *process, uint32_t address);
 
 /* The module of an address: NULL when there is none or it has no path. */
-const struct profile_module *torsh_profile_module(const struct profile_process *process, uint32_t address);
+const struct recorded_module *torsh_recording_module(const struct recorded_process *process, uint32_t address);
 
 #endif

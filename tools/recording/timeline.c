@@ -8,10 +8,10 @@
 #include "tools/store/recording_format.h"
 #include "tools/store/recording_read.h"
 
-static int walk_message(const struct profile *profile, const Torsh__Timeline *message, timeline_visit *visit,
+static int walk_message(const struct recording *recording, const Torsh__Timeline *message, timeline_visit *visit,
 			void *context)
 {
-	const struct profile_process *process = torsh_profile_process(profile, message->process);
+	const struct recorded_process *process = torsh_recording_process(recording, message->process);
 	struct timeline_reader *reader;
 	struct timeline_event event;
 	int rc, result = 0;
@@ -30,26 +30,26 @@ static int walk_message(const struct profile *profile, const Torsh__Timeline *me
 	return result;
 }
 
-int torsh_timeline_walk(const struct profile *profile, timeline_visit *visit, void *context)
+int torsh_timeline_walk(const struct recording *recording, timeline_visit *visit, void *context)
 {
 	struct recording_reader *reader;
 	Torsh__Chunk *chunk;
 	char why[256];
-	int rc = torsh_recording_open(&reader, profile->path, why, sizeof(why)), result = 0;
+	int rc = torsh_recording_open(&reader, recording->path, why, sizeof(why)), result = 0;
 
 	if (rc < 0)
 		return rc;
 	torsh_recording_skip(reader, CHUNK_TABLES | CHUNK_TOTALS | CHUNK_EVENTS | CHUNK_END);
 	while (!result && (rc = torsh_recording_next(reader, &chunk)) == 1) {
 		for (size_t i = 0; i < chunk->n_timeline && !result; i++)
-			result = walk_message(profile, chunk->timeline[i], visit, context);
+			result = walk_message(recording, chunk->timeline[i], visit, context);
 		torsh__chunk__free_unpacked(chunk, NULL);
 	}
 	torsh_recording_close(reader);
 	return result ? result : rc;
 }
 
-const char *torsh_timeline_label(const struct profile_process *process, uint32_t label)
+const char *torsh_timeline_label(const struct recorded_process *process, uint32_t label)
 {
 	if (!label || label > process->n_functions)
 		return NULL;

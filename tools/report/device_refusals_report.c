@@ -11,7 +11,7 @@
 
 static const char not_asked[] =
 	"the agent does not ask where another tool measures, where the driver's events failed, and at the end";
-static const char asked_in_vain[] = "the driver did not say: CUDA's error";
+static const char last_error[] = "the driver did not say: CUDA's error";
 
 static const char *label_of(const struct device_process *process, uint32_t label)
 {
@@ -32,7 +32,7 @@ static cJSON *make_driver(const struct event_device_refused *said)
 	cJSON *object = torsh_json_object();
 	char error[64];
 
-	snprintf(error, sizeof(error), "%s %" PRIi32, asked_in_vain, said->asked);
+	snprintf(error, sizeof(error), "%s %" PRIi32, last_error, said->asked);
 	torsh_json_set(object, "free_bytes", known_or_null(is_known, said->free_bytes));
 	torsh_json_set(object, "total_bytes", known_or_null(is_known, said->total_bytes));
 	torsh_json_set(object, "used_bytes", known_or_null(is_known, said->total_bytes - said->free_bytes));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What reports say of the allocations that the driver refused. */
-#ifndef TORSH_REPORT_DEVICE_REFUSALS_H
-#define TORSH_REPORT_DEVICE_REFUSALS_H
+#ifndef TORSH_REPORT_DEVICE_REFUSALS_REPORT_H
+#define TORSH_REPORT_DEVICE_REFUSALS_REPORT_H
 
 #include <stdio.h>
 

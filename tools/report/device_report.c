@@ -309,7 +309,7 @@ void torsh_device_missing(const struct memory_of_devices *memory, const char *na
 	const char *reason = NULL;
 
 	if (name && list_names(memory, names, sizeof(names))) {
-		snprintf(out, n_out, "%s has no memory of a device \"%s\"; it has that of %s", memory->profile->path,
+		snprintf(out, n_out, "%s has no memory of a device \"%s\"; it has that of %s", memory->recording->path,
 			 name, names);
 		return;
 	}
@@ -317,7 +317,7 @@ void torsh_device_missing(const struct memory_of_devices *memory, const char *na
 		if (memory->items[i].has_mode)
 			reason = torsh_timeline_label(memory->items[i].process, memory->items[i].mode.reason);
 	}
-	snprintf(out, n_out, "%s has no memory of devices%s%s", memory->profile->path, reason ? ": " : "",
+	snprintf(out, n_out, "%s has no memory of devices%s%s", memory->recording->path, reason ? ": " : "",
 		 reason ? reason : "");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What reports say of the memory of a device beside its holders: the framework's view of it, the driver's, the joint peak. */
-#ifndef TORSH_REPORT_DEVICE_H
-#define TORSH_REPORT_DEVICE_H
+/* What reports say of the memory of a device beside its allocation sites: the framework's view of it, the driver's, the joint peak. */
+#ifndef TORSH_REPORT_DEVICE_REPORT_H
+#define TORSH_REPORT_DEVICE_REPORT_H
 
 #include <stdio.h>
 

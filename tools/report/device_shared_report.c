@@ -60,11 +60,11 @@ cJSON *torsh_shared_devices_json(const struct shared_devices *shared, const char
 
 static void print_part(FILE *out, const struct device_part *part)
 {
-	const struct profile_process *process = part->process->process;
+	const struct recorded_process *process = part->process->process;
 	char name[DEVICE_SCOPE_NAME_BYTES], bytes[SIZE_TEXT_BYTES], own[SIZE_TEXT_BYTES];
 
 	fprintf(out, "  %10s  %s (pid %" PRIu32 "), whose own peak of %s was %s\n",
-		torsh_size_human(part->bytes, bytes), torsh_profile_program_name(process), process->pid,
+		torsh_size_human(part->bytes, bytes), torsh_recording_program_name(process), process->pid,
 		name_of(part, name), torsh_size_human(own_peak(part), own));
 }
 

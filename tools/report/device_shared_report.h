@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Devices that several processes used at once, in torsh peak and torsh report. */
-#ifndef TORSH_REPORT_DEVICE_SHARED_H
-#define TORSH_REPORT_DEVICE_SHARED_H
+#ifndef TORSH_REPORT_DEVICE_SHARED_REPORT_H
+#define TORSH_REPORT_DEVICE_SHARED_REPORT_H
 
 #include <stdio.h>
 

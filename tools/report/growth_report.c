@@ -9,27 +9,27 @@
 #include "tools/report/parts.h"
 #include "tools/report/text.h"
 
-static double a_step(const struct holder *holder, uint64_t sum)
+static double a_step(const struct allocation_site *site, uint64_t sum)
 {
-	uint64_t steps = holder->process->steps.late_steps;
+	uint64_t steps = site->process->steps.late_steps;
 
 	return steps ? (double)sum / (double)steps : 0;
 }
 
-static cJSON *make_grown(const struct holder *holder)
+static cJSON *make_grown(const struct allocation_site *site)
 {
 	cJSON *grown = torsh_json_object();
 
-	torsh_json_set(grown, "bytes_per_step", torsh_json_double(a_step(holder, holder->bytes)));
-	torsh_json_set(grown, "blocks_per_step", torsh_json_double(a_step(holder, holder->blocks)));
-	torsh_json_set(grown, "steps", torsh_json_u64(holder->process->steps.late_steps));
-	torsh_json_set(grown, "kind", torsh_json_text(holder->is_of_tensors ? "tensor" : "block"));
-	torsh_json_set(grown, "bytes", torsh_json_u64(holder->bytes));
-	torsh_json_set(grown, "blocks", torsh_json_u64(holder->blocks));
-	torsh_json_set(grown, "operator", torsh_json_text(torsh_holder_operator(holder)));
-	torsh_json_set(grown, "module", torsh_json_text(torsh_holder_module(holder)));
-	torsh_json_set(grown, "pid", torsh_json_u64(holder->process->pid));
-	torsh_json_set(grown, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
+	torsh_json_set(grown, "bytes_per_step", torsh_json_double(a_step(site, site->bytes)));
+	torsh_json_set(grown, "blocks_per_step", torsh_json_double(a_step(site, site->blocks)));
+	torsh_json_set(grown, "steps", torsh_json_u64(site->process->steps.late_steps));
+	torsh_json_set(grown, "kind", torsh_json_text(site->is_of_tensors ? "tensor" : "block"));
+	torsh_json_set(grown, "bytes", torsh_json_u64(site->bytes));
+	torsh_json_set(grown, "blocks", torsh_json_u64(site->blocks));
+	torsh_json_set(grown, "operator", torsh_json_text(torsh_site_operator(site)));
+	torsh_json_set(grown, "module", torsh_json_text(torsh_site_module(site)));
+	torsh_json_set(grown, "pid", torsh_json_u64(site->process->pid));
+	torsh_json_set(grown, "stack", torsh_parts_stack(site->frames, site->n_frames));
 	return grown;
 }
 
@@ -62,7 +62,7 @@ void torsh_growth_json(const struct growth_view *view)
 	torsh_json_member(&json, "omitted", torsh_parts_omitted(&view->growth->found, view->n_shown));
 	torsh_json_member(&json, "events", torsh_parts_events(view->processes, view->n_processes));
 	torsh_json_member(&json, "processes", make_processes(view));
-	torsh_json_member(&json, "recording", torsh_parts_recording(view->profile));
+	torsh_json_member(&json, "recording", torsh_parts_recording(view->recording));
 	torsh_json_member(&json, "notes", torsh_parts_notes(view->processes, view->n_processes));
 	torsh_json_end(&json);
 }
@@ -83,32 +83,32 @@ static void print_heading(const struct growth *growth)
 		torsh_text_heading(stdout, "What grows, over %s steps", torsh_size_grouped(growth->n_steps, steps));
 }
 
-static void print_grown(size_t rank, const struct holder *holder)
+static void print_grown(size_t rank, const struct allocation_site *site)
 {
 	char bytes[SIZE_TEXT_BYTES], sum[SIZE_TEXT_BYTES], blocks[64];
-	double blocks_a_step = a_step(holder, holder->blocks);
+	double blocks_a_step = a_step(site, site->blocks);
 
 	printf("\n#%-3zu %s a step in %.3g %s%s: %s in %s over %" PRIu64 " steps, pid %" PRIu32 "\n", rank,
-	       torsh_size_human((uint64_t)(a_step(holder, holder->bytes) + 0.5), bytes), blocks_a_step,
-	       holder->is_of_tensors ? "tensor" : "block", holder->blocks == holder->process->steps.late_steps ? "" : "s",
-	       torsh_size_exact(holder->bytes, sum), torsh_text_blocks(holder->blocks, blocks),
-	       holder->process->steps.late_steps, holder->process->pid);
-	torsh_text_scope(stdout, holder);
-	torsh_text_stack(stdout, holder->frames, holder->n_frames);
+	       torsh_size_human((uint64_t)(a_step(site, site->bytes) + 0.5), bytes), blocks_a_step,
+	       site->is_of_tensors ? "tensor" : "block", site->blocks == site->process->steps.late_steps ? "" : "s",
+	       torsh_size_exact(site->bytes, sum), torsh_text_blocks(site->blocks, blocks),
+	       site->process->steps.late_steps, site->process->pid);
+	torsh_text_scope(stdout, site);
+	torsh_text_stack(stdout, site->frames, site->n_frames);
 }
 
 void torsh_growth_text(const struct growth_view *view)
 {
 	const struct growth *growth = view->growth;
 
-	torsh_text_begin(stdout, view->profile, view->processes, view->n_processes, 10);
+	torsh_text_begin(stdout, view->recording, view->processes, view->n_processes, 10);
 	print_heading(growth);
 	for (size_t i = 0; i < view->n_processes; i++) {
 		if (torsh_growth_rule(view->processes[i]))
 			printf("steps of pid %" PRIu32 ": %" PRIu64 ", by %s\n", view->processes[i]->pid,
 			       view->processes[i]->steps.n_steps, torsh_growth_rule(view->processes[i]));
 	}
-	torsh_text_notes(stdout, view->profile, view->processes, view->n_processes);
+	torsh_text_notes(stdout, view->recording, view->processes, view->n_processes);
 	for (size_t i = 0; i < view->n_shown; i++)
 		print_grown(i + 1, &growth->found.items[i]);
 	if (growth->found.n > view->n_shown)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* `torsh leaks --growth`, in its two renderings: what grows from step to step. */
-#ifndef TORSH_REPORT_GROWTH_H
-#define TORSH_REPORT_GROWTH_H
+#ifndef TORSH_REPORT_GROWTH_REPORT_H
+#define TORSH_REPORT_GROWTH_REPORT_H
 
 #include "tools/memory/growth.h"
 
 struct growth_view {
-	const struct profile *profile;
-	struct profile_process *const *processes;
+	const struct recording *recording;
+	struct recorded_process *const *processes;
 	size_t n_processes;
 	const struct growth *growth;
-	size_t n_shown; /* holders, named */
+	size_t n_shown; /* allocation sites, named */
 };
 
 void torsh_growth_text(const struct growth_view *view);

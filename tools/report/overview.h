@@ -9,18 +9,18 @@
 #include "tools/report/overview_devices.h"
 #include "tools/symbols/symbols.h"
 
-/* The first n_... holders of each list are named and shown. */
+/* The first n_... allocation sites of each list are named and shown. */
 struct overview {
 	const char *path; /* as the user gave it */
-	const struct profile *profile;
-	struct profile_process *const *processes;
+	const struct recording *recording;
+	struct recorded_process *const *processes;
 	size_t n_processes;
 	struct peak highest;
-	struct profile_process *const *unfollowed; /* programs that were not followed */
+	struct recorded_process *const *unfollowed; /* programs that were not followed */
 	size_t n_unfollowed;
 	const struct suppress *suppress;
 	struct leaks leaks; /* of all processes */
-	struct holders peak, temporary;
+	struct allocation_sites peak, temporary;
 	size_t n_leaks, n_peak, n_temporary;
 	bool has_timeline; /* it was read, for the next two */
 	struct analysis analysis;

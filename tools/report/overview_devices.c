@@ -24,22 +24,22 @@ static int compare_groups(const void *a, const void *b)
 	return rc ? rc : strcmp(x->rows->name, y->rows->name);
 }
 
-void torsh_overview_devices_collect(struct overview_devices *devices, const struct profile *profile,
-				    struct profile_process *const *processes, size_t n_processes,
-				    const struct survey *survey)
+void torsh_overview_devices_collect(struct overview_devices *devices, const struct recording *recording,
+				    struct recorded_process *const *processes, size_t n_processes,
+				    const struct prepass *prepass)
 {
-	*devices = (struct overview_devices){.survey = survey};
-	for (size_t i = 0; i < survey->n; i++) {
-		const struct device_work *work = &survey->items[i].work;
+	*devices = (struct overview_devices){.prepass = prepass};
+	for (size_t i = 0; i < prepass->n; i++) {
+		const struct device_work *work = &prepass->items[i].work;
 
 		devices->are_there = devices->are_there || work->is_told || work->n_spans;
 	}
 	if (!devices->are_there)
 		return;
-	torsh_kernels_collect(&devices->kernels, profile, processes, n_processes, survey);
+	torsh_kernels_collect(&devices->kernels, recording, processes, n_processes, prepass);
 	devices->groups = torsh_kernel_groups_make(&devices->kernels, &devices->n_groups);
 	qsort(devices->groups, devices->n_groups, sizeof(*devices->groups), compare_groups);
-	torsh_device_memory_collect(&devices->memory, profile, processes, n_processes, survey);
+	torsh_device_memory_collect(&devices->memory, recording, processes, n_processes, prepass);
 	torsh_shared_devices_find(&devices->shared, &devices->memory);
 }
 
@@ -63,7 +63,7 @@ static void print_heading(const struct overview_devices *devices)
 	putchar('\n');
 	if (!devices->n_groups)
 		torsh_text_heading(stdout, "Devices: none was seen at work");
-	else if (torsh_survey_has_operators(devices->survey))
+	else if (torsh_prepass_has_operators(devices->prepass))
 		torsh_text_heading(stdout, "Devices: %s of kernels, copies and memsets, %.1f %% of it in operators",
 				   torsh_size_duration(kernels->total_ns, total), 100.0 * torsh_kernels_share(kernels));
 	else

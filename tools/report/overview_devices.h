@@ -9,7 +9,7 @@
 #include "tools/symbols/symbols.h"
 
 struct overview_devices {
-	const struct survey *survey;
+	const struct prepass *prepass;
 	bool are_there; /* a process used some, or wanted to; else there is nothing of the rest */
 	struct kernels kernels;
 	struct kernel_group *groups; /* by time, the longest first */
@@ -18,10 +18,10 @@ struct overview_devices {
 	struct shared_devices shared;
 };
 
-/* The profile and the survey stay the caller's, and outlive it. Dies where the recording can't be read. */
-void torsh_overview_devices_collect(struct overview_devices *devices, const struct profile *profile,
-				    struct profile_process *const *processes, size_t n_processes,
-				    const struct survey *survey);
+/* The recording and the pre-pass stay the caller's, and outlive it. Dies where the recording can't be read. */
+void torsh_overview_devices_collect(struct overview_devices *devices, const struct recording *recording,
+				    struct recorded_process *const *processes, size_t n_processes,
+				    const struct prepass *prepass);
 void torsh_overview_devices_free(struct overview_devices *devices);
 
 /* The section for people; nothing where there are none. */

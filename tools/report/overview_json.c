@@ -10,7 +10,7 @@ struct overview_sums torsh_overview_sum(const struct overview *overview)
 	struct overview_sums sums = {0};
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
-		const struct profile_process *process = overview->processes[i];
+		const struct recorded_process *process = overview->processes[i];
 
 		sums.allocs += process->heap.allocs;
 		sums.frees += process->heap.frees;
@@ -32,12 +32,12 @@ static cJSON *known_or_null(bool is_known, uint64_t number)
 	return is_known ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
-static cJSON *make_holders(const struct holders *holders, size_t n)
+static cJSON *make_sites(const struct allocation_sites *sites, size_t n)
 {
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < n; i++)
-		torsh_json_add(list, torsh_parts_holder(&holders->items[i], true));
+		torsh_json_add(list, torsh_parts_site(&sites->items[i], true));
 	return list;
 }
 
@@ -53,12 +53,12 @@ static cJSON *make_processes(const struct overview *overview)
 	cJSON *list = torsh_json_list();
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
-		const struct profile_process *process = overview->processes[i];
+		const struct recorded_process *process = overview->processes[i];
 		cJSON *object = torsh_parts_process(process);
 
-		torsh_parts_set_leaks(object, &overview->leaks.processes[i], torsh_profile_has_heap(process));
+		torsh_parts_set_leaks(object, &overview->leaks.processes[i], torsh_recording_has_heap(process));
 		torsh_json_set(object, "peak_bytes",
-			       known_or_null(torsh_profile_has_heap(process), process->heap.peak_bytes));
+			       known_or_null(torsh_recording_has_heap(process), process->heap.peak_bytes));
 		torsh_json_set(object, "rss_peak_bytes",
 			       process->has_rss_peak ? torsh_json_u64(process->rss_peak_bytes) : torsh_json_text(NULL));
 		torsh_json_add(list, object);
@@ -97,7 +97,7 @@ static cJSON *make_threads(const struct overview *overview)
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
 		for (size_t k = 0; k < overview->processes[i]->n_threads; k++) {
-			const struct profile_thread *thread = &overview->processes[i]->threads[k];
+			const struct recorded_thread *thread = &overview->processes[i]->threads[k];
 			cJSON *object;
 
 			if (!thread->is_known)
@@ -122,7 +122,7 @@ static cJSON *make_threads(const struct overview *overview)
 static cJSON *make_leaks(const struct overview *overview)
 {
 	const struct leaks *leaks = &overview->leaks;
-	bool is_known = torsh_profile_has_heaps(overview->processes, overview->n_processes);
+	bool is_known = torsh_recording_has_heaps(overview->processes, overview->n_processes);
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "leaked_bytes", known_or_null(is_known, leaks->bytes));
@@ -133,7 +133,7 @@ static cJSON *make_leaks(const struct overview *overview)
 	torsh_json_set(object, "suppressed_blocks", torsh_json_u64(leaks->suppressed_blocks));
 	torsh_json_set(object, "at_exec_bytes", torsh_json_u64(leaks->exec_bytes));
 	torsh_json_set(object, "at_exec_blocks", torsh_json_u64(leaks->exec_blocks));
-	torsh_json_set(object, "leaks", make_holders(&leaks->found, overview->n_leaks));
+	torsh_json_set(object, "leaks", make_sites(&leaks->found, overview->n_leaks));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&leaks->found, overview->n_leaks));
 	return object;
 }
@@ -141,7 +141,7 @@ static cJSON *make_leaks(const struct overview *overview)
 static cJSON *make_peak(const struct overview *overview)
 {
 	const struct peak *peak = &overview->highest;
-	const struct profile_process *process = peak->process;
+	const struct recorded_process *process = peak->process;
 	cJSON *object = torsh_json_object();
 
 	torsh_json_set(object, "of", torsh_json_text(process ? "process" : "session"));
@@ -153,7 +153,7 @@ static cJSON *make_peak(const struct overview *overview)
 		       known_or_null(process && process->has_rss_peak, process ? process->rss_peak_bytes : 0));
 	torsh_json_set(object, "mapped_peak_bytes",
 		       known_or_null(process && process->vm.is_there, process ? process->vm.peak_bytes : 0));
-	torsh_json_set(object, "holders", make_holders(&overview->peak, overview->n_peak));
+	torsh_json_set(object, "holders", make_sites(&overview->peak, overview->n_peak));
 	torsh_json_set(object, "omitted", torsh_parts_omitted(&overview->peak, overview->n_peak));
 	return object;
 }
@@ -179,7 +179,7 @@ static cJSON *make_writer(const struct profile_writer *writer)
 void torsh_overview_json(const struct overview *overview)
 {
 	struct overview_sums sums = torsh_overview_sum(overview);
-	struct profile_process *const *processes = overview->processes;
+	struct recorded_process *const *processes = overview->processes;
 	size_t n = overview->n_processes;
 	struct json json;
 
@@ -192,16 +192,16 @@ void torsh_overview_json(const struct overview *overview)
 	torsh_json_member(&json, "leaks", make_leaks(overview));
 	torsh_json_member(&json, "peak", make_peak(overview));
 	torsh_json_member(&json, "devices", torsh_overview_devices_json(&overview->devices));
-	torsh_json_member(&json, "temporary", make_holders(&overview->temporary, overview->n_temporary));
+	torsh_json_member(&json, "temporary", make_sites(&overview->temporary, overview->n_temporary));
 	torsh_json_member(&json, "inefficiencies",
 			  overview->has_timeline ? torsh_findings_json(&overview->analysis, overview->symbols)
 						 : torsh_json_text(NULL));
 	torsh_json_member(&json, "rules",
-			  overview->has_timeline ? torsh_rules_json(&overview->analysis) : torsh_json_text(NULL));
+			  overview->has_timeline ? torsh_unwind_rules_json(&overview->analysis) : torsh_json_text(NULL));
 	torsh_json_member(&json, "threads", make_threads(overview));
 	torsh_json_member(&json, "waited_ns", torsh_json_u64(sums.waited_ns));
-	torsh_json_member(&json, "writer", make_writer(&overview->profile->writer));
-	torsh_json_member(&json, "recording", torsh_parts_recording(overview->profile));
+	torsh_json_member(&json, "writer", make_writer(&overview->recording->writer));
+	torsh_json_member(&json, "recording", torsh_parts_recording(overview->recording));
 	torsh_json_member(&json, "notes", torsh_parts_notes(processes, n));
 	torsh_json_member(&json, "counters", torsh_parts_counters(processes, n));
 	torsh_json_end(&json);

@@ -18,15 +18,15 @@
 #define BAR_CELLS 40
 #define RULES_SHOWN 5
 
-static void print_holders(const struct holders *holders, size_t n, uint64_t whole, bool with_pid)
+static void print_sites(const struct allocation_sites *sites, size_t n, uint64_t whole, bool with_pid)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct holder shown = holders->items[i];
+		struct allocation_site shown = sites->items[i];
 		size_t n_more = shown.n_frames > FRAMES_SHOWN ? shown.n_frames - FRAMES_SHOWN : 0;
 
 		shown.n_frames -= n_more;
 		shown.has_times = false;
-		torsh_text_holder(stdout, i + 1, &shown, whole, with_pid);
+		torsh_text_site(stdout, i + 1, &shown, whole, with_pid);
 		if (n_more)
 			printf("      ... %zu frames more\n", n_more);
 	}
@@ -50,13 +50,13 @@ static void print_head(const struct overview *overview, const struct overview_su
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 
-	torsh_text_begin(stdout, overview->profile, overview->processes, overview->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, overview->recording, overview->processes, overview->n_processes, PROCESSES_SHOWN);
 	torsh_text_unfollowed(stdout, overview->unfollowed, overview->n_unfollowed, PROCESSES_SHOWN);
 	torsh_text_events(stdout, overview->processes, overview->n_processes);
 	printf("heap: %s allocations of %s, %s frees\n", torsh_size_grouped(sums->allocs, a),
 	       torsh_size_exact(sums->alloc_bytes, b), torsh_size_grouped(sums->frees, c));
-	print_writer(&overview->profile->writer);
-	torsh_text_notes(stdout, overview->profile, overview->processes, overview->n_processes);
+	print_writer(&overview->recording->writer);
+	torsh_text_notes(stdout, overview->recording, overview->processes, overview->n_processes);
 }
 
 static void print_leaks(const struct overview *overview)
@@ -68,9 +68,9 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->blocks)
 		torsh_text_heading(stdout, "Leaks: %s in %s not freed", torsh_size_exact(leaks->bytes, bytes),
 				   torsh_text_blocks(leaks->blocks, blocks));
-	else if (!torsh_profile_has_heaps(overview->processes, overview->n_processes))
+	else if (!torsh_recording_has_heaps(overview->processes, overview->n_processes))
 		torsh_text_heading(stdout, "Leaks: nothing is known about the heap");
-	else if (!torsh_losses_heap_is_whole(overview->profile, overview->processes, overview->n_processes))
+	else if (!torsh_losses_heap_is_whole(overview->recording, overview->processes, overview->n_processes))
 		torsh_text_heading(stdout, "Leaks: none are among what was recorded");
 	else
 		torsh_text_heading(stdout, "No leaks");
@@ -87,13 +87,13 @@ static void print_leaks(const struct overview *overview)
 	if (leaks->exec_blocks)
 		printf("no leaks: %s in %s, alive when a process became another program\n",
 		       torsh_size_exact(leaks->exec_bytes, bytes), torsh_text_blocks(leaks->exec_blocks, blocks));
-	print_holders(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
+	print_sites(&leaks->found, overview->n_leaks, leaks->bytes, overview->n_processes > 1);
 }
 
 static void print_peak(const struct overview *overview)
 {
 	const struct peak *peak = &overview->highest;
-	const struct profile_process *process = peak->process;
+	const struct recorded_process *process = peak->process;
 	uint64_t start_ns = process ? process->start_ns : 0;
 	char bytes[SIZE_TEXT_BYTES], blocks[64], at[SIZE_TEXT_BYTES];
 
@@ -106,7 +106,7 @@ static void print_peak(const struct overview *overview)
 	else
 		torsh_text_heading(stdout, "Peak: nothing is known about the heap");
 	if (process && overview->n_processes > 1)
-		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_profile_program_name(process),
+		printf("of %s (pid %" PRIu32 "), the highest of all processes\n", torsh_recording_program_name(process),
 		       process->pid);
 	if (process && process->has_rss_peak)
 		printf("highest resident set, with code, stacks and what allocators keep: %s%s%s%s\n",
@@ -119,7 +119,7 @@ static void print_peak(const struct overview *overview)
 		printf("most address space mapped by the program: %s; %s maps, %s unmaps\n",
 		       torsh_size_exact(process->vm.peak_bytes, bytes), torsh_size_grouped(process->vm.maps, blocks),
 		       torsh_size_grouped(process->vm.unmaps, at));
-	print_holders(&overview->peak, overview->n_peak, peak->bytes, !process);
+	print_sites(&overview->peak, overview->n_peak, peak->bytes, !process);
 }
 
 static void print_temporary(const struct overview *overview, const struct overview_sums *sums)
@@ -132,7 +132,7 @@ static void print_temporary(const struct overview *overview, const struct overvi
 	torsh_text_heading(stdout, "Temporary: %s blocks (%.1f %% of all) were freed before the next was allocated",
 			   torsh_size_grouped(sums->temporary, number),
 			   sums->allocs ? 100.0 * (double)sums->temporary / (double)sums->allocs : 0);
-	print_holders(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);
+	print_sites(&overview->temporary, overview->n_temporary, 0, overview->n_processes > 1);
 }
 
 static void print_sizes(const struct overview_sums *sums)
@@ -159,8 +159,8 @@ static void print_sizes(const struct overview_sums *sums)
 
 static int compare_threads(const void *a, const void *b)
 {
-	const struct profile_thread *one = *(struct profile_thread *const *)a;
-	const struct profile_thread *other = *(struct profile_thread *const *)b;
+	const struct recorded_thread *one = *(struct recorded_thread *const *)a;
+	const struct recorded_thread *other = *(struct recorded_thread *const *)b;
 
 	if (one->allocs != other->allocs)
 		return one->allocs > other->allocs ? -1 : 1;
@@ -169,7 +169,7 @@ static int compare_threads(const void *a, const void *b)
 
 static void print_threads(const struct overview *overview, const struct overview_sums *sums)
 {
-	const struct profile_thread **threads = torsh_need_items(NULL, 0, sums->n_threads, sizeof(*threads));
+	const struct recorded_thread **threads = torsh_need_items(NULL, 0, sums->n_threads, sizeof(*threads));
 	size_t n = 0;
 
 	for (size_t i = 0; i < overview->n_processes; i++) {
@@ -199,7 +199,7 @@ static void print_threads(const struct overview *overview, const struct overview
 /* Summed over the processes, which have the same ones. */
 static void print_counters(const struct overview *overview)
 {
-	const struct profile_process *first = overview->processes[0];
+	const struct recorded_process *first = overview->processes[0];
 	char number[SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < first->n_counters; i++) {
@@ -226,7 +226,7 @@ static void print_agent(const struct overview *overview, const struct overview_s
 		printf(", %.1f bytes an event", (double)sums->ring_bytes / (double)sums->delivered);
 	printf("; threads waited %s for room\n", torsh_size_duration(sums->waited_ns, waited));
 	for (size_t i = 0; i < overview->n_processes && i < PROCESSES_SHOWN; i++) {
-		const struct profile_process *process = overview->processes[i];
+		const struct recorded_process *process = overview->processes[i];
 
 		if (process->allocator && *process->allocator)
 			printf("  allocator of pid %" PRIu32 ": %s\n", process->pid, process->allocator);

@@ -48,7 +48,7 @@ cJSON *torsh_parts_stack(const struct frame *const *frames, size_t n)
 	return list;
 }
 
-cJSON *torsh_parts_recorded_stack(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+cJSON *torsh_parts_recorded_stack(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 				  enum stack_view view)
 {
 	size_t n;
@@ -65,26 +65,26 @@ static cJSON *make_step(uint32_t step)
 }
 
 static const char *const whats[] = {
-	[HOLDER_OF_TENSORS] = "tensors",
-	[HOLDER_OF_CACHE] = "cache of the framework's allocator",
+	[SITE_OF_TENSORS] = "tensors",
+	[SITE_OF_CACHE] = "cache of the framework's allocator",
 };
 
-cJSON *torsh_parts_holder(const struct holder *holder, bool with_pid)
+cJSON *torsh_parts_site(const struct allocation_site *site, bool with_pid)
 {
 	cJSON *object = torsh_json_object();
 
-	if (whats[holder->what])
-		torsh_json_set(object, "what", torsh_json_text(whats[holder->what]));
+	if (whats[site->what])
+		torsh_json_set(object, "what", torsh_json_text(whats[site->what]));
 
-	torsh_json_set(object, "bytes", torsh_json_u64(holder->bytes));
-	torsh_json_set(object, "blocks", torsh_json_u64(holder->blocks));
+	torsh_json_set(object, "bytes", torsh_json_u64(site->bytes));
+	torsh_json_set(object, "blocks", torsh_json_u64(site->blocks));
 	if (with_pid)
-		torsh_json_set(object, "pid", torsh_json_u64(holder->process->pid));
-	torsh_json_set(object, "operator", torsh_json_text(torsh_holder_operator(holder)));
-	torsh_json_set(object, "module", torsh_json_text(torsh_holder_module(holder)));
-	torsh_json_set(object, "first_step", make_step(holder->first_step));
-	torsh_json_set(object, "last_step", make_step(holder->last_step));
-	torsh_json_set(object, "stack", torsh_parts_stack(holder->frames, holder->n_frames));
+		torsh_json_set(object, "pid", torsh_json_u64(site->process->pid));
+	torsh_json_set(object, "operator", torsh_json_text(torsh_site_operator(site)));
+	torsh_json_set(object, "module", torsh_json_text(torsh_site_module(site)));
+	torsh_json_set(object, "first_step", make_step(site->first_step));
+	torsh_json_set(object, "last_step", make_step(site->last_step));
+	torsh_json_set(object, "stack", torsh_parts_stack(site->frames, site->n_frames));
 	return object;
 }
 
@@ -105,7 +105,7 @@ static cJSON *make_losses(const struct losses *losses)
 	return list;
 }
 
-cJSON *torsh_parts_events(struct profile_process *const *processes, size_t n)
+cJSON *torsh_parts_events(struct recorded_process *const *processes, size_t n)
 {
 	uint64_t unknown = 0, implicit = 0, late = 0, pause_frees = 0, ring_bytes = 0;
 	cJSON *object = torsh_json_object();
@@ -152,13 +152,13 @@ static cJSON *make_rank(const char *rank)
 {
 	uint32_t number;
 
-	return torsh_profile_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
+	return torsh_recording_rank(rank, &number) ? torsh_json_u64(number) : torsh_json_text(NULL);
 }
 
 /* What a fork had of its parent's, or null: it is none. */
-static cJSON *make_inherited(const struct profile_process *process)
+static cJSON *make_inherited(const struct recorded_process *process)
 {
-	const struct profile_heap *heap = &process->heap;
+	const struct recorded_heap *heap = &process->heap;
 	cJSON *object;
 
 	if (!process->forked_from)
@@ -170,12 +170,12 @@ static cJSON *make_inherited(const struct profile_process *process)
 	return object;
 }
 
-cJSON *torsh_parts_process(const struct profile_process *process)
+cJSON *torsh_parts_process(const struct recorded_process *process)
 {
 	cJSON *object = torsh_json_object();
 	char end[32];
 
-	torsh_profile_end_name(process, end, sizeof(end));
+	torsh_recording_end_name(process, end, sizeof(end));
 	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
 	torsh_json_set(object, "ppid", torsh_json_u64(process->parent_pid));
 	torsh_json_set(object, "program", torsh_json_text(process->program));
@@ -190,16 +190,16 @@ cJSON *torsh_parts_process(const struct profile_process *process)
 	torsh_json_set(object, "inherited", make_inherited(process));
 	torsh_json_set(object, "followed", torsh_json_bool(!process->not_followed));
 	torsh_json_set(object, "reason",
-		       torsh_json_text(process->not_followed ? process->not_followed : torsh_profile_heap_problem(process)));
+		       torsh_json_text(process->not_followed ? process->not_followed : torsh_recording_heap_problem(process)));
 	return object;
 }
 
-cJSON *torsh_parts_pauses(const struct profile *profile)
+cJSON *torsh_parts_pauses(const struct recording *recording)
 {
 	cJSON *list = torsh_json_list();
 
-	for (size_t i = 0; i < profile->n_pauses; i++) {
-		const struct profile_pause *pause = &profile->pauses[i];
+	for (size_t i = 0; i < recording->n_pauses; i++) {
+		const struct recorded_pause *pause = &recording->pauses[i];
 		cJSON *object = torsh_json_object();
 
 		torsh_json_set(object, "from_ns", torsh_json_u64(pause->from_ns));
@@ -210,7 +210,7 @@ cJSON *torsh_parts_pauses(const struct profile *profile)
 	return list;
 }
 
-void torsh_parts_add_unfollowed(cJSON *list, struct profile_process *const *unfollowed, size_t n,
+void torsh_parts_add_unfollowed(cJSON *list, struct recorded_process *const *unfollowed, size_t n,
 				const char *const *measured)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -230,30 +230,30 @@ void torsh_parts_set_leaks(cJSON *object, const struct leaks_process *leaks, boo
 	torsh_json_set(object, "at_exec_blocks", known_or_null(is_known, leaks->exec_blocks));
 }
 
-cJSON *torsh_parts_recording(const struct profile *profile)
+cJSON *torsh_parts_recording(const struct recording *recording)
 {
 	cJSON *object = torsh_json_object();
 
-	torsh_json_set(object, "file", torsh_json_text(profile->path));
-	torsh_json_set(object, "complete", torsh_json_bool(torsh_losses_is_whole(profile)));
-	torsh_json_set(object, "being_written", torsh_json_bool(profile->is_being_written));
+	torsh_json_set(object, "file", torsh_json_text(recording->path));
+	torsh_json_set(object, "complete", torsh_json_bool(torsh_losses_is_whole(recording)));
+	torsh_json_set(object, "being_written", torsh_json_bool(recording->is_being_written));
 	torsh_json_set(object, "known_until_ns",
-		       profile->has_known && !profile->has_end ? torsh_json_u64(profile->known_ns) : torsh_json_text(NULL));
-	torsh_json_set(object, "damaged", torsh_json_bool(profile->is_truncated || profile->n_bad_rows));
-	torsh_json_set(object, "reasons", make_texts(profile->reasons, profile->n_reasons));
-	torsh_json_set(object, "record", torsh_json_text(profile->record));
-	torsh_json_set(object, "host", torsh_json_text(profile->host));
+		       recording->has_known && !recording->has_end ? torsh_json_u64(recording->known_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "damaged", torsh_json_bool(recording->is_truncated || recording->n_bad_rows));
+	torsh_json_set(object, "reasons", make_texts(recording->reasons, recording->n_reasons));
+	torsh_json_set(object, "record", torsh_json_text(recording->record));
+	torsh_json_set(object, "host", torsh_json_text(recording->host));
 	torsh_json_set(object, "start_realtime_ns",
-		       profile->has_session ? torsh_json_u64(profile->start_realtime_ns) : torsh_json_text(NULL));
-	torsh_json_set(object, "agent_version", torsh_json_text(profile->agent_version));
-	torsh_json_set(object, "pauses", torsh_parts_pauses(profile));
-	torsh_json_set(object, "snapshot_of", torsh_json_text(profile->snapshot_of));
+		       recording->has_session ? torsh_json_u64(recording->start_realtime_ns) : torsh_json_text(NULL));
+	torsh_json_set(object, "agent_version", torsh_json_text(recording->agent_version));
+	torsh_json_set(object, "pauses", torsh_parts_pauses(recording));
+	torsh_json_set(object, "snapshot_of", torsh_json_text(recording->snapshot_of));
 	torsh_json_set(object, "snapshot_ns",
-		       profile->snapshot_of ? torsh_json_u64(profile->snapshot_ns) : torsh_json_text(NULL));
+		       recording->snapshot_of ? torsh_json_u64(recording->snapshot_ns) : torsh_json_text(NULL));
 	return object;
 }
 
-cJSON *torsh_parts_counters(struct profile_process *const *processes, size_t n)
+cJSON *torsh_parts_counters(struct recorded_process *const *processes, size_t n)
 {
 	cJSON *object = torsh_json_object();
 
@@ -288,7 +288,7 @@ static bool has_text(const cJSON *list, const char *text)
 	return false;
 }
 
-cJSON *torsh_parts_notes(struct profile_process *const *processes, size_t n)
+cJSON *torsh_parts_notes(struct recorded_process *const *processes, size_t n)
 {
 	cJSON *list = torsh_json_list();
 
@@ -301,16 +301,16 @@ cJSON *torsh_parts_notes(struct profile_process *const *processes, size_t n)
 	return list;
 }
 
-cJSON *torsh_parts_omitted(const struct holders *holders, size_t first)
+cJSON *torsh_parts_omitted(const struct allocation_sites *sites, size_t first)
 {
 	cJSON *object = torsh_json_object();
 	uint64_t blocks = 0, bytes = 0;
 
-	for (size_t i = first; i < holders->n; i++) {
-		blocks += holders->items[i].blocks;
-		bytes += holders->items[i].bytes;
+	for (size_t i = first; i < sites->n; i++) {
+		blocks += sites->items[i].blocks;
+		bytes += sites->items[i].bytes;
 	}
-	torsh_json_set(object, "groups", torsh_json_u64(first < holders->n ? holders->n - first : 0));
+	torsh_json_set(object, "groups", torsh_json_u64(first < sites->n ? sites->n - first : 0));
 	torsh_json_set(object, "bytes", torsh_json_u64(bytes));
 	torsh_json_set(object, "blocks", torsh_json_u64(blocks));
 	return object;

@@ -40,7 +40,7 @@ static void print_ranges(FILE *out, const struct steps *steps)
 }
 
 /* NULL: there is none, or it was kept to. */
-static char *unkept_note(const struct survey_process *of)
+static char *unkept_note(const struct prepass_process *of)
 {
 	char *schedule, *note;
 
@@ -55,10 +55,10 @@ static char *unkept_note(const struct survey_process *of)
 	return note;
 }
 
-void torsh_selection_text(FILE *out, const struct survey *survey)
+void torsh_selection_text(FILE *out, const struct prepass *prepass)
 {
-	for (size_t i = 0; i < survey->n; i++) {
-		const struct survey_process *of = &survey->items[i];
+	for (size_t i = 0; i < prepass->n; i++) {
+		const struct prepass_process *of = &prepass->items[i];
 		char *schedule = schedule_text(&of->steps.schedule), *note = unkept_note(of);
 
 		if (note)
@@ -107,12 +107,12 @@ static cJSON *make_schedule(const struct steps *steps)
 	return schedule;
 }
 
-static cJSON *make_selection(const struct survey *survey)
+static cJSON *make_selection(const struct prepass *prepass)
 {
 	cJSON *list = torsh_json_list();
 
-	for (size_t i = 0; i < survey->n; i++) {
-		const struct survey_process *of = &survey->items[i];
+	for (size_t i = 0; i < prepass->n; i++) {
+		const struct prepass_process *of = &prepass->items[i];
 		cJSON *object;
 
 		if (!of->steps.is_restricted)
@@ -129,12 +129,12 @@ static cJSON *make_selection(const struct survey *survey)
 	return list;
 }
 
-static cJSON *make_notes(struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
+static cJSON *make_notes(struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
 {
 	cJSON *notes = torsh_parts_notes(processes, n_processes);
 
-	for (size_t i = 0; i < survey->n; i++) {
-		char *note = unkept_note(&survey->items[i]);
+	for (size_t i = 0; i < prepass->n; i++) {
+		char *note = unkept_note(&prepass->items[i]);
 
 		if (note)
 			torsh_json_add(notes, torsh_json_text(note));
@@ -143,9 +143,9 @@ static cJSON *make_notes(struct profile_process *const *processes, size_t n_proc
 	return notes;
 }
 
-void torsh_selection_members(struct json *json, struct profile_process *const *processes, size_t n_processes,
-			     const struct survey *survey)
+void torsh_selection_members(struct json *json, struct recorded_process *const *processes, size_t n_processes,
+			     const struct prepass *prepass)
 {
-	torsh_json_member(json, "selection", make_selection(survey));
-	torsh_json_member(json, "notes", make_notes(processes, n_processes, survey));
+	torsh_json_member(json, "selection", make_selection(prepass));
+	torsh_json_member(json, "notes", make_notes(processes, n_processes, prepass));
 }

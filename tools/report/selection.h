@@ -9,13 +9,13 @@
 #include "tools/timeline/prepass/prepass.h"
 
 /* A sentence for each process of which something is left out, or whose schedule could not be kept to. */
-void torsh_selection_text(FILE *out, const struct survey *survey);
+void torsh_selection_text(FILE *out, const struct prepass *prepass);
 
 /*
  * Write two members: "selection", [{"pid", "rule", "steps", "shown", "ranges": [[FIRST, LAST]], "schedule": {"skip", ...}
  * or null}] of the processes of which something is left out; and "notes", with those about such schedules.
  */
-void torsh_selection_members(struct json *json, struct profile_process *const *processes, size_t n_processes,
-			     const struct survey *survey);
+void torsh_selection_members(struct json *json, struct recorded_process *const *processes, size_t n_processes,
+			     const struct prepass *prepass);
 
 #endif

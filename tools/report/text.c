@@ -127,38 +127,38 @@ void torsh_text_frame(FILE *out, const struct frame *frame)
 }
 
 /* The innermost line of Python where the stack doesn't begin with it: what people look for. */
-static void print_python_line(FILE *out, const struct holder *holder)
+static void print_python_line(FILE *out, const struct allocation_site *site)
 {
 	size_t i = 0;
 
-	while (i < holder->n_frames && !holder->frames[i]->is_python)
+	while (i < site->n_frames && !site->frames[i]->is_python)
 		i++;
-	if (i == 0 || i == holder->n_frames)
+	if (i == 0 || i == site->n_frames)
 		return;
 	fputs("     at ", out);
-	torsh_text_frame(out, holder->frames[i]);
+	torsh_text_frame(out, site->frames[i]);
 }
 
-void torsh_text_scope(FILE *out, const struct holder *holder)
+void torsh_text_scope(FILE *out, const struct allocation_site *site)
 {
-	const char *operator= torsh_holder_operator(holder), *module = torsh_holder_module(holder);
+	const char *operator= torsh_site_operator(site), *module = torsh_site_module(site);
 
 	if (operator|| module)
 		fprintf(out, "     in %s%s%s\n", operator ? operator : "", operator && module ? ", " : "",
 			module ? module : "");
-	print_python_line(out, holder);
-	if (!holder->last_step)
+	print_python_line(out, site);
+	if (!site->last_step)
 		return;
-	if (!holder->first_step)
-		fprintf(out, "     up to step %" PRIu32 "\n", holder->last_step - 1);
-	else if (holder->first_step == holder->last_step)
-		fprintf(out, "     in step %" PRIu32 "\n", holder->last_step - 1);
+	if (!site->first_step)
+		fprintf(out, "     up to step %" PRIu32 "\n", site->last_step - 1);
+	else if (site->first_step == site->last_step)
+		fprintf(out, "     in step %" PRIu32 "\n", site->last_step - 1);
 	else
-		fprintf(out, "     in steps %" PRIu32 " to %" PRIu32 "\n", holder->first_step - 1,
-			holder->last_step - 1);
+		fprintf(out, "     in steps %" PRIu32 " to %" PRIu32 "\n", site->first_step - 1,
+			site->last_step - 1);
 }
 
-void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
+void torsh_text_recorded_stack(FILE *out, const struct recorded_process *process, uint32_t stack,
 			       struct symbols *symbols, enum stack_view view)
 {
 	size_t n;
@@ -168,44 +168,44 @@ void torsh_text_recorded_stack(FILE *out, const struct profile_process *process,
 	free(frames);
 }
 
-void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid)
+void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site, uint64_t whole_bytes, bool with_pid)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[64];
 
-	fprintf(out, "\n#%-3zu %s in %s", rank, torsh_size_exact(holder->bytes, bytes),
-		torsh_text_blocks(holder->blocks, blocks));
+	fprintf(out, "\n#%-3zu %s in %s", rank, torsh_size_exact(site->bytes, bytes),
+		torsh_text_blocks(site->blocks, blocks));
 	if (whole_bytes)
-		fprintf(out, ", %.1f %%", 100.0 * (double)holder->bytes / (double)whole_bytes);
+		fprintf(out, ", %.1f %%", 100.0 * (double)site->bytes / (double)whole_bytes);
 	if (with_pid)
-		fprintf(out, ", pid %" PRIu32, holder->process->pid);
-	if (holder->what == HOLDER_OF_TENSORS)
+		fprintf(out, ", pid %" PRIu32, site->process->pid);
+	if (site->what == SITE_OF_TENSORS)
 		fputs(", tensors", out);
-	if (holder->what == HOLDER_OF_CACHE)
+	if (site->what == SITE_OF_CACHE)
 		fputs(", kept by the framework's allocator and not given out", out);
-	fputs(holder->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n", out);
-	if (holder->has_times) {
+	fputs(site->is_arena ? ", CPython arena: the line that made it grow is shown\n" : "\n", out);
+	if (site->has_times) {
 		char first[SIZE_TEXT_BYTES], last[SIZE_TEXT_BYTES];
-		uint64_t start_ns = holder->process->start_ns;
-		uint64_t first_ns = holder->first_ns > start_ns ? holder->first_ns - start_ns : 0;
-		uint64_t last_ns = holder->last_ns > start_ns ? holder->last_ns - start_ns : 0;
+		uint64_t start_ns = site->process->start_ns;
+		uint64_t first_ns = site->first_ns > start_ns ? site->first_ns - start_ns : 0;
+		uint64_t last_ns = site->last_ns > start_ns ? site->last_ns - start_ns : 0;
 
-		if (holder->first_ns == holder->last_ns)
+		if (site->first_ns == site->last_ns)
 			fprintf(out, "     allocated %s after the start\n", torsh_size_duration(first_ns, first));
 		else
 			fprintf(out, "     allocated from %s to %s after the start\n",
 				torsh_size_duration(first_ns, first), torsh_size_duration(last_ns, last));
 	}
-	torsh_text_scope(out, holder);
-	torsh_text_stack(out, holder->frames, holder->n_frames);
+	torsh_text_scope(out, site);
+	torsh_text_stack(out, site->frames, site->n_frames);
 }
 
 /* How it ended and after what time, as far as is known. */
-static void print_end(FILE *out, const struct profile_process *process)
+static void print_end(FILE *out, const struct recorded_process *process)
 {
 	uint64_t start_ns = process->start_ns, end_ns = process->end_ns;
 	char end[32], duration[SIZE_TEXT_BYTES];
 
-	torsh_profile_end_name(process, end, sizeof(end));
+	torsh_recording_end_name(process, end, sizeof(end));
 	if (process->end == TORSH__PROCESS__END_KIND__RUNNING)
 		fputs(" had not ended when this was recorded", out);
 	else if (process->has_end_ns)
@@ -215,26 +215,26 @@ static void print_end(FILE *out, const struct profile_process *process)
 		fprintf(out, ": %s", end);
 }
 
-void torsh_text_missing(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n)
+void torsh_text_missing(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n)
 {
-	char *sentence = torsh_losses_sentence(profile, processes, n);
+	char *sentence = torsh_losses_sentence(recording, processes, n);
 
 	if (sentence)
 		torsh_text_heading(out, "%s", sentence);
 	free(sentence);
 }
 
-void torsh_text_begin(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n,
+void torsh_text_begin(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n,
 		      size_t n_lines)
 {
-	torsh_text_missing(out, profile, processes, n);
+	torsh_text_missing(out, recording, processes, n);
 	torsh_text_processes(out, processes, n, n_lines);
 }
 
-void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
+void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
-		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(processes[i]), processes[i]->pid);
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(processes[i]), processes[i]->pid);
 		print_end(out, processes[i]);
 		fputc('\n', out);
 	}
@@ -242,10 +242,10 @@ void torsh_text_processes(FILE *out, struct profile_process *const *processes, s
 		fprintf(out, "... and %zu more processes\n", n - n_lines);
 }
 
-void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines)
+void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n, size_t n_lines)
 {
 	for (size_t i = 0; i < n && i < n_lines; i++) {
-		fprintf(out, "%s (pid %" PRIu32 ")", torsh_profile_program_name(unfollowed[i]), unfollowed[i]->pid);
+		fprintf(out, "%s (pid %" PRIu32 ")", torsh_recording_program_name(unfollowed[i]), unfollowed[i]->pid);
 		print_end(out, unfollowed[i]);
 		fprintf(out, "; not followed: %s\n", unfollowed[i]->not_followed);
 	}
@@ -253,16 +253,16 @@ void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed,
 		fprintf(out, "... and %zu more programs that were not followed\n", n - n_lines);
 }
 
-void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines)
+void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines)
 {
 	size_t n_unknown = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *problem = torsh_profile_heap_problem(processes[i]);
+		const char *problem = torsh_recording_heap_problem(processes[i]);
 
 		if (problem && ++n_unknown <= n_lines)
 			fprintf(out, "nothing is known about the heap of %s (pid %" PRIu32 "): %s\n",
-				torsh_profile_program_name(processes[i]), processes[i]->pid, problem);
+				torsh_recording_program_name(processes[i]), processes[i]->pid, problem);
 	}
 	if (n_unknown > n_lines)
 		fprintf(out, "... nor about the heaps of %zu more processes\n", n_unknown - n_lines);
@@ -281,7 +281,7 @@ void torsh_text_alive(FILE *out, const struct leaks *leaks)
 	fputc('\n', out);
 }
 
-void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n)
+void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n)
 {
 	char a[SIZE_TEXT_BYTES], b[SIZE_TEXT_BYTES], c[SIZE_TEXT_BYTES];
 	struct losses losses;
@@ -302,7 +302,7 @@ void torsh_text_events(FILE *out, struct profile_process *const *processes, size
 	torsh_losses_free(&losses);
 }
 
-static bool was_said(struct profile_process *const *processes, size_t process, const char *note)
+static bool was_said(struct recorded_process *const *processes, size_t process, const char *note)
 {
 	for (size_t i = 0; i < process; i++) {
 		for (size_t k = 0; k < processes[i]->n_notes; k++) {
@@ -313,12 +313,12 @@ static bool was_said(struct profile_process *const *processes, size_t process, c
 	return false;
 }
 
-static void print_pauses(FILE *out, const struct profile *profile)
+static void print_pauses(FILE *out, const struct recording *recording)
 {
 	char from[SIZE_TEXT_BYTES], until[SIZE_TEXT_BYTES];
 
-	for (size_t i = 0; i < profile->n_pauses; i++) {
-		const struct profile_pause *pause = &profile->pauses[i];
+	for (size_t i = 0; i < recording->n_pauses; i++) {
+		const struct recorded_pause *pause = &recording->pauses[i];
 
 		fprintf(out, "note: recording was paused %s after the start",
 			torsh_size_duration(pause->from_ns, from));
@@ -330,18 +330,18 @@ static void print_pauses(FILE *out, const struct profile *profile)
 	}
 }
 
-void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n)
+void torsh_text_notes(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n)
 {
 	char at[SIZE_TEXT_BYTES];
 
-	if (profile->snapshot_of)
+	if (recording->snapshot_of)
 		fprintf(out, "note: a snapshot, %s after the start; the recording went on in %s\n",
-			torsh_size_duration(profile->snapshot_ns, at), profile->snapshot_of);
-	else if (profile->is_being_written)
+			torsh_size_duration(recording->snapshot_ns, at), recording->snapshot_of);
+	else if (recording->is_being_written)
 		fputs("note: this is being recorded still: the numbers are those of the last checkpoint\n", out);
-	print_pauses(out, profile);
-	for (size_t i = 0; i < profile->n_reasons; i++)
-		fprintf(out, "note: %s\n", profile->reasons[i]);
+	print_pauses(out, recording);
+	for (size_t i = 0; i < recording->n_reasons; i++)
+		fprintf(out, "note: %s\n", recording->reasons[i]);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < processes[i]->n_notes; k++) {
 			if (!was_said(processes, i, processes[i]->notes[k]))

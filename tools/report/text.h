@@ -26,36 +26,36 @@ void torsh_text_function(FILE *out, const char *function);
 void torsh_text_stack(FILE *out, const struct frame *const *frames, size_t n);
 
 /* The same of a stack as it was recorded. */
-void torsh_text_recorded_stack(FILE *out, const struct profile_process *process, uint32_t stack,
+void torsh_text_recorded_stack(FILE *out, const struct recorded_process *process, uint32_t stack,
 			       struct symbols *symbols, enum stack_view view);
 
-/* The operator, module and line of Python that a holder's blocks were allocated in, as far as they are known. */
-void torsh_text_scope(FILE *out, const struct holder *holder);
+/* The operator, module and line of Python that an allocation site's blocks were allocated in, as far as they are known. */
+void torsh_text_scope(FILE *out, const struct allocation_site *site);
 
-/* A holder: rank, bytes, blocks, share of the whole; then its stack. */
-void torsh_text_holder(FILE *out, size_t rank, const struct holder *holder, uint64_t whole_bytes, bool with_pid);
+/* A allocation site: rank, bytes, blocks, share of the whole; then its stack. */
+void torsh_text_site(FILE *out, size_t rank, const struct allocation_site *site, uint64_t whole_bytes, bool with_pid);
 
 /* The line that every report begins with where something is missing. */
-void torsh_text_missing(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);
+void torsh_text_missing(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n);
 
 /* That, and the processes, a line for each; at most n_lines. */
-void torsh_text_begin(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n,
+void torsh_text_begin(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n,
 		      size_t n_lines);
 
 /* "train (pid 12) ended with exit 0 after 1.2 s", a line for each process; at most n_lines. */
-void torsh_text_processes(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
+void torsh_text_processes(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines);
 
 /* A line for each process about whose heap nothing is known, with the reason; at most n_lines. */
-void torsh_text_unknown_heaps(FILE *out, struct profile_process *const *processes, size_t n, size_t n_lines);
+void torsh_text_unknown_heaps(FILE *out, struct recorded_process *const *processes, size_t n, size_t n_lines);
 
 /* What was alive at the end, and what of that leaked. */
 void torsh_text_alive(FILE *out, const struct leaks *leaks);
 
 /* The same of programs that were not followed, with the reason. */
-void torsh_text_unfollowed(FILE *out, struct profile_process *const *unfollowed, size_t n, size_t n_lines);
+void torsh_text_unfollowed(FILE *out, struct recorded_process *const *unfollowed, size_t n, size_t n_lines);
 
 /* The line about events and what was lost of them, by cause; then notes on what was not recorded. */
-void torsh_text_events(FILE *out, struct profile_process *const *processes, size_t n);
-void torsh_text_notes(FILE *out, const struct profile *profile, struct profile_process *const *processes, size_t n);
+void torsh_text_events(FILE *out, struct recorded_process *const *processes, size_t n);
+void torsh_text_notes(FILE *out, const struct recording *recording, struct recorded_process *const *processes, size_t n);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* A line of the tree. */
 struct line {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	const struct leaks_process *leaks; /* NULL: it was not followed */
 	size_t parent; /* its index; their number: none */
 };
@@ -27,7 +27,7 @@ struct tree {
 };
 
 /* A program that was not followed, and became this one. */
-static bool is_unfollowed_former(const struct profile_process *process, const struct profile_process *child)
+static bool is_unfollowed_former(const struct recorded_process *process, const struct recorded_process *child)
 {
 	return process->not_followed && process->pid == child->pid &&
 	       process->end == TORSH__PROCESS__END_KIND__EXECUTED;
@@ -55,7 +55,7 @@ static size_t find_number(const struct tree *tree, size_t i, uint32_t number)
 /* What it was before an exec comes before who forked it, and this before who has the parent's pid. */
 static size_t find_parent(const struct tree *tree, size_t i)
 {
-	const struct profile_process *child = tree->lines[i].process;
+	const struct recorded_process *child = tree->lines[i].process;
 	uint32_t number = child->executed_from ? child->executed_from : child->forked_from;
 	size_t former = find_pid(tree, i, child->pid), parent;
 
@@ -82,11 +82,11 @@ static void print_argument(FILE *out, const char *argument)
 		fputs("...", out);
 }
 
-static void print_arguments(FILE *out, const struct profile_process *process)
+static void print_arguments(FILE *out, const struct recorded_process *process)
 {
 	size_t n = process->n_arguments < 1 + ARGUMENTS_SHOWN ? process->n_arguments : 1 + ARGUMENTS_SHOWN;
 
-	fputs(torsh_profile_program_name(process), out);
+	fputs(torsh_recording_program_name(process), out);
 	for (size_t i = 1; i < n; i++)
 		print_argument(out, process->arguments[i]);
 	if (process->n_arguments > n)
@@ -95,7 +95,7 @@ static void print_arguments(FILE *out, const struct profile_process *process)
 
 static void print_process(const struct tree *tree, size_t i)
 {
-	const struct profile_process *process = tree->lines[i].process;
+	const struct recorded_process *process = tree->lines[i].process;
 	const struct leaks_process *leaks = tree->lines[i].leaks;
 	char text[SIZE_TEXT_BYTES], end[32];
 
@@ -104,13 +104,13 @@ static void print_process(const struct tree *tree, size_t i)
 	if (process->rank)
 		fprintf(tree->out, ", rank %s", process->rank);
 	fprintf(tree->out, "): from %s", torsh_size_duration(process->start_ns, text));
-	torsh_profile_end_name(process, end, sizeof(end));
+	torsh_recording_end_name(process, end, sizeof(end));
 	if (process->has_end_ns && process->end != TORSH__PROCESS__END_KIND__RUNNING)
 		fprintf(tree->out, " to %s", torsh_size_duration(process->end_ns, text));
 	fprintf(tree->out, ", %s", end);
 	if (process->not_followed)
 		fprintf(tree->out, ", not followed: %s", process->not_followed);
-	if (torsh_profile_has_heap(process))
+	if (torsh_recording_has_heap(process))
 		fprintf(tree->out, ", peak %s", torsh_size_human(process->heap.peak_bytes, text));
 	if (leaks && leaks->blocks)
 		fprintf(tree->out, ", leaked %s", torsh_size_human(leaks->bytes, text));
@@ -124,7 +124,7 @@ static size_t next_child(const struct tree *tree, size_t parent, size_t i)
 	return i;
 }
 
-/* prefix: what stands before each line of these children, but for their own branch. */
+/* prefix: what interposes each line of these children, but for their own branch. */
 static void print_children(const struct tree *tree, size_t parent, const char *prefix)
 {
 	for (size_t i = next_child(tree, parent, 0), next; i < tree->n; i = next) {
@@ -141,8 +141,8 @@ static void print_children(const struct tree *tree, size_t parent, const char *p
 
 static int compare_starts(const void *a, const void *b)
 {
-	const struct profile_process *one = ((const struct line *)a)->process;
-	const struct profile_process *other = ((const struct line *)b)->process;
+	const struct recorded_process *one = ((const struct line *)a)->process;
+	const struct recorded_process *other = ((const struct line *)b)->process;
 
 	if (one->start_ns != other->start_ns)
 		return one->start_ns < other->start_ns ? -1 : 1;
@@ -170,7 +170,7 @@ void torsh_tree_print(FILE *out, const struct overview *overview)
 {
 	struct tree tree = {.out = out};
 
-	torsh_text_missing(out, overview->profile, overview->processes, overview->n_processes);
+	torsh_text_missing(out, overview->recording, overview->processes, overview->n_processes);
 	collect_lines(&tree, overview);
 	for (size_t i = next_child(&tree, tree.n, 0); i < tree.n; i = next_child(&tree, tree.n, i + 1)) {
 		print_process(&tree, i);

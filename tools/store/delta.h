@@ -3,8 +3,8 @@
  * Columns of a chunk that are stored as differences, because the numbers themselves hardly compress: stacks' parents,
  * and numbers and times that are nearly in order. In memory a chunk has the plain columns only.
  */
-#ifndef TORSH_STORE_STEPS_H
-#define TORSH_STORE_STEPS_H
+#ifndef TORSH_STORE_DELTA_H
+#define TORSH_STORE_DELTA_H
 
 #include "recording.pb-c.h"
 

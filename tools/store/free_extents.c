@@ -20,27 +20,27 @@ static int reserve_one(struct place **items, uint32_t n, uint32_t *capacity)
 	return 0;
 }
 
-void torsh_places_destroy(struct places *places)
+void torsh_free_extents_destroy(struct free_extents *places)
 {
 	free(places->free);
 	free(places->resting);
-	*places = (struct places){0};
+	*places = (struct free_extents){0};
 }
 
-void torsh_places_give_back(struct places *places, struct place place)
+void torsh_free_extents_give_back(struct free_extents *places, struct place place)
 {
 	if (place.n_bytes && !reserve_one(&places->resting, places->n_resting, &places->resting_capacity))
 		places->resting[places->n_resting++] = place;
 }
 
-static void drop_free(struct places *places, uint32_t i)
+static void drop_free(struct free_extents *places, uint32_t i)
 {
 	memmove(&places->free[i], &places->free[i + 1], (places->n_free - i - 1) * sizeof(places->free[0]));
 	places->n_free--;
 }
 
 /* Returns its number among the free ones, joined with neighbours; UINT32_MAX: there is no memory. */
-static uint32_t add_free(struct places *places, struct place place)
+static uint32_t add_free(struct free_extents *places, struct place place)
 {
 	uint32_t i = 0;
 
@@ -64,7 +64,7 @@ static uint32_t add_free(struct places *places, struct place place)
 	return i;
 }
 
-void torsh_places_settle(struct places *places, int (*write_free)(void *context, struct place place), void *context)
+void torsh_free_extents_settle(struct free_extents *places, int (*write_free)(void *context, struct place place), void *context)
 {
 	for (uint32_t k = 0; k < places->n_resting; k++) {
 		uint32_t i = add_free(places, places->resting[k]);
@@ -75,7 +75,7 @@ void torsh_places_settle(struct places *places, int (*write_free)(void *context,
 	places->n_resting = 0;
 }
 
-struct place torsh_places_take(struct places *places, uint64_t n_bytes, uint64_t n_rest_least)
+struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes, uint64_t n_rest_least)
 {
 	for (uint32_t i = 0; i < places->n_free; i++) {
 		struct place *found = &places->free[i], whole = *found;

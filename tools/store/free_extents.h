@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Room within a recording that chunks had which are not needed any more, by offset. A place that was given back rests
- * until the next call of torsh_places_settle but one, for those who read the file meanwhile.
+ * until the next call of torsh_free_extents_settle but one, for those who read the file meanwhile.
  */
-#ifndef TORSH_STORE_PLACES_H
-#define TORSH_STORE_PLACES_H
+#ifndef TORSH_STORE_FREE_EXTENTS_H
+#define TORSH_STORE_FREE_EXTENTS_H
 
 #include <stdint.h>
 
@@ -12,28 +12,28 @@ struct place {
 	uint64_t offset, n_bytes;
 };
 
-struct places {
+struct free_extents {
 	struct place *free; /* in the order of the file; none touches the next */
 	uint32_t n_free, free_capacity;
 	struct place *resting;
 	uint32_t n_resting, resting_capacity;
 };
 
-void torsh_places_destroy(struct places *places);
+void torsh_free_extents_destroy(struct free_extents *places);
 
 /* Where there is no memory the place is forgotten. */
-void torsh_places_give_back(struct places *places, struct place place);
+void torsh_free_extents_give_back(struct free_extents *places, struct place place);
 
 /*
  * Places that rest become free. write_free(context, place) marks each that has changed in the file; where it fails, the
  * place is forgotten.
  */
-void torsh_places_settle(struct places *places, int (*write_free)(void *context, struct place place), void *context);
+void torsh_free_extents_settle(struct free_extents *places, int (*write_free)(void *context, struct place place), void *context);
 
 /*
  * Take n_bytes of a free place that has just so many, or at least n_rest_least more. Returns the whole place, of which
  * the caller uses the start; what is left stays free. n_bytes 0: there is none.
  */
-struct place torsh_places_take(struct places *places, uint64_t n_bytes, uint64_t n_rest_least);
+struct place torsh_free_extents_take(struct free_extents *places, uint64_t n_bytes, uint64_t n_rest_least);
 
 #endif

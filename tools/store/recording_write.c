@@ -27,7 +27,7 @@ struct recording_file {
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *stored;
 	size_t raw_capacity, stored_capacity;
-	struct places places;
+	struct free_extents places;
 	uint64_t tables_bytes; /* of all chunks that were not events: what the last ones may need */
 	char stopped[N_WORTHS][128];
 	char missed[128]; /* why a chunk of the last ones isn't there */
@@ -111,7 +111,7 @@ void torsh_recording_finish(struct recording_file *file)
 	if (file->n_kept && ftruncate(file->fd, (off_t)file->n_bytes))
 		fprintf(stderr, "torsh: can't give back the recording's spare room: %s\n", strerror(errno));
 	ZSTD_freeCCtx(file->zstd);
-	torsh_places_destroy(&file->places);
+	torsh_free_extents_destroy(&file->places);
 	free(file->raw);
 	free(file->stored);
 	free(file);
@@ -305,7 +305,7 @@ static int append(struct recording_file *file, Torsh__Chunk *chunk, enum recordi
 	return n_bytes < 0 ? (int)n_bytes : append_packed(file, n_bytes, worth);
 }
 
-/* Called by torsh_places_settle too. */
+/* Called by torsh_free_extents_settle too. */
 static int write_free(void *context, struct place place)
 {
 	struct recording_file *file = context;
@@ -363,7 +363,7 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum r
 	if (n_bytes < 0)
 		return note_missed(file, worth, (int)n_bytes);
 	if (worth == RECORDING_CHECKPOINT)
-		whole = torsh_places_take(&file->places, (uint64_t)n_bytes, sizeof(struct chunk_header));
+		whole = torsh_free_extents_take(&file->places, (uint64_t)n_bytes, sizeof(struct chunk_header));
 	if (whole.n_bytes)
 		result = overwrite(file, whole, (uint64_t)n_bytes);
 	else
@@ -375,10 +375,10 @@ int torsh_recording_put(struct recording_file *file, Torsh__Chunk *chunk, enum r
 
 void torsh_recording_give_back(struct recording_file *file, struct place place)
 {
-	torsh_places_give_back(&file->places, place);
+	torsh_free_extents_give_back(&file->places, place);
 }
 
 void torsh_recording_settle(struct recording_file *file)
 {
-	torsh_places_settle(&file->places, write_free, file);
+	torsh_free_extents_settle(&file->places, write_free, file);
 }

@@ -8,11 +8,11 @@
 
 #define CUDA_FRAMES_MAX 64 /* that CUDA's own libraries and CUPTI may have innermost */
 
-/* CUDA itself, and the agent where it stands before the driver. */
-static bool is_of_cuda(const struct profile_process *process, uint32_t address)
+/* CUDA itself, and the agent where it interposes the driver. */
+static bool is_of_cuda(const struct recorded_process *process, uint32_t address)
 {
 	static const char *const names[] = {"/libcuda.so", "/libcudart", "/libtorshagent.so"};
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_module *module = torsh_recording_module(process, address);
 	const char *base = module && module->path ? strrchr(module->path, '/') : NULL;
 
 	for (size_t i = 0; base && i < sizeof(names) / sizeof(*names); i++) {
@@ -22,7 +22,7 @@ static bool is_of_cuda(const struct profile_process *process, uint32_t address)
 	return false;
 }
 
-uint32_t torsh_cuda_frames_shown(const struct profile_process *process, uint32_t stack)
+uint32_t torsh_cuda_frames_shown(const struct recorded_process *process, uint32_t stack)
 {
 	uint32_t shown = stack;
 	bool is_inside = false;
@@ -41,7 +41,7 @@ uint32_t torsh_cuda_frames_shown(const struct profile_process *process, uint32_t
 }
 
 /* The address of the innermost line of Python from there on; UINT32_MAX: there is none. */
-static uint32_t find_python(const struct profile_process *process, uint32_t stack)
+static uint32_t find_python(const struct recorded_process *process, uint32_t stack)
 {
 	for (; stack && stack < process->n_stacks; stack = process->stacks[stack].parent) {
 		uint32_t address = process->stacks[stack].address;
@@ -53,7 +53,7 @@ static uint32_t find_python(const struct profile_process *process, uint32_t stac
 }
 
 /* The same of whatever called CUDA. */
-static uint32_t find_caller(const struct profile_process *process, uint32_t stack)
+static uint32_t find_caller(const struct recorded_process *process, uint32_t stack)
 {
 	stack = torsh_cuda_frames_shown(process, stack);
 	while (stack && stack < process->n_stacks && is_of_cuda(process, process->stacks[stack].address))
@@ -61,7 +61,7 @@ static uint32_t find_caller(const struct profile_process *process, uint32_t stac
 	return stack && stack < process->n_stacks ? process->stacks[stack].address : UINT32_MAX;
 }
 
-const struct frame *torsh_cuda_frames_line(const struct profile_process *process, uint32_t stack,
+const struct frame *torsh_cuda_frames_line(const struct recorded_process *process, uint32_t stack,
 					   struct symbols *symbols)
 {
 	uint32_t address = find_python(process, stack);

@@ -22,12 +22,12 @@ struct stack_views {
 	size_t path_room;
 };
 
-static bool is_python(const struct profile_process *process, uint32_t address)
+static bool is_python(const struct recorded_process *process, uint32_t address)
 {
 	return address < process->n_addresses && process->addresses[address].flags == ADDRESS_PYTHON;
 }
 
-static bool is_native(const struct profile_process *process, uint32_t address)
+static bool is_native(const struct recorded_process *process, uint32_t address)
 {
 	return address < process->n_addresses && process->addresses[address].flags < ADDRESS_PYTHON;
 }
@@ -39,12 +39,12 @@ static bool is_evaluation_name(const char *name)
 }
 
 /* Only what stands directly inside of a line of Python can be the evaluation function: few names are asked for. */
-static void find_interpreter(struct stack_views *views, const struct profile_process *process, struct symbols *symbols)
+static void find_interpreter(struct stack_views *views, const struct recorded_process *process, struct symbols *symbols)
 {
 	bool *is_asked = torsh_need_items(NULL, 0, process->n_addresses, sizeof(*is_asked));
 
 	for (size_t i = 1; i < process->n_stacks; i++) {
-		const struct profile_stack *stack = &process->stacks[i];
+		const struct recorded_stack *stack = &process->stacks[i];
 		uint32_t address = stack->address;
 
 		if (!is_native(process, address) || is_asked[address] || !stack->parent ||
@@ -54,7 +54,7 @@ static void find_interpreter(struct stack_views *views, const struct profile_pro
 		if (!is_evaluation_name(torsh_symbols_name(symbols, process, address)))
 			continue;
 		views->is_evaluation[address] = true;
-		if (torsh_profile_module(process, address))
+		if (torsh_recording_module(process, address))
 			views->is_interpreter[process->addresses[address].module] = true;
 	}
 	free(is_asked);
@@ -71,7 +71,7 @@ static void free_views(struct stack_views *views)
 	free(views);
 }
 
-static struct stack_views *views_of(struct profile_process *process, struct symbols *symbols)
+static struct stack_views *views_of(struct recorded_process *process, struct symbols *symbols)
 {
 	struct stack_views *views = process->views;
 
@@ -90,7 +90,7 @@ static struct stack_views *views_of(struct profile_process *process, struct symb
 }
 
 /* The stack that parent becomes by a call into address. */
-static uint32_t push(struct profile_process *process, uint32_t parent, uint32_t address)
+static uint32_t push(struct recorded_process *process, uint32_t parent, uint32_t address)
 {
 	struct key_index *made = &process->views->made;
 	uint64_t key = ((uint64_t)parent << 32 | address) + 1; /* not 0 */
@@ -101,20 +101,20 @@ static uint32_t push(struct profile_process *process, uint32_t parent, uint32_t 
 		return slot->number;
 	process->stacks =
 		torsh_need_room(process->stacks, process->n_stacks, &process->stacks_room, sizeof(*process->stacks));
-	process->stacks[process->n_stacks++] = (struct profile_stack){.parent = parent, .address = address};
+	process->stacks[process->n_stacks++] = (struct recorded_stack){.parent = parent, .address = address};
 	torsh_key_index_fill(made, slot, key, number);
 	return number;
 }
 
 /* Is it a mark that says something of Python's part of the stack, too? */
-static bool is_cut_for_all(const struct profile_process *process, uint32_t address)
+static bool is_cut_for_all(const struct recorded_process *process, uint32_t address)
 {
 	uint32_t flags = address < process->n_addresses ? process->addresses[address].flags : 0;
 
 	return flags == ADDRESS_CUT_TOO_DEEP || flags == ADDRESS_CUT_NO_MEMORY;
 }
 
-static bool is_shown(const struct profile_process *process, uint32_t address, bool is_inside, enum stack_view view)
+static bool is_shown(const struct recorded_process *process, uint32_t address, bool is_inside, enum stack_view view)
 {
 	const struct stack_views *views = process->views;
 	bool is_native_code = is_native(process, address);
@@ -129,7 +129,7 @@ static bool is_shown(const struct profile_process *process, uint32_t address, bo
 			return true;
 		if (views->is_evaluation[address])
 			return false;
-		return is_inside || !torsh_profile_module(process, address) ||
+		return is_inside || !torsh_recording_module(process, address) ||
 		       !views->is_interpreter[process->addresses[address].module];
 	}
 	return true;
@@ -142,7 +142,7 @@ static void keep(struct stack_views *views, size_t n, uint32_t stack)
 }
 
 /* What is shown of a stack outside of a line of Python. What several stacks share is shown once. */
-static uint32_t show_outer(struct profile_process *process, uint32_t stack, enum stack_view view)
+static uint32_t show_outer(struct recorded_process *process, uint32_t stack, enum stack_view view)
 {
 	struct stack_views *views = process->views;
 	uint32_t shown = 0;
@@ -165,7 +165,7 @@ static uint32_t show_outer(struct profile_process *process, uint32_t stack, enum
 	return shown;
 }
 
-static uint32_t make_shown(struct profile_process *process, uint32_t stack, enum stack_view view)
+static uint32_t make_shown(struct recorded_process *process, uint32_t stack, enum stack_view view)
 {
 	struct stack_views *views = process->views;
 	uint32_t line = stack, shown;
@@ -186,7 +186,7 @@ static uint32_t make_shown(struct profile_process *process, uint32_t stack, enum
 	return shown;
 }
 
-uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struct symbols *symbols,
+uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view)
 {
 	struct stack_views *views;
@@ -201,7 +201,7 @@ uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struc
 	return views->shown[stack] - 1;
 }
 
-const struct frame **torsh_stack_frames(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 					enum stack_view view, size_t *n)
 {
 	const struct frame **frames = NULL;
@@ -211,9 +211,9 @@ const struct frame **torsh_stack_frames(const struct profile_process *process, u
 	if (!stack || stack >= process->n_stacks)
 		return NULL;
 	/* Views add to the process's stacks; what it is stays the same. */
-	stack = torsh_stack_view((struct profile_process *)process, stack, symbols, view);
+	stack = torsh_stack_view((struct recorded_process *)process, stack, symbols, view);
 	while (stack && stack < process->n_stacks) {
-		const struct profile_stack *node = &process->stacks[stack];
+		const struct recorded_stack *node = &process->stacks[stack];
 		const struct frames *at = torsh_symbols_frames(symbols, process, node->address);
 
 		for (size_t i = 0; i < at->n; i++) {

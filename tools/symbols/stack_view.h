@@ -3,8 +3,8 @@
  * Which frames of a recorded stack are shown. A stack is recorded whole: all native frames, and the lines of Python
  * directly outside of the native frame of the interpreter that executes them.
  */
-#ifndef TORSH_PROFILE_STACK_VIEW_H
-#define TORSH_PROFILE_STACK_VIEW_H
+#ifndef TORSH_SYMBOLS_STACK_VIEW_H
+#define TORSH_SYMBOLS_STACK_VIEW_H
 
 #include "tools/recording/recording.h"
 #include "tools/symbols/symbols.h"
@@ -23,11 +23,11 @@ enum stack_view {
  * The stack as it is shown: a number of the same process, added to its stacks where it was not there. Ask for one view
  * of a process only.
  */
-uint32_t torsh_stack_view(struct profile_process *process, uint32_t stack, struct symbols *symbols,
+uint32_t torsh_stack_view(struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 			  enum stack_view view);
 
 /* The frames of the stack as it is shown, innermost first: *n of them in an array that the caller frees. */
-const struct frame **torsh_stack_frames(const struct profile_process *process, uint32_t stack, struct symbols *symbols,
+const struct frame **torsh_stack_frames(const struct recorded_process *process, uint32_t stack, struct symbols *symbols,
 					enum stack_view view, size_t *n);
 
 #endif

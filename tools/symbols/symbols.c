@@ -25,7 +25,7 @@ struct file {
 };
 
 struct known_process {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct frames *frames; /* by address; n 0: not asked yet */
 	size_t n_frames;
 	struct file **files; /* by module; NULL: not asked yet */
@@ -82,7 +82,7 @@ void torsh_symbols_destroy(struct symbols *symbols)
 	free(symbols);
 }
 
-static struct known_process *know_process(struct symbols *symbols, const struct profile_process *process)
+static struct known_process *know_process(struct symbols *symbols, const struct recorded_process *process)
 {
 	struct known_process *known;
 
@@ -103,7 +103,7 @@ static struct known_process *know_process(struct symbols *symbols, const struct 
 	return known;
 }
 
-static struct file *open_file(struct symbols *symbols, const struct profile_module *module)
+static struct file *open_file(struct symbols *symbols, const struct recorded_module *module)
 {
 	struct file *file;
 
@@ -126,9 +126,9 @@ static struct file *open_file(struct symbols *symbols, const struct profile_modu
 }
 
 /* The file of an address, or NULL: no module, or memory that has no file. */
-static struct object *object_of(struct symbols *symbols, const struct profile_process *process, uint32_t address)
+static struct object *object_of(struct symbols *symbols, const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_module *module = torsh_recording_module(process, address);
 	struct known_process *known = know_process(symbols, process);
 	struct file **file;
 
@@ -141,10 +141,10 @@ static struct object *object_of(struct symbols *symbols, const struct profile_pr
 }
 
 /* Where to look: a call may be a function's last instruction, and then its return address is in the next one. */
-static uint64_t looked_up(const struct profile_process *process, uint32_t address)
+static uint64_t looked_up(const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_address *row = &process->addresses[address];
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_address *row = &process->addresses[address];
+	const struct recorded_module *module = torsh_recording_module(process, address);
 	uint64_t ip = row->ip - (module ? module->bias : 0);
 
 	return row->flags & (ADDRESS_EXACT | ADDRESS_SIGNAL_FRAME) ? ip : ip - 1;
@@ -163,9 +163,9 @@ const char *torsh_symbols_demangle(struct symbols *symbols, const char *name)
 	return text;
 }
 
-const char *torsh_symbols_name(struct symbols *symbols, const struct profile_process *process, uint32_t address)
+const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address)
 {
-	const char *name = torsh_profile_symbol(process, address);
+	const char *name = torsh_recording_symbol(process, address);
 	const struct object_symbol *symbol;
 	struct object *object;
 
@@ -179,7 +179,7 @@ const char *torsh_symbols_name(struct symbols *symbols, const struct profile_pro
 }
 
 /* The recorded name, or the one under which programs call the function where it has several: "strdup", not "__strdup". */
-static const char *public_name(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+static const char *public_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
 			       const char *name)
 {
 	const struct object_symbol *symbol;
@@ -193,10 +193,10 @@ static const char *public_name(struct symbols *symbols, const struct profile_pro
 }
 
 /* Name and offset from ELF symbols, the recording's first. */
-static void name_frame(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+static void name_frame(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
 		       struct frame *frame)
 {
-	const char *name = torsh_profile_symbol(process, address);
+	const char *name = torsh_recording_symbol(process, address);
 	struct object *object;
 
 	if (name) {
@@ -245,7 +245,7 @@ static bool is_better_name(const char *dwarf_name, const struct frame *elf)
 	       (strncmp(elf->linkage_name, "_Z", 2) != 0 && strchr(elf->linkage_name, '.'));
 }
 
-static size_t add_lines(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+static size_t add_lines(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
 			const struct frame *base, struct frame *frames)
 {
 	struct object *object = object_of(symbols, process, address);
@@ -287,10 +287,10 @@ static const char *cut_reason(uint32_t flags)
 	}
 }
 
-static void make_python_frame(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+static void make_python_frame(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
 			      struct frame *frame)
 {
-	const struct profile_function *function = torsh_profile_function(process, address);
+	const struct recorded_function *function = torsh_recording_function(process, address);
 
 	*frame = (struct frame){.is_python = true, .line = (int)process->addresses[address].ip};
 	if (!function)
@@ -299,11 +299,11 @@ static void make_python_frame(struct symbols *symbols, const struct profile_proc
 	frame->file = torsh_intern(&symbols->texts, function->file);
 }
 
-static size_t make_frames(struct symbols *symbols, const struct profile_process *process, uint32_t address,
+static size_t make_frames(struct symbols *symbols, const struct recorded_process *process, uint32_t address,
 			  struct frame *frames)
 {
-	const struct profile_address *row = &process->addresses[address];
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_address *row = &process->addresses[address];
+	const struct recorded_module *module = torsh_recording_module(process, address);
 	struct frame base = {
 		.address = row->ip,
 		.module = module ? torsh_intern(&symbols->texts, module->path) : NULL,
@@ -333,7 +333,7 @@ static size_t make_frames(struct symbols *symbols, const struct profile_process 
 	return n;
 }
 
-const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct profile_process *process,
+const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct recorded_process *process,
 					  uint32_t address)
 {
 	static struct frame unknown = {.cut = "an address that the recording doesn't have"};

@@ -43,11 +43,11 @@ void torsh_symbols_destroy(struct symbols *symbols);
 void torsh_symbols_forget(struct symbols *symbols);
 
 /* The frames at an address of a process; never NULL, at least one frame. The symbols own it. */
-const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct profile_process *process,
+const struct frames *torsh_symbols_frames(struct symbols *symbols, const struct recorded_process *process,
 					  uint32_t address);
 
 /* The name that the linker knows, without DWARF: cheap. NULL: not known. symbols NULL: what the recording says. */
-const char *torsh_symbols_name(struct symbols *symbols, const struct profile_process *process, uint32_t address);
+const char *torsh_symbols_name(struct symbols *symbols, const struct recorded_process *process, uint32_t address);
 
 /* A module's file that can't be used: is not there, or is another one now. Asked after printing. */
 size_t torsh_symbols_n_missing(const struct symbols *symbols);

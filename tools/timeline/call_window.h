@@ -4,8 +4,8 @@
  * seconds of it: a table of fixed size is enough for runs of any length, and what is told later than WINDOW_CALLS calls after
  * its own has none.
  */
-#ifndef TORSH_PROFILE_CALL_WINDOW_H
-#define TORSH_PROFILE_CALL_WINDOW_H
+#ifndef TORSH_TIMELINE_CALL_WINDOW_H
+#define TORSH_TIMELINE_CALL_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Durations in buckets, for percentiles: 16 of equal width for each power of two, so that a value taken from the middle
  * of its bucket is wrong by 1/32 (3.1 %) at most. Values below 16 are exact.
  */
-#ifndef TORSH_PROFILE_HISTOGRAM_H
-#define TORSH_PROFILE_HISTOGRAM_H
+#ifndef TORSH_TIMELINE_HISTOGRAM_H
+#define TORSH_TIMELINE_HISTOGRAM_H
 
 #include <stdint.h>
 

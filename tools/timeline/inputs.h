@@ -3,8 +3,8 @@
  * The inputs of an operator, out of the text that op_begin.inputs names (agent/wire/PROTOCOL.md): tensors with type,
  * sizes and strides; numbers; lists of these. The text comes from a file that anybody may have written.
  */
-#ifndef TORSH_PROFILE_INPUTS_H
-#define TORSH_PROFILE_INPUTS_H
+#ifndef TORSH_TIMELINE_INPUTS_H
+#define TORSH_TIMELINE_INPUTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

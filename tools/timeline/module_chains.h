@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The chains of modules around calls, each made once; of one process, for tools/timeline/spans.c. */
-#ifndef TORSH_PROFILE_MODULE_CHAINS_H
-#define TORSH_PROFILE_MODULE_CHAINS_H
+#ifndef TORSH_TIMELINE_MODULE_CHAINS_H
+#define TORSH_TIMELINE_MODULE_CHAINS_H
 
 #include "tools/timeline/spans.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The open calls of one thread, while a walk (tools/timeline/spans.c) goes over its events. */
-#ifndef TORSH_PROFILE_OPEN_CALLS_H
-#define TORSH_PROFILE_OPEN_CALLS_H
+#ifndef TORSH_TIMELINE_OPEN_SPANS_H
+#define TORSH_TIMELINE_OPEN_SPANS_H
 
 #include "tools/timeline/spans.h"
 

@@ -3,8 +3,8 @@
  * What phase a process is in: at each moment one, or none. Where threads are in several, that of the call that began
  * last.
  */
-#ifndef TORSH_PROFILE_PHASE_CLOCK_H
-#define TORSH_PROFILE_PHASE_CLOCK_H
+#ifndef TORSH_TIMELINE_PHASE_CLOCK_H
+#define TORSH_TIMELINE_PHASE_CLOCK_H
 
 #include "tools/timeline/steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What names say about calls, and the phase of a training that a call is part of. */
-#ifndef TORSH_PROFILE_CALL_PHASE_H
-#define TORSH_PROFILE_CALL_PHASE_H
+#ifndef TORSH_TIMELINE_SPAN_PHASE_H
+#define TORSH_TIMELINE_SPAN_PHASE_H
 
 #include "tools/timeline/spans.h"
 

@@ -26,13 +26,13 @@ struct forward_modules {
 };
 
 struct process_state {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct sparse_array threads; /* of struct open_calls */
 	struct open_calls **busy; /* threads that may have open calls */
 	size_t n_busy, busy_room;
 	void *async; /* tree of open asynchronous calls */
 	uint64_t n_calls, last_ns;
-	const struct crossing_list *known;
+	const struct unnested_list *known;
 	size_t next_known;
 	uint8_t *traits; /* by label */
 	struct sparse_array forward; /* of struct forward_modules, by torsh_call_slot */
@@ -45,11 +45,11 @@ struct walk {
 	struct process_state *states;
 	size_t n_states;
 	struct process_state *last; /* of the event before */
-	struct crossings *found;
+	struct unnested_spans *found;
 	struct calls_counts counts;
 };
 
-static struct process_state *find_state(struct walk *walk, const struct profile_process *process)
+static struct process_state *find_state(struct walk *walk, const struct recorded_process *process)
 {
 	if (walk->last && walk->last->process == process)
 		return walk->last;
@@ -138,7 +138,7 @@ static bool end_async(struct walk *walk, struct process_state *state, enum call_
 
 static bool is_known_crossing(struct process_state *state, uint64_t ordinal)
 {
-	const struct crossing_list *known = state->known;
+	const struct unnested_list *known = state->known;
 
 	if (!known || state->next_known == known->n || known->ordinals[state->next_known] != ordinal)
 		return false;
@@ -310,7 +310,7 @@ static void start_range(struct walk *walk, struct process_state *state, const st
 static void note_crossing(struct walk *walk, const struct call *call)
 {
 	if (walk->found)
-		torsh_crossings_add(walk->found, call);
+		torsh_unnested_spans_add(walk->found, call);
 }
 
 /* What a call was, for the one of its kind around it. */
@@ -470,7 +470,7 @@ static void tell_launch(struct walk *walk, struct process_state *state, const st
 	walk->visitor->launch(walk->context, state->process, event, &around);
 }
 
-static int take_event(void *context, const struct profile_process *process, const struct timeline_event *event)
+static int take_event(void *context, const struct recorded_process *process, const struct timeline_event *event)
 {
 	typedef void taker(struct walk * walk, struct process_state * state, const struct timeline_event *event);
 	static taker *const takers[EVENT_ID_END] = {
@@ -531,8 +531,8 @@ static void close_state(struct walk *walk, struct process_state *state)
 	torsh_module_chains_free(&state->chains);
 }
 
-int torsh_calls_walk(const struct profile *profile, struct profile_process *const *processes, size_t n_processes,
-		     const struct crossings *known, struct crossings *found, const struct calls_visitor *visitor,
+int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes, size_t n_processes,
+		     const struct unnested_spans *known, struct unnested_spans *found, const struct calls_visitor *visitor,
 		     void *context, struct calls_counts *counts)
 {
 	struct walk walk = {.visitor = visitor, .context = context, .n_states = n_processes, .found = found};
@@ -543,14 +543,14 @@ int torsh_calls_walk(const struct profile *profile, struct profile_process *cons
 		walk.states[i].process = processes[i];
 		torsh_sparse_array_create(&walk.states[i].threads, sizeof(struct open_calls));
 		torsh_sparse_array_create(&walk.states[i].forward, sizeof(struct forward_modules));
-		walk.states[i].known = torsh_crossings_of(known, processes[i]->number);
+		walk.states[i].known = torsh_unnested_spans_of(known, processes[i]->number);
 	}
-	rc = torsh_timeline_walk(profile, take_event, &walk);
+	rc = torsh_timeline_walk(recording, take_event, &walk);
 	for (size_t i = 0; i < n_processes; i++)
 		close_state(&walk, &walk.states[i]);
 	free(walk.states);
 	if (found)
-		torsh_crossings_sort(found);
+		torsh_unnested_spans_sort(found);
 	if (counts)
 		*counts = walk.counts;
 	return rc;

@@ -5,11 +5,11 @@
  *
  * Calls of a thread nest. One that doesn't (it is ended by another thread, or outlives what was around it) is
  * asynchronous: it stands on its own and is around nothing. That is known at its end only; who has to know it at its
- * begin goes over the timeline twice and gives the second walk what the first one found (struct crossings).
+ * begin goes over the timeline twice and gives the second walk what the first one found (struct unnested_spans).
  * Ranges give way to operators, which C++ nests.
  */
-#ifndef TORSH_PROFILE_CALLS_H
-#define TORSH_PROFILE_CALLS_H
+#ifndef TORSH_TIMELINE_SPANS_H
+#define TORSH_TIMELINE_SPANS_H
 
 #include "tools/recording/timeline.h"
 
@@ -52,7 +52,7 @@ struct module_chain {
 };
 
 struct call {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	enum call_kind kind;
 	enum call_phase phase;
 	bool is_phase_of_time; /* known by when it began: it says nothing about what is inside */
@@ -97,7 +97,7 @@ struct call {
 };
 
 /* Calls whose begin and end don't nest, per process. */
-struct crossings;
+struct unnested_spans;
 
 /* What is open on a thread. */
 struct calls_around {
@@ -119,13 +119,13 @@ struct calls_visitor {
 	/* With end_ns, sums and outer set. */
 	void (*end)(void *context, struct call *call);
 	/* Every other event; innermost: the operator on its thread, or NULL. */
-	void (*event)(void *context, const struct profile_process *process, const struct timeline_event *event,
+	void (*event)(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost);
 	/*
 	 * A call of CUDA, which has returned by then, or a node of a graph that comes into being; where this is NULL, event is
 	 * told of it.
 	 */
-	void (*launch)(void *context, const struct profile_process *process, const struct timeline_event *event,
+	void (*launch)(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around);
 }; /* each may be NULL */
 
@@ -142,12 +142,12 @@ struct calls_counts {
  * Go over the timeline of these processes. known: from an earlier walk, or NULL; found: gets what doesn't nest, or NULL.
  * counts may be NULL. Returns 0 or -errno.
  */
-int torsh_calls_walk(const struct profile *profile, struct profile_process *const *processes, size_t n_processes,
-		     const struct crossings *known, struct crossings *found, const struct calls_visitor *visitor,
+int torsh_calls_walk(const struct recording *recording, struct recorded_process *const *processes, size_t n_processes,
+		     const struct unnested_spans *known, struct unnested_spans *found, const struct calls_visitor *visitor,
 		     void *context, struct calls_counts *counts);
 
-struct crossings *torsh_crossings_create(void);
-void torsh_crossings_destroy(struct crossings *crossings);
+struct unnested_spans *torsh_unnested_spans_create(void);
+void torsh_unnested_spans_destroy(struct unnested_spans *unnested);
 
 /* The operator that something was allocated for: not one that only makes memory, where another is around it. */
 const struct call *torsh_call_telling(const struct call *innermost);

@@ -3,8 +3,8 @@
  * The steps of a training in one process: what the program marks, else what its operators give away. Which rule was
  * used is part of the answer.
  */
-#ifndef TORSH_PROFILE_STEPS_H
-#define TORSH_PROFILE_STEPS_H
+#ifndef TORSH_TIMELINE_STEPS_H
+#define TORSH_TIMELINE_STEPS_H
 
 #include "agent/wire/schedule.h"
 #include "tools/timeline/spans.h"

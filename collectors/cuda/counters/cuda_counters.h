@@ -5,8 +5,8 @@
  * decides when that can harm nobody, cuda_counter_samples.c measures devices at intervals. Without the variable none of it
  * is entered, and nothing of CUPTI's is called for it.
  */
-#ifndef TORSH_COLLECTORS_CUDA_COUNTERS_H
-#define TORSH_COLLECTORS_CUDA_COUNTERS_H
+#ifndef TORSH_COLLECTORS_CUDA_COUNTERS_CUDA_COUNTERS_H
+#define TORSH_COLLECTORS_CUDA_COUNTERS_CUDA_COUNTERS_H
 
 #include <stdint.h>
 

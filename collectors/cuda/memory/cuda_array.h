@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* How large CUDA's arrays are, by their descriptions: CUDA itself says it nowhere. */
-#ifndef TORSH_COLLECTORS_CUDA_ARRAY_H
-#define TORSH_COLLECTORS_CUDA_ARRAY_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_ARRAY_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_ARRAY_H
 
 #include "shim/cuda/cuda_memory.h"
 

@@ -4,8 +4,8 @@
  * readers know what is alive. A call that gets or frees memory in a stream that is captured makes a node instead; CUPTI tells
  * of that within the call.
  */
-#ifndef TORSH_COLLECTORS_CUDA_GRAPH_MEMORY_H
-#define TORSH_COLLECTORS_CUDA_GRAPH_MEMORY_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_GRAPH_MEMORY_H
 
 #include "collectors/cuda/cuda.h"
 #include "shim/cuda/cuda_memory.h"

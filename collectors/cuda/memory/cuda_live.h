@@ -3,8 +3,8 @@
  * How much of each device's memory the program has, by the calls that were seen: to know when it has more than ever. What
  * reports say is the recording's, not this; memory of graphs is not in it.
  */
-#ifndef TORSH_COLLECTORS_CUDA_LIVE_H
-#define TORSH_COLLECTORS_CUDA_LIVE_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_LIVE_H
 
 #include "agent/wire/event.h"
 

@@ -63,13 +63,13 @@ static void tell_alloc(const struct cuda_memory_call *call, const struct memory_
 	struct event_device_alloc *alloc = &event.device_alloc;
 
 	torsh_cuda_request_gets(alloc, call->parameters, what->action);
-	torsh_cuda_room_see(alloc->device, is_of_pool(what->action));
+	torsh_cuda_memory_info_see(alloc->device, is_of_pool(what->action));
 	if (torsh_cuda_graph_memory_got(alloc, frame) || is_of_node(what->action))
 		return;
 	torsh_flow_send(&event, torsh_config.with_stack ? frame : NULL);
 	/* Behind the allocation, which is in the driver's count. */
 	if (torsh_cuda_live_got(alloc))
-		torsh_cuda_room_is_high(alloc->device);
+		torsh_cuda_memory_info_is_high(alloc->device);
 }
 
 static int is_free(uint8_t action)
@@ -142,7 +142,7 @@ static void tell_refusal(const struct cuda_memory_call *call, const struct memor
 	int asked;
 
 	torsh_cuda_request_asks(&wanted, call->parameters, what->action);
-	asked = torsh_cuda_room_ask(wanted.device, is_of_pool(what->action), &room);
+	asked = torsh_cuda_memory_info_ask(wanted.device, is_of_pool(what->action), &room);
 	torsh_flow_send(
 		&(struct event){
 			.id = EVENT_DEVICE_REFUSED,
@@ -242,7 +242,7 @@ static void at_success(const struct cuda_memory_call *call, const struct memory_
 		learn_pool(call->parameters, what->action);
 		break;
 	case CUDA_ROOM:
-		torsh_cuda_room_told(call->parameters, call->device);
+		torsh_cuda_memory_info_told(call->parameters, call->device);
 		break;
 	default:
 		tell_alloc(call, what, frame);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The memory that a program gets from CUDA, and gives back, by its calls. See collectors/cuda/memory/cuda_memory.c. */
-#ifndef TORSH_COLLECTORS_CUDA_MEMORY_H
-#define TORSH_COLLECTORS_CUDA_MEMORY_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ uint32_t torsh_cuda_memory_find(const char *name, size_t length);
 /* A call of the program's begins, none of the runtime's own. number: as it was found. */
 void torsh_cuda_memory_begins(uint32_t number, const struct cuda_memory_call *call);
 
-/* It returns result. frame: __builtin_frame_address(0) of who was called by CUPTI or by what stands before the driver. */
+/* It returns result. frame: __builtin_frame_address(0) of who was called by CUPTI or by what interposes the driver. */
 void torsh_cuda_memory_ends(uint32_t number, const struct cuda_memory_call *call, int result, const void *frame);
 
 /* The context with this number ends, with all that was allocated in it. */

@@ -13,14 +13,14 @@ static _Atomic uint32_t is_ready; /* the driver's functions were found */
 
 static _Atomic uint64_t devices_seen, pools_seen; /* a bit for each device */
 
-_Thread_local int torsh_cuda_room_is_asking;
+_Thread_local int torsh_cuda_memory_info_is_asking;
 
-void torsh_cuda_room_begin(void)
+void torsh_cuda_memory_info_begin(void)
 {
 	atomic_store_explicit(&is_ready, !torsh_driver_open(), memory_order_release);
 }
 
-void torsh_cuda_room_see(uint32_t device, int is_of_pool)
+void torsh_cuda_memory_info_see(uint32_t device, int is_of_pool)
 {
 	if (device >= N_DEVICES)
 		return;
@@ -36,9 +36,9 @@ static void tell(uint32_t device, struct event_device_room room)
 }
 
 /* Where the agent asks it tells the answer itself. */
-void torsh_cuda_room_told(const struct cuda_room *room, uint32_t device)
+void torsh_cuda_memory_info_told(const struct cuda_room *room, uint32_t device)
 {
-	if (torsh_cuda_room_is_asking || !room->free_bytes || !room->total_bytes)
+	if (torsh_cuda_memory_info_is_asking || !room->free_bytes || !room->total_bytes)
 		return;
 	tell(device, (struct event_device_room){.free_bytes = *room->free_bytes,
 						.total_bytes = *room->total_bytes,
@@ -58,7 +58,7 @@ static struct asking begin_asking(void)
 {
 	struct asking asking = {.outer = torsh_heap_enter_allocator(), .mode = DRIVER_CAPTURE_RELAXED};
 
-	torsh_cuda_room_is_asking = 1;
+	torsh_cuda_memory_info_is_asking = 1;
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking.mode);
 	return asking;
 }
@@ -66,7 +66,7 @@ static struct asking begin_asking(void)
 static void end_asking(struct asking *asking)
 {
 	torsh_driver.cuThreadExchangeStreamCaptureMode(&asking->mode);
-	torsh_cuda_room_is_asking = 0;
+	torsh_cuda_memory_info_is_asking = 0;
 	torsh_heap_leave_allocator(asking->outer);
 }
 
@@ -146,7 +146,7 @@ static int ask_here(int device, int has_pools, struct event_device_room *room)
 	return ask_device(device, has_pools, room);
 }
 
-int torsh_cuda_room_ask(uint32_t device, int is_of_pool, struct event_device_room *room)
+int torsh_cuda_memory_info_ask(uint32_t device, int is_of_pool, struct event_device_room *room)
 {
 	struct asking asking;
 	int has_pools, result;
@@ -161,17 +161,17 @@ int torsh_cuda_room_ask(uint32_t device, int is_of_pool, struct event_device_roo
 	return result;
 }
 
-void torsh_cuda_room_is_high(uint32_t device)
+void torsh_cuda_memory_info_is_high(uint32_t device)
 {
 	struct event_device_room room = {.is_asked = ROOM_AT_HIGH};
 
-	if (!torsh_cuda_room_ask(device, 0, &room))
+	if (!torsh_cuda_memory_info_ask(device, 0, &room))
 		tell(device, room);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------------------------- */
 
-void torsh_cuda_room_exiting(void)
+void torsh_cuda_memory_info_exiting(void)
 {
 	uint64_t seen = atomic_load_explicit(&devices_seen, memory_order_relaxed);
 	uint64_t with_pools = atomic_load_explicit(&pools_seen, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Pools of memory, by what and where their memory is: of another device than the stream's, of the host, managed. */
-#ifndef TORSH_COLLECTORS_CUDA_POOLS_H
-#define TORSH_COLLECTORS_CUDA_POOLS_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_POOLS_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_POOLS_H
 
 #include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What a call about memory asks for, and what it got, by its parameters. action: enum cuda_memory_action, of one that gets some. */
-#ifndef TORSH_COLLECTORS_CUDA_REQUEST_H
-#define TORSH_COLLECTORS_CUDA_REQUEST_H
+#ifndef TORSH_COLLECTORS_CUDA_MEMORY_CUDA_REQUEST_H
+#define TORSH_COLLECTORS_CUDA_MEMORY_CUDA_REQUEST_H
 
 #include "agent/wire/event.h"
 #include "shim/cuda/cuda_memory.h"

@@ -10,11 +10,11 @@
 #include "agent/producer/backpressure.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define STEPS_OF_A_SECOND (SECOND_NS / PATIENCE_STEP_NS)
+#define STEPS_OF_A_SECOND (SECOND_NS / BACKPRESSURE_STEP_NS)
 #define FOR_EVER (3600 * STEPS_OF_A_SECOND)
 
 struct waiting {
-	struct patience patience;
+	struct backpressure backpressure;
 	uint64_t now_ns;
 	struct signs_of_life signs;
 };
@@ -22,17 +22,17 @@ struct waiting {
 static void begin(struct waiting *waiting, uint64_t cpu_ns)
 {
 	*waiting = (struct waiting){.now_ns = 5 * SECOND_NS, .signs = {.heartbeat = 7, .cpu_ns = cpu_ns}};
-	torsh_patience_begin(&waiting->patience, waiting->now_ns, waiting->signs);
+	torsh_backpressure_begin(&waiting->backpressure, waiting->now_ns, waiting->signs);
 }
 
 /* Asks after each step, in which the writer does what it is said to. Returns how many steps it was waited for. */
 static uint64_t wait_steps(struct waiting *waiting, uint64_t n_most, uint32_t beats, uint64_t cpu_ns)
 {
 	for (uint64_t n = 1; n <= n_most; n++) {
-		waiting->now_ns += PATIENCE_STEP_NS;
+		waiting->now_ns += BACKPRESSURE_STEP_NS;
 		waiting->signs.heartbeat += beats;
 		waiting->signs.cpu_ns += cpu_ns;
-		if (!torsh_patience_lasts(&waiting->patience, waiting->now_ns, waiting->signs))
+		if (!torsh_backpressure_lasts(&waiting->backpressure, waiting->now_ns, waiting->signs))
 			return n;
 	}
 	return n_most;
@@ -56,7 +56,7 @@ static void one_that_computes_slowly_is_waited_for(void **state)
 	(void)state;
 	begin(&waiting, 100);
 	/* One pass of it takes five minutes, on a machine that gives it a hundredth of a CPU. */
-	assert_int_equal(wait_steps(&waiting, 300 * STEPS_OF_A_SECOND, 0, PATIENCE_STEP_NS / 100),
+	assert_int_equal(wait_steps(&waiting, 300 * STEPS_OF_A_SECOND, 0, BACKPRESSURE_STEP_NS / 100),
 			 300 * STEPS_OF_A_SECOND);
 }
 
@@ -79,7 +79,7 @@ static void one_that_turns_in_circles_is_given_up(void **state)
 
 	(void)state;
 	begin(&waiting, 100);
-	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, PATIENCE_STEP_NS), 30 * STEPS_OF_A_SECOND);
+	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, BACKPRESSURE_STEP_NS), 30 * STEPS_OF_A_SECOND);
 	begin(&waiting, 0);
 	assert_int_equal(wait_steps(&waiting, FOR_EVER, 1, 0), 30 * STEPS_OF_A_SECOND);
 	/* It does nearly nothing, for ever. */
@@ -95,7 +95,7 @@ static void time_without_the_producer_does_not_count(void **state)
 	begin(&waiting, 100);
 	/* Both were frozen for a day. */
 	waiting.now_ns += 86400 * SECOND_NS;
-	assert_true(torsh_patience_lasts(&waiting.patience, waiting.now_ns, waiting.signs));
+	assert_true(torsh_backpressure_lasts(&waiting.backpressure, waiting.now_ns, waiting.signs));
 	/* What counted of it is two steps. */
 	assert_int_equal(wait_steps(&waiting, FOR_EVER, 0, 0), 2 * STEPS_OF_A_SECOND - 2);
 }

@@ -288,9 +288,9 @@ static void a_library_that_was_replaced_unnoticed_is_noticed(void **state)
 	torsh_stack_forget_code();
 	begin_comparing();
 	run_in_library("libtwin_small.so", "call_small");
-	generation = torsh_rules_generation;
+	generation = torsh_unwind_rules_generation;
 	run_in_library("libtwin_large.so", "call_large");
-	assert_true(torsh_rules_generation > generation);
+	assert_true(torsh_unwind_rules_generation > generation);
 	expect_no_mismatch(6);
 }
 
@@ -301,7 +301,7 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 	(void)state;
 	torsh_stack_forget_code();
 	hook();
-	generation = torsh_rules_generation;
+	generation = torsh_unwind_rules_generation;
 	for (volatile int i = 0; i < 3; i++) {
 		before = n_addresses;
 		dlclose(dlopen("libcmocka.so.0", RTLD_NOW));
@@ -310,7 +310,7 @@ static void closing_a_library_that_stays_forgets_nothing(void **state)
 		if (i > 0)
 			assert_int_equal(n_addresses, before);
 	}
-	assert_int_equal(torsh_rules_generation, generation);
+	assert_int_equal(torsh_unwind_rules_generation, generation);
 }
 
 static void expect_loaders_map(const void *code)
@@ -328,8 +328,8 @@ static void expect_loaders_map(const void *code)
 static void objects_are_found_without_the_c_librarys_help(void **state)
 {
 	(void)state;
-	torsh_rules_start(false);
-	torsh_rules_forget(0, UINTPTR_MAX);
+	torsh_unwind_rules_start(false);
+	torsh_unwind_rules_forget(0, UINTPTR_MAX);
 	begin_comparing();
 	call_rbx_again();
 	call_through_rbx(call_hook);

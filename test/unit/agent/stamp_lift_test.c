@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The counter is set back, as by a suspend, while threads hand a baton on: none may stamp below what any holder stamped
+ * The counter is set back, as by a suspend, while threads hand a baton on: none may stamp below what any allocation site stamped
  * before, and time goes on. The counter is a stand-in: the processor's, less what it was set back by.
  */
 #include <pthread.h>
@@ -54,7 +54,7 @@ static struct clock_reference published;
 static _Atomic uint64_t lift;
 static uint64_t ticks_a_second;
 
-static _Atomic uint32_t holder;
+static _Atomic uint32_t site;
 static uint64_t latest, n_violations, n_still;
 static _Atomic uint32_t n_turns;
 static uint32_t burst_max;
@@ -154,7 +154,7 @@ static void *run(void *argument)
 	for (;;) {
 		uint32_t now;
 
-		while ((now = atomic_load_explicit(&holder, memory_order_acquire)) != self && now != NOBODY)
+		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self && now != NOBODY)
 			torsh_cpu_pause();
 		if (now == NOBODY)
 			return NULL;
@@ -162,7 +162,7 @@ static void *run(void *argument)
 			stamp(&flows[self]);
 		atomic_fetch_add_explicit(&n_turns, 1, memory_order_relaxed);
 		now = self;
-		atomic_compare_exchange_strong_explicit(&holder, &now, (uint32_t)random_below(&random, N_THREADS),
+		atomic_compare_exchange_strong_explicit(&site, &now, (uint32_t)random_below(&random, N_THREADS),
 							memory_order_release, memory_order_relaxed);
 		work(random_below(&random, LONGEST_WORK));
 	}
@@ -189,11 +189,11 @@ static void pass_the_baton(uint32_t longest_burst)
 
 	begin();
 	burst_max = longest_burst;
-	atomic_store(&holder, 0);
+	atomic_store(&site, 0);
 	for (uint32_t i = 0; i < N_THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, run, (void *)(uintptr_t)i), 0);
 	set_back_at_random(monotonic_ns() + LONGEST_NS);
-	atomic_store(&holder, NOBODY);
+	atomic_store(&site, NOBODY);
 	for (uint32_t i = 0; i < N_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	for (uint32_t i = 0; i < N_THREADS; i++)

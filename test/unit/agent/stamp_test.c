@@ -23,8 +23,8 @@
 
 static struct flow flows[N_THREADS];
 
-/* Who has it, and the latest time that any holder read. The time belongs to the holder. */
-static _Atomic uint32_t holder;
+/* Who has it, and the latest time that any allocation site read. The time belongs to the allocation site. */
+static _Atomic uint32_t site;
 static uint64_t latest;
 static uint64_t n_turns, n_violations, end_ns;
 static uint32_t burst_max;
@@ -69,12 +69,12 @@ static void *run(void *argument)
 	for (;;) {
 		uint32_t now;
 
-		while ((now = atomic_load_explicit(&holder, memory_order_acquire)) != self && now != N_THREADS)
+		while ((now = atomic_load_explicit(&site, memory_order_acquire)) != self && now != N_THREADS)
 			torsh_cpu_pause();
 		if (now == N_THREADS)
 			return NULL;
 		read_times(&flows[self], 1 + (uint32_t)(random_below(&random, burst_max)));
-		atomic_store_explicit(&holder, ++n_turns < N_TURNS && !is_over() ? (self + 1) % N_THREADS : N_THREADS,
+		atomic_store_explicit(&site, ++n_turns < N_TURNS && !is_over() ? (self + 1) % N_THREADS : N_THREADS,
 				      memory_order_release);
 		work(random_below(&random, LONGEST_WORK));
 	}
@@ -87,7 +87,7 @@ static void pass_the_baton(uint32_t longest_burst)
 	latest = n_turns = n_violations = 0;
 	burst_max = longest_burst;
 	end_ns = monotonic_ns() + LONGEST_NS;
-	atomic_store(&holder, 0);
+	atomic_store(&site, 0);
 	for (uint32_t i = 0; i < N_THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, run, (void *)(uintptr_t)i), 0);
 	for (uint32_t i = 0; i < N_THREADS; i++)

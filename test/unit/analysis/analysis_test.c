@@ -15,8 +15,8 @@
 
 static char path[] = "/tmp/torsh-analysis-XXXXXX";
 static struct story story;
-static struct profile *profile;
-static struct survey survey;
+static struct recording *recording;
+static struct prepass prepass;
 static struct analysis_wish wish;
 static struct analysis analysis;
 
@@ -25,13 +25,13 @@ static void judge(const struct scenario *told)
 	char error[256];
 
 	story_write(path, &story, told);
-	profile = torsh_profile_read(path, 0, error, sizeof(error));
-	assert_non_null(profile);
-	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
-	wish = (struct analysis_wish){.profile = profile,
-				      .processes = profile->processes,
-				      .n_processes = profile->n_processes,
-				      .survey = &survey,
+	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	assert_non_null(recording);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
+	wish = (struct analysis_wish){.recording = recording,
+				      .processes = recording->processes,
+				      .n_processes = recording->n_processes,
+				      .prepass = &prepass,
 				      .to_ns = UINT64_MAX};
 	torsh_analysis_make(&analysis, &wish);
 }
@@ -39,8 +39,8 @@ static void judge(const struct scenario *told)
 static void forget(void)
 {
 	torsh_analysis_free(&analysis);
-	torsh_survey_free(&survey);
-	torsh_profile_destroy(profile);
+	torsh_prepass_free(&prepass);
+	torsh_recording_destroy(recording);
 	story_forget(&story);
 }
 
@@ -220,13 +220,13 @@ static void rules_fire_beyond_their_limits_and_not_at_them(void **state)
 		judge(&clear);
 		if (analysis.rules[one->rule].state != RULE_CLEAR)
 			fail_msg("case %zu: %s is %s, not clear (%s)", i, torsh_rules[one->rule].name,
-				 torsh_rule_state_names[analysis.rules[one->rule].state],
+				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		forget();
 		judge(&fires);
 		if (analysis.rules[one->rule].state != RULE_FIRED)
 			fail_msg("case %zu: %s is %s, not fired (%s)", i, torsh_rules[one->rule].name,
-				 torsh_rule_state_names[analysis.rules[one->rule].state],
+				 torsh_unwind_rule_state_names[analysis.rules[one->rule].state],
 				 analysis.rules[one->rule].reason);
 		expect_evidence(one, find(one->rule));
 		forget();
@@ -269,7 +269,7 @@ static void nothing_is_found_in_a_healthy_training(void **state)
 	for (int rule = 0; rule < N_RULES; rule++) {
 		if (rule != RULE_LATE_RANK && analysis.rules[rule].state != RULE_CLEAR)
 			fail_msg("%s is %s (%s)", torsh_rules[rule].name,
-				 torsh_rule_state_names[analysis.rules[rule].state], analysis.rules[rule].reason);
+				 torsh_unwind_rule_state_names[analysis.rules[rule].state], analysis.rules[rule].reason);
 	}
 	assert_int_equal(analysis.n, 0);
 	forget();

@@ -60,7 +60,7 @@ static void prefetches_and_decompressions_stay_what_they_are(void **state)
 {
 	const uint64_t at[] = {1, ON_DEVICE};
 	const size_t sizes[] = {4096, 8192};
-	const struct driver_expansion expansions[] = {{.from_bytes = 10, .to_bytes = 100},
+	const struct driver_decompress expansions[] = {{.from_bytes = 10, .to_bytes = 100},
 						      {.from_bytes = 20, .to_bytes = 50}};
 
 	(void)state;
@@ -81,10 +81,10 @@ static struct driver_operand array(uint64_t handle)
 
 static void boxes_are_counted_in_elements_of_their_arrays(void **state)
 {
-	const struct driver_box_copy plain = {memory(1), memory(ON_DEVICE), 8, 4, 2, 1, 0};
-	const struct driver_box_copy out = {array(1), memory(1), 8, 4, 2, 1, 0};
-	const struct driver_box_copy in = {memory(ON_DEVICE), array(1), 8, 4, 2, 1, 0};
-	const struct driver_box_copy odd = {array(ARRAY_OF_NO_SIZE), array(1), 8, 4, 2, 1, 0};
+	const struct driver_memcpy_3d_copy plain = {memory(1), memory(ON_DEVICE), 8, 4, 2, 1, 0};
+	const struct driver_memcpy_3d_copy out = {array(1), memory(1), 8, 4, 2, 1, 0};
+	const struct driver_memcpy_3d_copy in = {memory(ON_DEVICE), array(1), 8, 4, 2, 1, 0};
+	const struct driver_memcpy_3d_copy odd = {array(ARRAY_OF_NO_SIZE), array(1), 8, 4, 2, 1, 0};
 
 	(void)state;
 	expect(&(struct driver_batch){.n = 1, .boxes = &plain}, COPY_UNKNOWN, COPY_HTOD, 64);

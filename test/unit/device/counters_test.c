@@ -13,7 +13,7 @@
 #include "tools/device/kernels/counters.h"
 #include "tools/recording/recording.h"
 
-static struct profile_process process;
+static struct recorded_process process;
 
 static void see_range(struct counters *counters, uint32_t launch, uint32_t correlation, uint32_t first, uint32_t n,
 		      double value)

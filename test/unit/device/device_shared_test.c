@@ -22,15 +22,15 @@
 
 /* Processes that have one device each. */
 static struct {
-	struct profile_process processes[N_PROCESSES];
-	struct profile_function names[N_PROCESSES];
-	struct survey_process surveyed[N_PROCESSES];
+	struct recorded_process processes[N_PROCESSES];
+	struct recorded_function names[N_PROCESSES];
+	struct prepass_process surveyed[N_PROCESSES];
 	struct event_device told[N_PROCESSES];
 	struct device_process items[N_PROCESSES];
 	struct device_place places[N_PROCESSES];
 	struct device_scope scopes[N_PROCESSES];
 	struct device_level levels[N_PROCESSES][N_LEVELS];
-	struct survey survey;
+	struct prepass prepass;
 	struct memory_of_devices memory;
 } all;
 
@@ -39,9 +39,9 @@ static void place(const uint32_t *numbers, char *const *uuids)
 {
 	for (size_t i = 0; i < N_PROCESSES; i++) {
 		all.names[i].name = uuids[i];
-		all.processes[i] = (struct profile_process){.functions = &all.names[i], .n_functions = 1};
+		all.processes[i] = (struct recorded_process){.functions = &all.names[i], .n_functions = 1};
 		all.told[i] = (struct event_device){.device = numbers[i], .uuid = uuids[i] ? 1 : 0};
-		all.surveyed[i] = (struct survey_process){.process = &all.processes[i],
+		all.surveyed[i] = (struct prepass_process){.process = &all.processes[i],
 							  .devices = {.items = &all.told[i], .n = 1}};
 		all.scopes[i] = (struct device_scope){.kind = SCOPE_CUDA, .device = numbers[i]};
 		all.places[i] = (struct device_place){.levels = all.levels[i], .n_levels = N_LEVELS};
@@ -50,8 +50,8 @@ static void place(const uint32_t *numbers, char *const *uuids)
 						       .places = &all.places[i],
 						       .n_places = 1};
 	}
-	all.survey = (struct survey){.items = all.surveyed, .n = N_PROCESSES};
-	all.memory = (struct memory_of_devices){.survey = &all.survey, .items = all.items, .n = N_PROCESSES};
+	all.prepass = (struct prepass){.items = all.surveyed, .n = N_PROCESSES};
+	all.memory = (struct memory_of_devices){.prepass = &all.prepass, .items = all.items, .n = N_PROCESSES};
 }
 
 /* Times of all processes are different ones. */
@@ -182,8 +182,8 @@ static void a_process_has_nothing_after_it_asked_a_last_time(void **state)
 	char path[] = "/tmp/torsh-device-shared-XXXXXX", error[256];
 	struct shared_devices shared;
 	struct memory_of_devices memory;
-	struct profile *profile;
-	struct survey survey;
+	struct recording *recording;
+	struct prepass prepass;
 
 	(void)state;
 	close(mkstemp(path));
@@ -196,18 +196,18 @@ static void a_process_has_nothing_after_it_asked_a_last_time(void **state)
 	fixture_event(&fixtures[0], 2000, 0, &asked);
 	put_alloc(&fixtures[1], 3000, 5);
 	fixture_write(path, fixtures, 2, 1000);
-	profile = torsh_profile_read(path, 0, error, sizeof(error));
-	assert_non_null(profile);
-	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
-	torsh_device_memory_collect(&memory, profile, profile->processes, profile->n_processes, &survey);
+	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	assert_non_null(recording);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
+	torsh_device_memory_collect(&memory, recording, recording->processes, recording->n_processes, &prepass);
 	torsh_shared_devices_find(&shared, &memory);
 	assert_int_equal(shared.n, 1);
 	assert_int_equal(shared.items[0].peak_bytes, 7);
 	assert_int_equal(shared.items[0].peak_ns, 1000);
 	torsh_shared_devices_free(&shared);
 	torsh_device_memory_free(&memory);
-	torsh_survey_free(&survey);
-	torsh_profile_destroy(profile);
+	torsh_prepass_free(&prepass);
+	torsh_recording_destroy(recording);
 	fixture_free(&fixtures[0]);
 	fixture_free(&fixtures[1]);
 	unlink(path);

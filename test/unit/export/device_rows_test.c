@@ -42,7 +42,7 @@ static void see_row(void *context, const struct device_row *row, const struct de
 }
 
 static const struct device_rows_visitor visitor = {.lane = see_lane, .row = see_row};
-static struct profile_process process = {.number = 1};
+static struct recorded_process process = {.number = 1};
 
 static void add(struct device_rows *rows, uint32_t device, uint64_t begin_ns, uint64_t duration_ns)
 {

@@ -20,10 +20,10 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 	FILE *file = open_memstream(&bytes, n);
 	struct sink sink;
 	struct trace trace = {
-		.profile = profile,
-		.processes = profile->processes,
-		.n_processes = profile->n_processes,
-		.survey = &survey,
+		.recording = recording,
+		.processes = recording->processes,
+		.n_processes = recording->n_processes,
+		.prepass = &prepass,
 		.symbols = symbols,
 		.from_ns = from_ns,
 		.to_ns = to_ns,

@@ -15,26 +15,26 @@
 #include "tools/export/exporter.h"
 #include "tools/symbols/frame_text.h"
 
-static struct profile *profile;
+static struct recording *recording;
 static struct fixture fixture;
 static uint32_t leaking, peaking;
 
 static int make_profile(void **state)
 {
 	(void)state;
-	profile = torsh_profile_create("test");
+	recording = torsh_recording_new("test");
 	fixture_start(&fixture, 1, 100);
 	leaking = fixture_stack(&fixture, "a;b@/opt/program _Z1fil@/opt/program main@/opt/program");
 	peaking = fixture_stack(&fixture, "?@/lib/other.so main@/opt/program");
 	fixture_address(&fixture, "?cut", ADDRESS_CUT_UNKNOWN_CODE);
-	return fixture_give(&fixture, fixture_take_profile, profile);
+	return fixture_give(&fixture, fixture_take_profile, recording);
 }
 
 static int free_profile(void **state)
 {
 	(void)state;
 	fixture_free(&fixture);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	return 0;
 }
 
@@ -46,13 +46,13 @@ static char *write_export(const struct exporter *exporter, unsigned what, size_t
 	struct export export = {
 		.exporter = exporter,
 		.file = open_memstream(&bytes, n),
-		.profile = profile,
+		.recording = recording,
 		.symbols = symbols,
 		.n_processes = 1,
 		.what = what,
 	};
-	struct export_sample one = {.process = profile->processes[0], .stack = leaking};
-	struct export_sample other = {.process = profile->processes[0], .stack = peaking};
+	struct export_sample one = {.process = recording->processes[0], .stack = leaking};
+	struct export_sample other = {.process = recording->processes[0], .stack = peaking};
 
 	one.values[EXPORT_LEAKED] = (struct export_value){.blocks = 2, .bytes = 100};
 	one.values[EXPORT_PEAK] = (struct export_value){.blocks = 3, .bytes = 150};

@@ -179,9 +179,9 @@ static const cJSON *kernel_of(const cJSON *op)
 }
 
 /* Operators are mm and relu of each layer in turns. */
-static const cJSON *operator_at(const cJSON *profile, int i)
+static const cJSON *operator_at(const cJSON *recording, int i)
 {
-	const cJSON *operators = member(profile, "operators");
+	const cJSON *operators = member(recording, "operators");
 
 	assert_int_equal(cJSON_GetArraySize(operators), 2 * LAYERS);
 	return cJSON_GetArrayItem(operators, i);
@@ -189,11 +189,11 @@ static const cJSON *operator_at(const cJSON *profile, int i)
 
 static void counters_of_one_kernel_stand_for_those_that_are_launched_alike(void **state)
 {
-	cJSON *profile = read_profile();
+	cJSON *recording = read_profile();
 
 	(void)state;
 	for (int i = 0; i < LAYERS; i++) {
-		const cJSON *op = operator_at(profile, 2 * i), *kernel = kernel_of(op);
+		const cJSON *op = operator_at(recording, 2 * i), *kernel = kernel_of(op);
 		const cJSON *raw = member(member(kernel, "metrics"), "raw"), *sums = member(op, "aggregated");
 
 		expect_text(kernel, "metrics_source", i ? "propagated" : "measured");
@@ -205,26 +205,26 @@ static void counters_of_one_kernel_stand_for_those_that_are_launched_alike(void 
 		assert_true(cJSON_IsNull(member(sums, "l1_hit_rate")));
 		assert_float_equal(number_of(op, "mem_bytes"), BYTES_READ + BYTES_WRITTEN, 0);
 	}
-	cJSON_Delete(profile);
+	cJSON_Delete(recording);
 }
 
 static void kernels_that_nothing_was_measured_of_say_so(void **state)
 {
-	cJSON *profile = read_profile();
-	const cJSON *kernel = kernel_of(operator_at(profile, 1));
+	cJSON *recording = read_profile();
+	const cJSON *kernel = kernel_of(operator_at(recording, 1));
 
 	(void)state;
 	expect_text(kernel, "metrics_source", "none");
 	expect_text(member(kernel, "metrics_status"), "*", "it was not measured, or not asked for");
 	assert_null(cJSON_GetObjectItem(member(member(kernel, "metrics"), "raw"), "dram__bytes_read.sum"));
-	assert_true(cJSON_IsNull(member(operator_at(profile, 1), "mem_bytes")));
-	cJSON_Delete(profile);
+	assert_true(cJSON_IsNull(member(operator_at(recording, 1), "mem_bytes")));
+	cJSON_Delete(recording);
 }
 
 static void rooflines_go_by_the_peaks_of_the_device(void **state)
 {
-	cJSON *profile = read_profile();
-	const cJSON *roofline = member(operator_at(profile, 0), "roofline");
+	cJSON *recording = read_profile();
+	const cJSON *roofline = member(operator_at(recording, 0), "roofline");
 	double intensity = GEMM_FLOPS / (BYTES_READ + BYTES_WRITTEN), ceiling_gflops = intensity * 1000;
 
 	(void)state;
@@ -232,16 +232,16 @@ static void rooflines_go_by_the_peaks_of_the_device(void **state)
 	expect_text(roofline, "class", "memory_bound");
 	assert_float_equal(number_of(roofline, "ceiling"), ceiling_gflops, 1e-6);
 	assert_float_equal(number_of(roofline, "efficiency_pct"), 100 * GEMM_FLOPS / GEMM_NS / ceiling_gflops, 1e-6);
-	roofline = member(operator_at(profile, 1), "roofline");
+	roofline = member(operator_at(recording, 1), "roofline");
 	assert_true(cJSON_IsNull(member(roofline, "ai")));
 	expect_text(roofline, "reason", "the bytes that it moved were not counted");
-	cJSON_Delete(profile);
+	cJSON_Delete(recording);
 }
 
 static void what_devices_say_of_themselves_is_told(void **state)
 {
-	cJSON *profile = read_profile();
-	const cJSON *metadata = member(profile, "capture_metadata"), *kernel = kernel_of(operator_at(profile, 0));
+	cJSON *recording = read_profile();
+	const cJSON *metadata = member(recording, "capture_metadata"), *kernel = kernel_of(operator_at(recording, 0));
 
 	(void)state;
 	expect_text(metadata, "device_name", "Made up \"device\"");
@@ -251,37 +251,37 @@ static void what_devices_say_of_themselves_is_told(void **state)
 	/* 4 warps of 32 registers: 16 blocks of 4 warps fill the 64 warps of each of 100 multiprocessors. */
 	assert_float_equal(number_of(kernel, "theoretical_occupancy_pct"), 100, 0);
 	assert_float_equal(number_of(kernel, "waves_per_sm"), 2.0 / (16 * 100), 1e-9);
-	cJSON_Delete(profile);
+	cJSON_Delete(recording);
 }
 
 static void layers_are_the_modules_that_launch_the_same(void **state)
 {
-	cJSON *profile = read_profile();
+	cJSON *recording = read_profile();
 
 	(void)state;
 	for (int i = 0; i < 2 * LAYERS; i++) {
-		const cJSON *op = operator_at(profile, i);
+		const cJSON *op = operator_at(recording, i);
 
 		expect_text(op, "layer_group", "layers_0");
 		assert_int_equal(number_of(op, "layer_instance"), i / 2);
 		assert_int_equal(cJSON_IsTrue(member(op, "is_representative")), i < 2);
 	}
-	assert_int_equal(cJSON_GetArraySize(member(profile, "layers")), LAYERS - 1);
-	expect_text(member(profile, "layers"), "net.h.3", "net.h.0");
-	cJSON_Delete(profile);
+	assert_int_equal(cJSON_GetArraySize(member(recording, "layers")), LAYERS - 1);
+	expect_text(member(recording, "layers"), "net.h.3", "net.h.0");
+	cJSON_Delete(recording);
 }
 
 static void windows_hold_what_was_launched_in_them(void **state)
 {
-	cJSON *profile;
+	cJSON *recording;
 
 	(void)state;
 	assert_int_equal(RUN(export, path, "--format", "profile", "--from", "2us", "--to", "3us"), 0);
 	assert_schema("profile");
-	profile = parse_output();
-	assert_int_equal(cJSON_GetArraySize(member(profile, "operators")), 2);
-	expect_text(cJSON_GetArrayItem(member(profile, "operators"), 0), "operator_id", "aten::mm_1");
-	cJSON_Delete(profile);
+	recording = parse_output();
+	assert_int_equal(cJSON_GetArraySize(member(recording, "operators")), 2);
+	expect_text(cJSON_GetArrayItem(member(recording, "operators"), 0), "operator_id", "aten::mm_1");
+	cJSON_Delete(recording);
 }
 
 int main(void)

@@ -19,8 +19,8 @@
 
 static char path[] = "/tmp/torsh-trace-XXXXXX";
 static struct fixture fixture;
-static struct profile *profile;
-static struct survey survey;
+static struct recording *recording;
+static struct prepass prepass;
 static struct symbols *symbols;
 
 static void put_value(uint64_t at_ns, double number)
@@ -67,21 +67,21 @@ static int make(void **state)
 	fixture_tensor(&fixture, 1260, 0, 0x2000, 100, true);
 	fixture_op(&fixture, 1270, 0, 5, "open", NULL, 0, NONE);
 	fixture_write(path, &fixture, 1, 5000);
-	profile = torsh_profile_create(path);
-	if (fixture_give_session(fixture_take_profile, profile, 5000) ||
-	    fixture_give(&fixture, fixture_take_profile, profile))
+	recording = torsh_recording_new(path);
+	if (fixture_give_session(fixture_take_profile, recording, 5000) ||
+	    fixture_give(&fixture, fixture_take_profile, recording))
 		return -1;
 	symbols = torsh_symbols_create(false);
-	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
 	return 0;
 }
 
 static int let_go(void **state)
 {
 	(void)state;
-	torsh_survey_free(&survey);
+	torsh_prepass_free(&prepass);
 	torsh_symbols_destroy(symbols);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	fixture_free(&fixture);
 	return unlink(path);
 }
@@ -93,10 +93,10 @@ static char *write_trace(const struct trace_format *format, uint64_t from_ns, ui
 	FILE *file = open_memstream(&bytes, n);
 	struct sink sink;
 	struct trace trace = {
-		.profile = profile,
-		.processes = profile->processes,
+		.recording = recording,
+		.processes = recording->processes,
 		.n_processes = 1,
-		.survey = &survey,
+		.prepass = &prepass,
 		.symbols = symbols,
 		.from_ns = from_ns,
 		.to_ns = to_ns,

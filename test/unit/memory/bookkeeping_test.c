@@ -17,17 +17,17 @@
 
 static const char *judge(const char *frames)
 {
-	struct profile *profile = torsh_profile_create("test");
+	struct recording *recording = torsh_recording_new("test");
 	struct fixture fixture;
 	const char *what;
 	uint32_t stack, caller;
 
 	fixture_start(&fixture, 1, 100);
 	stack = fixture_stack(&fixture, frames);
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	what = torsh_bookkeeping_of(NULL, profile->processes[0], stack, &caller);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	what = torsh_bookkeeping_of(NULL, recording->processes[0], stack, &caller);
 	fixture_free(&fixture);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	return what;
 }
 

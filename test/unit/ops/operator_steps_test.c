@@ -16,11 +16,11 @@ static void steps_end_with_the_optimizer(void **state)
 	put_step(2000, 11, 2);
 	put_step(3000, 21, 4);
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_OPTIMIZER);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[0].start_ns, 1000);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 1050);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_OPTIMIZER);
+	assert_int_equal(prepass.items[0].steps.n, 3);
+	assert_int_equal(prepass.items[0].steps.items[0].start_ns, 1000);
+	assert_int_equal(prepass.items[0].steps.items[1].start_ns, 1050);
+	assert_int_equal(prepass.items[0].steps.items[1].end_ns, 2050);
 	assert_int_equal(operators.n, 3);
 	for (size_t i = 0; i < operators.n; i++)
 		assert_int_equal(operators.items[i].calls, 6);
@@ -38,11 +38,11 @@ static void marks_of_the_program_are_the_best_steps(void **state)
 	fixture_event(&fixture, 1900, 0, &event);
 	put_step(2000, 11, 2);
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_USER);
-	assert_int_equal(survey.items[0].steps.items[0].number, 7);
-	assert_int_equal(survey.items[0].steps.items[0].end_ns, 1900);
-	assert_int_equal(survey.items[0].steps.items[1].number, 8);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 2050);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_USER);
+	assert_int_equal(prepass.items[0].steps.items[0].number, 7);
+	assert_int_equal(prepass.items[0].steps.items[0].end_ns, 1900);
+	assert_int_equal(prepass.items[0].steps.items[1].number, 8);
+	assert_int_equal(prepass.items[0].steps.items[1].end_ns, 2050);
 }
 
 static void profiler_steps_have_their_numbers(void **state)
@@ -53,11 +53,11 @@ static void profiler_steps_have_their_numbers(void **state)
 	fixture_op(&fixture, 1500, 0, 2, "ProfilerStep#4", NULL, OP_USER, NONE);
 	fixture_op_end(&fixture, 1900, 0, 2);
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PROFILER);
-	assert_int_equal(survey.items[0].steps.items[1].number, 4);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1499), 0);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1500), 1);
-	assert_int_equal(torsh_steps_at(&survey.items[0].steps, 1900), STEP_NONE);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_PROFILER);
+	assert_int_equal(prepass.items[0].steps.items[1].number, 4);
+	assert_int_equal(torsh_steps_at(&prepass.items[0].steps, 1499), 0);
+	assert_int_equal(torsh_steps_at(&prepass.items[0].steps, 1500), 1);
+	assert_int_equal(torsh_steps_at(&prepass.items[0].steps, 1900), STEP_NONE);
 }
 
 static void a_sequence_that_repeats_itself_is_a_step(void **state)
@@ -77,10 +77,10 @@ static void a_sequence_that_repeats_itself_is_a_step(void **state)
 		fixture_op_end(&fixture, at + 5, 0, record);
 	}
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_PERIOD);
-	assert_int_equal(survey.items[0].steps.n, 8);
-	assert_int_equal(survey.items[0].steps.items[0].start_ns, 140);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 190);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_PERIOD);
+	assert_int_equal(prepass.items[0].steps.n, 8);
+	assert_int_equal(prepass.items[0].steps.items[0].start_ns, 140);
+	assert_int_equal(prepass.items[0].steps.items[1].start_ns, 190);
 }
 
 static void what_never_repeats_has_no_steps(void **state)
@@ -94,7 +94,7 @@ static void what_never_repeats_has_no_steps(void **state)
 		fixture_op_end(&fixture, 105 + i * 10, 0, i);
 	}
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_NONE);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_NONE);
 	assert_int_equal(operators.n, 1);
 	assert_null(operators.items[0].name);
 }
@@ -112,10 +112,10 @@ static void batches_tell_steps_without_an_optimizer(void **state)
 		fixture_op_end(&fixture, at + 30, 0, record++);
 	}
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_DATALOADER);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2000);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3000);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_DATALOADER);
+	assert_int_equal(prepass.items[0].steps.n, 3);
+	assert_int_equal(prepass.items[0].steps.items[1].start_ns, 2000);
+	assert_int_equal(prepass.items[0].steps.items[1].end_ns, 3000);
 }
 
 /* However many nodes each has. */
@@ -133,10 +133,10 @@ static void backward_passes_tell_steps_without_batches(void **state)
 		}
 	}
 	collect(OPERATORS_BY_STEP, 0);
-	assert_int_equal(survey.items[0].steps.rule, STEPS_BY_BACKWARD);
-	assert_int_equal(survey.items[0].steps.n, 3);
-	assert_int_equal(survey.items[0].steps.items[1].start_ns, 2100);
-	assert_int_equal(survey.items[0].steps.items[1].end_ns, 3100);
+	assert_int_equal(prepass.items[0].steps.rule, STEPS_BY_BACKWARD);
+	assert_int_equal(prepass.items[0].steps.n, 3);
+	assert_int_equal(prepass.items[0].steps.items[1].start_ns, 2100);
+	assert_int_equal(prepass.items[0].steps.items[1].end_ns, 3100);
 }
 
 int main(void)

@@ -59,8 +59,8 @@ static void calls_that_end_elsewhere_are_around_nothing(void **state)
 	fixture_op_end(&fixture, 160, 1, 2);
 	fixture_op_end(&fixture, 170, 0, 4);
 	collect(OPERATORS_BY_NAME, 0);
-	assert_int_equal(survey.counts.n_unmatched, 0);
-	assert_int_equal(survey.counts.n_cut, 0);
+	assert_int_equal(prepass.counts.n_unmatched, 0);
+	assert_int_equal(prepass.counts.n_cut, 0);
 	assert_int_equal(find("gloo:all_reduce")->cpu_ns, 50);
 	assert_int_equal(find("gloo:all_reduce")->self_cpu_ns, 50);
 	assert_int_equal(find("outer")->self_cpu_ns, 30);
@@ -76,8 +76,8 @@ static void open_calls_end_with_the_recording(void **state)
 	fixture_op(&fixture, 150, 1, 3, "other", NULL, 0, NONE);
 	fixture_op_end(&fixture, 160, 1, 3);
 	collect(OPERATORS_BY_NAME, 0);
-	assert_int_equal(survey.counts.n_cut, 2);
-	assert_int_equal(survey.counts.n_unmatched, 1);
+	assert_int_equal(prepass.counts.n_cut, 2);
+	assert_int_equal(prepass.counts.n_unmatched, 1);
 	assert_int_equal(find("outer")->cpu_ns, 60);
 	assert_int_equal(find("inner")->cpu_ns, 50);
 }

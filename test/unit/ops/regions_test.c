@@ -224,28 +224,28 @@ static void assert_range(const struct region *region)
 	assert_int_equal(region->n_threads, N_PROCESSES * N_THREADS);
 }
 
-static int find_regions(struct regions *regions, const struct profile *profile)
+static int find_regions(struct regions *regions, const struct recording *recording)
 {
-	struct survey survey;
+	struct prepass prepass;
 	int rc;
 
-	torsh_survey_make(&survey, profile, profile->processes, profile->n_processes);
-	rc = torsh_regions_find(regions, profile, &survey);
-	torsh_survey_free(&survey);
+	torsh_prepass_make(&prepass, recording, recording->processes, recording->n_processes);
+	rc = torsh_regions_find(regions, recording, &prepass);
+	torsh_prepass_free(&prepass);
 	return rc;
 }
 
 static void sums_are_those_of_a_replay(void **state)
 {
-	struct profile *profile;
+	struct recording *recording;
 	struct regions regions = {0};
 	uint32_t n_of_kind[N_REGION_KINDS] = {0};
 	char why[256];
 
 	(void)state;
-	profile = torsh_profile_read(path, 0, why, sizeof(why));
-	assert_non_null(profile);
-	assert_int_equal(find_regions(&regions, profile), 0);
+	recording = torsh_recording_read(path, 0, why, sizeof(why));
+	assert_non_null(recording);
+	assert_int_equal(find_regions(&regions, recording), 0);
 	assert_int_equal(regions.n_unpaired_ends, truth.n_unpaired);
 	assert_int_equal(regions.n_steps, truth.n_steps);
 	for (size_t i = 0; i < regions.n; i++) {
@@ -265,20 +265,20 @@ static void sums_are_those_of_a_replay(void **state)
 	assert_int_equal(n_of_kind[REGION_MARK], N_NAMES);
 	assert_int_equal(n_of_kind[REGION_SCALAR], N_NAMES);
 	torsh_regions_free(&regions);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 }
 
 /* By thread the same sums fall into parts. */
 static void threads_add_up(void **state)
 {
-	struct profile *profile;
+	struct recording *recording;
 	struct regions regions = {.by_thread = true};
 	uint64_t n = 0, n_true = 0;
 	char why[256];
 
 	(void)state;
-	profile = torsh_profile_read(path, 0, why, sizeof(why));
-	assert_int_equal(find_regions(&regions, profile), 0);
+	recording = torsh_recording_read(path, 0, why, sizeof(why));
+	assert_int_equal(find_regions(&regions, recording), 0);
 	for (size_t i = 0; i < regions.n; i++) {
 		assert_int_equal(regions.items[i].n_threads, 1);
 		assert_non_null(regions.items[i].process);
@@ -289,7 +289,7 @@ static void threads_add_up(void **state)
 			n_true += truth.ranges[d][i].n;
 	assert_int_equal(n, n_true);
 	torsh_regions_free(&regions);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 }
 
 static void json_fits_its_schema(void **state)

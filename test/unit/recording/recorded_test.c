@@ -11,11 +11,11 @@
 #include "test/unit/fixtures/recorded_fixture.h"
 #include "tools/memory/allocation_sites.h"
 
-static const struct holder *find_holder(const struct holders *holders, uint32_t stack)
+static const struct allocation_site *find_site(const struct allocation_sites *sites, uint32_t stack)
 {
-	for (size_t i = 0; i < holders->n; i++) {
-		if (holders->items[i].stack == stack)
-			return &holders->items[i];
+	for (size_t i = 0; i < sites->n; i++) {
+		if (sites->items[i].stack == stack)
+			return &sites->items[i];
 	}
 	return NULL;
 }
@@ -24,7 +24,7 @@ static void shares_at_the_peak_are_base_and_what_came_before_it(void **state)
 {
 	uint32_t seen_it = fixture_stack(&fixture, "a main"), came_before = fixture_stack(&fixture, "b main");
 	uint32_t gone = fixture_stack(&fixture, "c main");
-	struct holders peak = {0}, live = {0};
+	struct allocation_sites peak = {0}, live = {0};
 
 	(void)state;
 	/* The first saw peak 3: its change came after it. The second last changed before peak 3. */
@@ -33,83 +33,83 @@ static void shares_at_the_peak_are_base_and_what_came_before_it(void **state)
 	fixture_total(&fixture, gone, 1, 5, 500, -5, -500);
 	fixture.heap.has_peak_number = 1;
 	fixture.heap.peak_number = 3;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	torsh_holders_collect(&peak, profile->processes[0], HOLDERS_PEAK);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	torsh_sites_collect(&peak, recording->processes[0], SITES_PEAK);
 	assert_int_equal(peak.n, 2);
-	assert_int_equal(find_holder(&peak, seen_it)->bytes, 1000);
-	assert_int_equal(find_holder(&peak, seen_it)->blocks, 10);
-	assert_int_equal(find_holder(&peak, came_before)->bytes, 120);
-	assert_int_equal(find_holder(&peak, came_before)->blocks, 3);
+	assert_int_equal(find_site(&peak, seen_it)->bytes, 1000);
+	assert_int_equal(find_site(&peak, seen_it)->blocks, 10);
+	assert_int_equal(find_site(&peak, came_before)->bytes, 120);
+	assert_int_equal(find_site(&peak, came_before)->blocks, 3);
 	/* There is a Live row set, with nothing in it. */
-	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	torsh_sites_collect(&live, recording->processes[0], SITES_LIVE);
 	assert_int_equal(live.n, 0);
-	torsh_holders_free(&peak);
-	torsh_holders_free(&live);
+	torsh_sites_free(&peak);
+	torsh_sites_free(&live);
 }
 
 static void without_live_rows_the_shares_say_what_is_live(void **state)
 {
 	uint32_t stack = fixture_stack(&fixture, "a main");
-	struct holders live = {0};
+	struct allocation_sites live = {0};
 
 	(void)state;
 	fixture_total(&fixture, stack, 3, 10, 1000, -4, -400);
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	profile->processes[0]->has_live = false;
-	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	recording->processes[0]->has_live = false;
+	torsh_sites_collect(&live, recording->processes[0], SITES_LIVE);
 	assert_int_equal(live.n, 1);
 	assert_int_equal(live.items[0].bytes, 600);
 	assert_int_equal(live.items[0].blocks, 6);
 	assert_false(live.items[0].has_times);
 	assert_false(live.items[0].usable_is_known);
-	torsh_holders_free(&live);
+	torsh_sites_free(&live);
 }
 
 static void a_later_row_replaces_an_earlier_one(void **state)
 {
 	uint32_t stack = fixture_stack(&fixture, "a main");
-	const struct profile_total *total;
+	const struct recorded_total *total;
 
 	(void)state;
 	fixture_total(&fixture, stack, 1, 1, 100, 0, 0);
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	fixture.totals.n_stack = 0;
 	fixture_total(&fixture, stack, 2, 7, 700, 0, 0);
 	fixture.process.end_code = 3;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(profile->n_processes, 1);
-	assert_int_equal(profile->processes[0]->end_code, 3);
-	assert_int_equal(profile->processes[0]->totals.n, 1);
-	total = torsh_profile_row(&profile->processes[0]->totals, stack, sizeof(*total));
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(recording->n_processes, 1);
+	assert_int_equal(recording->processes[0]->end_code, 3);
+	assert_int_equal(recording->processes[0]->totals.n, 1);
+	total = torsh_recording_row(&recording->processes[0]->totals, stack, sizeof(*total));
 	assert_int_equal(total->base_bytes, 700);
-	assert_null(torsh_profile_row(&profile->processes[0]->totals, 99, sizeof(*total)));
+	assert_null(torsh_recording_row(&recording->processes[0]->totals, 99, sizeof(*total)));
 }
 
 static void the_last_live_rows_count(void **state)
 {
 	uint32_t freed = fixture_stack(&fixture, "a main"), kept = fixture_stack(&fixture, "b main");
-	struct holders live = {0};
+	struct allocation_sites live = {0};
 
 	(void)state;
 	fixture_live(&fixture, freed, 1, 100);
 	fixture.live.has_at_ns = 1;
 	fixture.live.at_ns = 1000;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	fixture.live.n_stack = 0;
 	fixture_live(&fixture, kept, 2, 50);
 	fixture.live.at_ns = 2000;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	torsh_sites_collect(&live, recording->processes[0], SITES_LIVE);
 	assert_int_equal(live.n, 1);
 	assert_int_equal(live.items[0].stack, kept);
 	assert_int_equal(live.items[0].usable_bytes, 66);
-	torsh_holders_free(&live);
+	torsh_sites_free(&live);
 }
 
 static void blocks_from_before_a_fork_are_not_live_ones(void **state)
 {
 	uint32_t both = fixture_stack(&fixture, "a main"), all = fixture_stack(&fixture, "b main");
-	struct holders live = {0};
+	struct allocation_sites live = {0};
 
 	(void)state;
 	fixture_live(&fixture, both, 5, 500);
@@ -118,12 +118,12 @@ static void blocks_from_before_a_fork_are_not_live_ones(void **state)
 	fixture.columns[LIVE_INHERITED_BYTES][0] = 300;
 	fixture.columns[LIVE_INHERITED][1] = 2;
 	fixture.columns[LIVE_INHERITED_BYTES][1] = 20;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	torsh_holders_collect(&live, profile->processes[0], HOLDERS_LIVE);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	torsh_sites_collect(&live, recording->processes[0], SITES_LIVE);
 	assert_int_equal(live.n, 1);
 	assert_int_equal(live.items[0].blocks, 2);
 	assert_int_equal(live.items[0].bytes, 200);
-	torsh_holders_free(&live);
+	torsh_sites_free(&live);
 }
 
 static void stacks_are_walked_from_the_innermost_frame(void **state)
@@ -131,14 +131,14 @@ static void stacks_are_walked_from_the_innermost_frame(void **state)
 	uint32_t stack = fixture_stack(&fixture, "inner@/lib/a.so middle@/lib/b.so outer@/lib/a.so"), addresses[8];
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 8), 3);
-	assert_string_equal(torsh_profile_symbol(profile->processes[0], addresses[0]), "inner");
-	assert_string_equal(torsh_profile_symbol(profile->processes[0], addresses[2]), "outer");
-	assert_string_equal(torsh_profile_module(profile->processes[0], addresses[1])->path, "/lib/b.so");
-	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 1), 3);
-	assert_int_equal(torsh_profile_walk(profile->processes[0], 1000, addresses, 8), 0);
-	assert_int_equal(torsh_profile_walk(profile->processes[0], 0, addresses, 8), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 8), 3);
+	assert_string_equal(torsh_recording_symbol(recording->processes[0], addresses[0]), "inner");
+	assert_string_equal(torsh_recording_symbol(recording->processes[0], addresses[2]), "outer");
+	assert_string_equal(torsh_recording_module(recording->processes[0], addresses[1])->path, "/lib/b.so");
+	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 1), 3);
+	assert_int_equal(torsh_recording_walk(recording->processes[0], 1000, addresses, 8), 0);
+	assert_int_equal(torsh_recording_walk(recording->processes[0], 0, addresses, 8), 0);
 }
 
 static void a_stack_that_is_its_own_parent_ends(void **state)
@@ -147,9 +147,9 @@ static void a_stack_that_is_its_own_parent_ends(void **state)
 
 	(void)state;
 	fixture.parent[0] = 3; /* the outermost says that it was called by the innermost */
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(profile->n_bad_rows, 1);
-	assert_int_equal(torsh_profile_walk(profile->processes[0], stack, addresses, 8), 3);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(recording->n_bad_rows, 1);
+	assert_int_equal(torsh_recording_walk(recording->processes[0], stack, addresses, 8), 3);
 }
 
 static void columns_of_unequal_length_are_left_out(void **state)
@@ -165,10 +165,10 @@ static void columns_of_unequal_length_are_left_out(void **state)
 	fixture.addresses.n_flags = 0;
 	fixture.symbols.n_offset = 0;
 	fixture.stacks.n_address = 0;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(profile->n_bad_rows, 6);
-	assert_int_equal(profile->processes[0]->totals.n, 0);
-	assert_int_equal(profile->processes[0]->n_stacks, 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(recording->n_bad_rows, 6);
+	assert_int_equal(recording->processes[0]->totals.n, 0);
+	assert_int_equal(recording->processes[0]->n_stacks, 0);
 }
 
 static void numbers_beyond_all_tables_are_left_out(void **state)
@@ -182,13 +182,13 @@ static void numbers_beyond_all_tables_are_left_out(void **state)
 	fixture.modules.has_first = fixture.addresses.has_first = 1;
 	fixture.modules.first = UINT32_MAX;
 	fixture.addresses.first = UINT32_MAX - 1;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(profile->processes[0]->n_stacks, 0);
-	assert_int_equal(profile->processes[0]->n_modules, 0);
-	assert_int_equal(profile->processes[0]->n_addresses, 0);
-	assert_int_equal(profile->processes[0]->totals.n, 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(recording->processes[0]->n_stacks, 0);
+	assert_int_equal(recording->processes[0]->n_modules, 0);
+	assert_int_equal(recording->processes[0]->n_addresses, 0);
+	assert_int_equal(recording->processes[0]->totals.n, 0);
 	/* Modules, addresses, stacks, the total, and the symbol of an address that isn't there. */
-	assert_int_equal(profile->n_bad_rows, 5);
+	assert_int_equal(recording->n_bad_rows, 5);
 }
 
 static void a_session_of_another_format_is_refused(void **state)
@@ -200,7 +200,7 @@ static void a_session_of_another_format_is_refused(void **state)
 	session.has_format = 1;
 	session.format = 77;
 	chunk.session = &session;
-	assert_int_equal(torsh_profile_apply(profile, &chunk), -EPROTO);
+	assert_int_equal(torsh_recording_load(recording, &chunk), -EPROTO);
 }
 
 static void processes_are_found_by_number_in_any_order(void **state)
@@ -210,15 +210,15 @@ static void processes_are_found_by_number_in_any_order(void **state)
 	(void)state;
 	fixture_start(&others[0], 7, 107);
 	fixture_start(&others[1], 3, 103);
-	assert_int_equal(fixture_give(&others[0], fixture_take_profile, profile), 0);
-	assert_int_equal(fixture_give(&others[1], fixture_take_profile, profile), 0);
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(profile->n_processes, 3);
-	assert_int_equal(profile->processes[0]->number, 1);
-	assert_int_equal(torsh_profile_process(profile, 7)->pid, 107);
-	assert_int_equal(torsh_profile_process(profile, 3)->pid, 103);
-	assert_null(torsh_profile_process(profile, 2));
-	assert_null(torsh_profile_process(profile, 8));
+	assert_int_equal(fixture_give(&others[0], fixture_take_profile, recording), 0);
+	assert_int_equal(fixture_give(&others[1], fixture_take_profile, recording), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(recording->n_processes, 3);
+	assert_int_equal(recording->processes[0]->number, 1);
+	assert_int_equal(torsh_recording_process(recording, 7)->pid, 107);
+	assert_int_equal(torsh_recording_process(recording, 3)->pid, 103);
+	assert_null(torsh_recording_process(recording, 2));
+	assert_null(torsh_recording_process(recording, 8));
 	fixture_free(&others[0]);
 	fixture_free(&others[1]);
 }
@@ -241,11 +241,11 @@ static void the_end_of_a_process_has_a_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		struct profile_process process = {
+		struct recorded_process process = {
 			.end = ends[i].end, .has_end_code = ends[i].has_code, .end_code = ends[i].code};
 		char name[32];
 
-		torsh_profile_end_name(&process, name, sizeof(name));
+		torsh_recording_end_name(&process, name, sizeof(name));
 		assert_string_equal(name, ends[i].name);
 	}
 }
@@ -273,17 +273,17 @@ static void give_threads(const uint32_t *numbers, uint32_t tid, uint64_t start_n
 	row.number = own_numbers;
 	chunk.n_threads = 1;
 	chunk.threads = &rows;
-	assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
 }
 
 static void a_thread_stands_at_its_number(void **state)
 {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 
 	(void)state;
 	give_threads((uint32_t[]){0, 1}, 100, 5);
 	give_threads((uint32_t[]){1, 4}, 200, 6);
-	process = profile->processes[0];
+	process = recording->processes[0];
 	assert_int_equal(process->n_threads, 5);
 	assert_int_equal(process->threads[0].tid, 100);
 	assert_int_equal(process->threads[1].tid, 200);
@@ -291,7 +291,7 @@ static void a_thread_stands_at_its_number(void **state)
 	assert_true(process->threads[4].is_known && !process->threads[3].is_known);
 	give_threads((uint32_t[]){UINT32_MAX, UINT32_MAX - 1}, 300, 6);
 	assert_int_equal(process->n_threads, 5);
-	assert_int_equal(profile->n_bad_rows, 2);
+	assert_int_equal(recording->n_bad_rows, 2);
 }
 
 static void threads_without_numbers_stand_in_their_order(void **state)
@@ -299,8 +299,8 @@ static void threads_without_numbers_stand_in_their_order(void **state)
 	(void)state;
 	give_threads(NULL, 100, 1000000000);
 	give_threads(NULL, 100, 1000000001);
-	assert_int_equal(profile->processes[0]->n_threads, 2);
-	assert_int_equal(profile->processes[0]->threads[1].tid, 101);
+	assert_int_equal(recording->processes[0]->n_threads, 2);
+	assert_int_equal(recording->processes[0]->threads[1].tid, 101);
 }
 
 static void a_series_replaces_the_one_before(void **state)
@@ -310,7 +310,7 @@ static void a_series_replaces_the_one_before(void **state)
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
 	row.has_process = 1;
 	row.process = fixture.process.process;
 	row.at_ns = at_ns;
@@ -319,10 +319,10 @@ static void a_series_replaces_the_one_before(void **state)
 	chunk.series = &rows;
 	for (size_t n = 2; n <= 3; n++) {
 		row.n_at_ns = row.n_heap_bytes = row.n_mapped_bytes = row.n_rss_bytes = n;
-		assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
-		assert_int_equal(profile->processes[0]->n_series, n);
+		assert_int_equal(torsh_recording_load(recording, &chunk), 0);
+		assert_int_equal(recording->processes[0]->n_series, n);
 	}
-	assert_int_equal(profile->processes[0]->series[2].at_ns, 30);
+	assert_int_equal(recording->processes[0]->series[2].at_ns, 30);
 }
 
 static void give_growth(const uint32_t *stacks, size_t n, bool is_further)
@@ -344,25 +344,25 @@ static void give_growth(const uint32_t *stacks, size_t n, bool is_further)
 	row.n_parts = row.n_late_blocks = row.n_late_bytes = row.n_is_tensor = n;
 	chunk.n_growth = 1;
 	chunk.growth = &rows;
-	assert_int_equal(torsh_profile_apply(profile, &chunk), 0);
+	assert_int_equal(torsh_recording_load(recording, &chunk), 0);
 }
 
 static void growth_goes_on_until_another_begins(void **state)
 {
 	uint32_t stacks[] = {fixture_stack(&fixture, "a main"), fixture_stack(&fixture, "b main"),
 			     fixture_stack(&fixture, "c main")};
-	const struct profile_rows *survivors;
+	const struct recorded_rows *survivors;
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	survivors = &profile->processes[0]->survivors;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	survivors = &recording->processes[0]->survivors;
 	give_growth(stacks, 2, false);
 	give_growth(stacks + 2, 1, true);
 	assert_int_equal(survivors->n, 3);
 	give_growth(stacks + 1, 1, false);
 	assert_int_equal(survivors->n, 1);
-	assert_null(torsh_profile_row(survivors, stacks[0], sizeof(struct profile_survivors)));
-	assert_int_equal(profile->n_bad_rows, 0);
+	assert_null(torsh_recording_row(survivors, stacks[0], sizeof(struct recorded_survivors)));
+	assert_int_equal(recording->n_bad_rows, 0);
 }
 
 int main(void)

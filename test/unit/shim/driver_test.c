@@ -31,21 +31,21 @@ SAME(struct driver_launch, block, CUlaunchConfig, blockDimX);
 SAME(struct driver_launch, shared_bytes, CUlaunchConfig, sharedMemBytes);
 SAME(struct driver_launch, stream, CUlaunchConfig, hStream);
 
-SAME(struct driver_rect, from.memory, CUDA_MEMCPY2D, srcMemoryType);
-SAME(struct driver_rect, from.device, CUDA_MEMCPY2D, srcDevice);
-SAME(struct driver_rect, to.memory, CUDA_MEMCPY2D, dstMemoryType);
-SAME(struct driver_rect, to.device, CUDA_MEMCPY2D, dstDevice);
-SAME(struct driver_rect, width_bytes, CUDA_MEMCPY2D, WidthInBytes);
-SAME(struct driver_rect, height, CUDA_MEMCPY2D, Height);
+SAME(struct driver_memcpy_2d, from.memory, CUDA_MEMCPY2D, srcMemoryType);
+SAME(struct driver_memcpy_2d, from.device, CUDA_MEMCPY2D, srcDevice);
+SAME(struct driver_memcpy_2d, to.memory, CUDA_MEMCPY2D, dstMemoryType);
+SAME(struct driver_memcpy_2d, to.device, CUDA_MEMCPY2D, dstDevice);
+SAME(struct driver_memcpy_2d, width_bytes, CUDA_MEMCPY2D, WidthInBytes);
+SAME(struct driver_memcpy_2d, height, CUDA_MEMCPY2D, Height);
 
 #define BOX_OF(Theirs)                                               \
-	SAME(struct driver_box, from.memory, Theirs, srcMemoryType); \
-	SAME(struct driver_box, from.device, Theirs, srcDevice);     \
-	SAME(struct driver_box, to.memory, Theirs, dstMemoryType);   \
-	SAME(struct driver_box, to.device, Theirs, dstDevice);       \
-	SAME(struct driver_box, width_bytes, Theirs, WidthInBytes);  \
-	SAME(struct driver_box, height, Theirs, Height);             \
-	SAME(struct driver_box, depth, Theirs, Depth)
+	SAME(struct driver_memcpy_3d, from.memory, Theirs, srcMemoryType); \
+	SAME(struct driver_memcpy_3d, from.device, Theirs, srcDevice);     \
+	SAME(struct driver_memcpy_3d, to.memory, Theirs, dstMemoryType);   \
+	SAME(struct driver_memcpy_3d, to.device, Theirs, dstDevice);       \
+	SAME(struct driver_memcpy_3d, width_bytes, Theirs, WidthInBytes);  \
+	SAME(struct driver_memcpy_3d, height, Theirs, Height);             \
+	SAME(struct driver_memcpy_3d, depth, Theirs, Depth)
 BOX_OF(CUDA_MEMCPY3D);
 BOX_OF(CUDA_MEMCPY3D_PEER);
 
@@ -55,15 +55,15 @@ _Static_assert(sizeof(struct driver_ipc) == sizeof(CUipcMemHandle), "CUipcMemHan
 SAME(struct driver_operand, type, CUmemcpy3DOperand, type);
 SAME(struct driver_operand, address, CUmemcpy3DOperand, op.ptr.ptr);
 SAME(struct driver_operand, array, CUmemcpy3DOperand, op.array.array);
-SAME(struct driver_box_copy, from, CUDA_MEMCPY3D_BATCH_OP, src);
-SAME(struct driver_box_copy, to, CUDA_MEMCPY3D_BATCH_OP, dst);
-SAME(struct driver_box_copy, width, CUDA_MEMCPY3D_BATCH_OP, extent.width);
-SAME(struct driver_box_copy, depth, CUDA_MEMCPY3D_BATCH_OP, extent.depth);
-SAME(struct driver_expansion, from_bytes, CUmemDecompressParams, srcNumBytes);
-SAME(struct driver_expansion, to_bytes, CUmemDecompressParams, dstNumBytes);
+SAME(struct driver_memcpy_3d_copy, from, CUDA_MEMCPY3D_BATCH_OP, src);
+SAME(struct driver_memcpy_3d_copy, to, CUDA_MEMCPY3D_BATCH_OP, dst);
+SAME(struct driver_memcpy_3d_copy, width, CUDA_MEMCPY3D_BATCH_OP, extent.width);
+SAME(struct driver_memcpy_3d_copy, depth, CUDA_MEMCPY3D_BATCH_OP, extent.depth);
+SAME(struct driver_decompress, from_bytes, CUmemDecompressParams, srcNumBytes);
+SAME(struct driver_decompress, to_bytes, CUmemDecompressParams, dstNumBytes);
 _Static_assert(sizeof(struct driver_operand) == sizeof(CUmemcpy3DOperand), "CUmemcpy3DOperand");
-_Static_assert(sizeof(struct driver_box_copy) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "CUDA_MEMCPY3D_BATCH_OP");
-_Static_assert(sizeof(struct driver_expansion) == sizeof(CUmemDecompressParams), "CUmemDecompressParams");
+_Static_assert(sizeof(struct driver_memcpy_3d_copy) == sizeof(CUDA_MEMCPY3D_BATCH_OP), "CUDA_MEMCPY3D_BATCH_OP");
+_Static_assert(sizeof(struct driver_decompress) == sizeof(CUmemDecompressParams), "CUmemDecompressParams");
 #endif
 
 static void numbers_are_those_of_the_headers(void **state)

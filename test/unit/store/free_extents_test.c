@@ -18,67 +18,67 @@ static int mark(void *context, struct place place)
 	return marks_fail;
 }
 
-static void give(struct places *places, uint64_t offset, uint64_t n_bytes)
+static void give(struct free_extents *places, uint64_t offset, uint64_t n_bytes)
 {
-	torsh_places_give_back(places, (struct place){offset, n_bytes});
+	torsh_free_extents_give_back(places, (struct place){offset, n_bytes});
 }
 
 static void neighbours_become_one(void **state)
 {
-	struct places places = {0};
+	struct free_extents places = {0};
 
 	(void)state;
 	give(&places, 100, 50);
 	give(&places, 200, 50);
 	give(&places, 150, 50);
-	torsh_places_settle(&places, mark, NULL);
+	torsh_free_extents_settle(&places, mark, NULL);
 	assert_int_equal(places.n_free, 1);
 	assert_int_equal(marked.offset, 100);
 	assert_int_equal(marked.n_bytes, 150);
-	torsh_places_destroy(&places);
+	torsh_free_extents_destroy(&places);
 }
 
 static void what_rests_is_not_taken(void **state)
 {
-	struct places places = {0};
+	struct free_extents places = {0};
 
 	(void)state;
 	give(&places, 100, 50);
-	assert_int_equal(torsh_places_take(&places, 50, 40).n_bytes, 0);
-	torsh_places_settle(&places, mark, NULL);
-	assert_int_equal(torsh_places_take(&places, 50, 40).offset, 100);
+	assert_int_equal(torsh_free_extents_take(&places, 50, 40).n_bytes, 0);
+	torsh_free_extents_settle(&places, mark, NULL);
+	assert_int_equal(torsh_free_extents_take(&places, 50, 40).offset, 100);
 	assert_int_equal(places.n_free, 0);
-	torsh_places_destroy(&places);
+	torsh_free_extents_destroy(&places);
 }
 
 static void a_rest_has_room_for_a_header(void **state)
 {
-	struct places places = {0};
+	struct free_extents places = {0};
 	struct place whole;
 
 	(void)state;
 	give(&places, 100, 100);
-	torsh_places_settle(&places, mark, NULL);
-	assert_int_equal(torsh_places_take(&places, 70, 40).n_bytes, 0);
-	whole = torsh_places_take(&places, 60, 40);
+	torsh_free_extents_settle(&places, mark, NULL);
+	assert_int_equal(torsh_free_extents_take(&places, 70, 40).n_bytes, 0);
+	whole = torsh_free_extents_take(&places, 60, 40);
 	assert_int_equal(whole.offset, 100);
 	assert_int_equal(whole.n_bytes, 100);
 	assert_int_equal(places.free[0].offset, 160);
 	assert_int_equal(places.free[0].n_bytes, 40);
-	torsh_places_destroy(&places);
+	torsh_free_extents_destroy(&places);
 }
 
 static void what_can_not_be_marked_is_forgotten(void **state)
 {
-	struct places places = {0};
+	struct free_extents places = {0};
 
 	(void)state;
 	give(&places, 100, 100);
 	marks_fail = -1;
-	torsh_places_settle(&places, mark, NULL);
+	torsh_free_extents_settle(&places, mark, NULL);
 	marks_fail = 0;
 	assert_int_equal(places.n_free, 0);
-	torsh_places_destroy(&places);
+	torsh_free_extents_destroy(&places);
 }
 
 int main(void)

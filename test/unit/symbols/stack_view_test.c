@@ -21,11 +21,11 @@ static void expect_view(const char *stack, enum stack_view view, const char *exp
 {
 	uint32_t number = fixture_stack(&fixture, stack);
 	struct symbols *symbols = torsh_symbols_create(false);
-	struct profile_process *process;
+	struct recorded_process *process;
 	char found[512] = "";
 
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	process = profile->processes[0];
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	process = recording->processes[0];
 	number = torsh_stack_view(process, number, symbols, view);
 	for (; number; number = process->stacks[number].parent) {
 		const struct frames *frames = torsh_symbols_frames(symbols, process, process->stacks[number].address);
@@ -81,8 +81,8 @@ static void lines_and_files_are_those_of_the_code(void **state)
 
 	(void)state;
 	fixture_stack(&fixture, "%name:12");
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	frame = torsh_symbols_frames(symbols, profile->processes[0], 0)->frames;
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	frame = torsh_symbols_frames(symbols, recording->processes[0], 0)->frames;
 	assert_string_equal(frame->function, "name");
 	assert_string_equal(frame->file, "name.py");
 	assert_int_equal(frame->line, 12);
@@ -93,18 +93,18 @@ static void lines_and_files_are_those_of_the_code(void **state)
 
 static void stacks_that_look_alike_then_are_one(void **state)
 {
-	struct holders holders = {0};
+	struct allocation_sites sites = {0};
 
 	(void)state;
 	fixture_live(&fixture, fixture_stack(&fixture, "malloc@/libc.so " EVAL " %f:1 one@/usr/bin/python"), 1, 10);
 	fixture_live(&fixture, fixture_stack(&fixture, "malloc@/libc.so " EVAL " %f:1 two@/usr/bin/python"), 2, 200);
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	torsh_holders_collect(&holders, profile->processes[0], HOLDERS_LIVE);
-	torsh_holders_merge_stacks(&holders, NULL);
-	assert_int_equal(holders.n, 1);
-	assert_int_equal(holders.items[0].bytes, 210);
-	assert_int_equal(holders.items[0].blocks, 3);
-	torsh_holders_free(&holders);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	torsh_sites_collect(&sites, recording->processes[0], SITES_LIVE);
+	torsh_sites_merge_stacks(&sites, NULL);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.items[0].bytes, 210);
+	assert_int_equal(sites.items[0].blocks, 3);
+	torsh_sites_free(&sites);
 }
 
 int main(void)

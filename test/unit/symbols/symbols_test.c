@@ -11,7 +11,7 @@
 #include "test/unit/fixtures/recording_fixture.h"
 #include "tools/memory/allocation_sites.h"
 
-static struct profile *profile;
+static struct recording *recording;
 static struct fixture fixture;
 static char own_path[4096];
 static uint8_t own_build_id[64];
@@ -53,7 +53,7 @@ static int make_profile(void **state)
 	(void)state;
 	own_path[n > 0 ? n : 0] = '\0';
 	dl_iterate_phdr(read_own_module, NULL);
-	profile = torsh_profile_create("test");
+	recording = torsh_recording_new("test");
 	fixture_start(&fixture, 1, 100);
 	return n > 0 ? 0 : -1;
 }
@@ -62,7 +62,7 @@ static int free_profile(void **state)
 {
 	(void)state;
 	fixture_free(&fixture);
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	return 0;
 }
 
@@ -111,8 +111,8 @@ static void lines_and_inlined_functions_come_from_dwarf(void **state)
 	const struct frames *frames;
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	frames = torsh_symbols_frames(symbols, profile->processes[0], address);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], address);
 	assert_int_equal(frames->n, 2);
 	assert_string_equal(frames->frames[0].function, "inlined_function");
 	assert_true(frames->frames[0].is_inlined);
@@ -124,7 +124,7 @@ static void lines_and_inlined_functions_come_from_dwarf(void **state)
 	assert_int_equal(frames->frames[1].line, outer_line);
 	assert_string_equal(frames->frames[1].module, own_path);
 	assert_int_equal(frames->frames[1].address, fixture.ip[address]);
-	assert_ptr_equal(torsh_symbols_frames(symbols, profile->processes[0], address), frames);
+	assert_ptr_equal(torsh_symbols_frames(symbols, recording->processes[0], address), frames);
 	torsh_symbols_destroy(symbols);
 }
 
@@ -136,18 +136,18 @@ static void without_lines_only_the_linkers_name_is_given(void **state)
 	const struct frames *frames;
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	frames = torsh_symbols_frames(symbols, profile->processes[0], recorded);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], recorded);
 	assert_int_equal(frames->n, 1);
 	assert_string_equal(frames->frames[0].function, "name_in_the_recording");
 	assert_null(frames->frames[0].file);
 	assert_int_equal(frames->frames[0].line, 0);
 	assert_int_equal(frames->frames[0].offset, 0x10);
-	frames = torsh_symbols_frames(symbols, profile->processes[0], unrecorded);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], unrecorded);
 	assert_int_equal(frames->n, 1);
 	assert_string_equal(frames->frames[0].function, "outer_function");
 	assert_int_equal(frames->frames[0].offset, 0);
-	assert_string_equal(torsh_symbols_name(symbols, profile->processes[0], unrecorded), "outer_function");
+	assert_string_equal(torsh_symbols_name(symbols, recording->processes[0], unrecorded), "outer_function");
 	torsh_symbols_destroy(symbols);
 }
 
@@ -162,8 +162,8 @@ static void a_file_with_another_build_id_is_not_believed(void **state)
 	(void)state;
 	fixture.modules.n_build_id = 1;
 	fixture.modules.build_id = ids;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	frames = torsh_symbols_frames(symbols, profile->processes[0], address);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], address);
 	assert_int_equal(frames->n, 1);
 	assert_string_equal(frames->frames[0].function, "name_in_the_recording");
 	assert_null(frames->frames[0].file);
@@ -182,8 +182,8 @@ static void a_file_with_the_recorded_build_id_is_used(void **state)
 		skip();
 	fixture.modules.n_build_id = 1;
 	fixture.modules.build_id = ids;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_int_equal(torsh_symbols_frames(symbols, profile->processes[0], address)->n, 2);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_int_equal(torsh_symbols_frames(symbols, recording->processes[0], address)->n, 2);
 	assert_int_equal(torsh_symbols_n_changed(symbols), 0);
 	torsh_symbols_destroy(symbols);
 }
@@ -196,11 +196,11 @@ static void a_file_that_is_gone_leaves_what_was_recorded(void **state)
 	const struct frames *frames;
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	frames = torsh_symbols_frames(symbols, profile->processes[0], named);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], named);
 	assert_string_equal(frames->frames[0].function, "ns::leak(int)");
 	assert_string_equal(frames->frames[0].linkage_name, "_ZN2ns4leakEi");
-	frames = torsh_symbols_frames(symbols, profile->processes[0], unnamed);
+	frames = torsh_symbols_frames(symbols, recording->processes[0], unnamed);
 	assert_null(frames->frames[0].function);
 	assert_string_equal(frames->frames[0].module, "/nowhere/lib.so");
 	assert_int_equal(frames->frames[0].module_offset, fixture.ip[unnamed] - FIXTURE_BASE);
@@ -214,10 +214,10 @@ static void a_cut_is_no_frame(void **state)
 	uint32_t cut = fixture_address(&fixture, "?cut", ADDRESS_CUT_TOO_DEEP);
 
 	(void)state;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	assert_string_equal(torsh_symbols_frames(symbols, profile->processes[0], cut)->frames[0].cut,
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	assert_string_equal(torsh_symbols_frames(symbols, recording->processes[0], cut)->frames[0].cut,
 			    "deeper than is recorded");
-	assert_non_null(torsh_symbols_frames(symbols, profile->processes[0], 12345)->frames[0].cut);
+	assert_non_null(torsh_symbols_frames(symbols, recording->processes[0], 12345)->frames[0].cut);
 	torsh_symbols_destroy(symbols);
 }
 
@@ -246,7 +246,7 @@ static __attribute__((noinline)) void call_twice(uint64_t *ips)
 static void calls_on_the_same_line_are_one_holder(void **state)
 {
 	struct symbols *symbols = torsh_symbols_create(true);
-	struct holders holders = {0};
+	struct allocation_sites sites = {0};
 	uint64_t ips[2];
 
 	(void)state;
@@ -259,14 +259,14 @@ static void calls_on_the_same_line_are_one_holder(void **state)
 		fixture_live(&fixture, i + 1, 1, 100);
 	}
 	fixture.stacks.n_parent = fixture.stacks.n_address = 2;
-	assert_int_equal(fixture_give(&fixture, fixture_take_profile, profile), 0);
-	torsh_holders_collect(&holders, profile->processes[0], HOLDERS_LIVE);
-	torsh_holders_name(&holders, symbols, holders.n);
-	assert_int_equal(holders.n, 1);
-	assert_int_equal(holders.items[0].blocks, 2);
-	assert_int_equal(holders.items[0].bytes, 200);
-	assert_string_equal(holders.items[0].frames[0]->function, "call_twice");
-	torsh_holders_free(&holders);
+	assert_int_equal(fixture_give(&fixture, fixture_take_profile, recording), 0);
+	torsh_sites_collect(&sites, recording->processes[0], SITES_LIVE);
+	torsh_sites_name(&sites, symbols, sites.n);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.items[0].blocks, 2);
+	assert_int_equal(sites.items[0].bytes, 200);
+	assert_string_equal(sites.items[0].frames[0]->function, "call_twice");
+	torsh_sites_free(&sites);
 	torsh_symbols_destroy(symbols);
 }
 

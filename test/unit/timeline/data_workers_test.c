@@ -16,26 +16,26 @@
 /* The one that trains, a server that it forks, what that is after its exec, a worker forked by it; and others. */
 enum { TRAINING, SERVER_FORKED, SERVER, WORKER, SPAWNED, N_PROCESSES };
 
-static struct profile_process processes[N_PROCESSES];
-static struct profile_process *const all[N_PROCESSES] = {&processes[TRAINING], &processes[SERVER_FORKED],
+static struct recorded_process processes[N_PROCESSES];
+static struct recorded_process *const all[N_PROCESSES] = {&processes[TRAINING], &processes[SERVER_FORKED],
 							 &processes[SERVER], &processes[WORKER], &processes[SPAWNED]};
 
 static struct data_workers *start(void)
 {
-	static const struct profile profile = {.processes = (struct profile_process **)all, .n_processes = N_PROCESSES};
+	static const struct recording recording = {.processes = (struct recorded_process **)all, .n_processes = N_PROCESSES};
 
-	processes[TRAINING] = (struct profile_process){.number = 1, .pid = 10};
-	processes[SERVER_FORKED] = (struct profile_process){.number = 2, .pid = 11, .parent_pid = 10, .forked_from = 1};
-	processes[SERVER] = (struct profile_process){.number = 3, .pid = 11, .parent_pid = 10, .executed_from = 2};
-	processes[WORKER] = (struct profile_process){.number = 5,
+	processes[TRAINING] = (struct recorded_process){.number = 1, .pid = 10};
+	processes[SERVER_FORKED] = (struct recorded_process){.number = 2, .pid = 11, .parent_pid = 10, .forked_from = 1};
+	processes[SERVER] = (struct recorded_process){.number = 3, .pid = 11, .parent_pid = 10, .executed_from = 2};
+	processes[WORKER] = (struct recorded_process){.number = 5,
 						     .pid = 12,
 						     .parent_pid = 11,
 						     .forked_from = 3,
 						     .start_ns = 50,
 						     .end_ns = 500,
 						     .has_end_ns = true};
-	processes[SPAWNED] = (struct profile_process){.number = 8, .pid = 13, .parent_pid = 10, .start_ns = 50};
-	return torsh_data_workers_create(&profile);
+	processes[SPAWNED] = (struct recorded_process){.number = 8, .pid = 13, .parent_pid = 10, .start_ns = 50};
+	return torsh_data_workers_create(&recording);
 }
 
 static void call(struct data_workers *workers, size_t process, const char *name, enum call_phase phase, uint64_t at_ns)
@@ -111,7 +111,7 @@ static void batches_before_or_after_its_life_make_none(void **state)
 
 static void what_a_worker_calls_is_data(void **state)
 {
-	const struct profile_process worker = {.is_data_worker = true};
+	const struct recorded_process worker = {.is_data_worker = true};
 	struct call module = {.kind = CALL_RANGE, .is_module = true, .process = &worker};
 	struct call loss = {.kind = CALL_OPERATOR, .process = &worker, .traits = NAME_LOSS};
 

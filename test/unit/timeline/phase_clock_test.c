@@ -63,7 +63,7 @@ static void of_several_threads_the_last_that_began_counts(void **state)
 
 static void what_comes_before_the_first_module_is_setup(void **state)
 {
-	const struct profile_process process = {.setup_end_ns = 10};
+	const struct recorded_process process = {.setup_end_ns = 10};
 	struct call whole = {.kind = CALL_OPERATOR, .scope = OP_USER, .process = &process, .start_ns = 1}, inside = whole;
 
 	(void)state;

@@ -251,7 +251,7 @@ static void modules_have_their_backward(void **state)
 
 static void tensors_have_holders_at_the_peak(void **state)
 {
-	const cJSON *device, *holder;
+	const cJSON *device, *site;
 	cJSON *json;
 
 	(void)state;
@@ -264,9 +264,9 @@ static void tensors_have_holders_at_the_peak(void **state)
 	assert_int_equal(number_of(device, "at_ns"), 1020);
 	assert_int_equal(number_of(device, "allocs"), 2);
 	assert_int_equal(number_of(device, "held_bytes"), 0);
-	holder = item_of(device, "holders", 0);
-	assert_string_equal(text_of(holder, "operator"), "aten::addmm");
-	assert_string_equal(text_of(holder, "module"), "net:Linear");
+	site = item_of(device, "holders", 0);
+	assert_string_equal(text_of(site, "operator"), "aten::addmm");
+	assert_string_equal(text_of(site, "module"), "net:Linear");
 	cJSON_Delete(json);
 	assert_int_equal(RUN(tensors, path, "--json", "--group=stack"), 0);
 	assert_schema("tensors");

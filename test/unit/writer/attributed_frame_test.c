@@ -78,7 +78,7 @@ static void leads_are_what_says_most(void **state)
 		{{MAIN, IMPORT, INNER, -1}, IMPORT},
 	};
 	struct stack_table stacks;
-	struct leads leads = {0};
+	struct attributed_frames attributed = {0};
 
 	(void)state;
 	torsh_stacks_create(&stacks);
@@ -86,13 +86,13 @@ static void leads_are_what_says_most(void **state)
 		uint32_t stack = add_stack(&stacks, cases[i].path);
 
 		/* As the table grows. */
-		torsh_leads_update(&leads, &code, &stacks);
-		assert_int_equal(leads.n, stacks.n_rows);
-		assert_true(leads.items[stack].rank);
-		assert_int_equal(leads.items[stack].address, cases[i].lead);
+		torsh_attributed_frames_update(&attributed, &code, &stacks);
+		assert_int_equal(attributed.n, stacks.n_rows);
+		assert_true(attributed.items[stack].rank);
+		assert_int_equal(attributed.items[stack].address, cases[i].lead);
 	}
-	assert_int_equal(leads.items[0].rank, 0);
-	torsh_leads_destroy(&leads);
+	assert_int_equal(attributed.items[0].rank, 0);
+	torsh_attributed_frames_destroy(&attributed);
 	torsh_stacks_destroy(&stacks);
 }
 

@@ -64,13 +64,13 @@ static void say(int fd, const void *bytes, size_t n, int n_fds)
 }
 
 /* What is heard when that is said; descriptors that are open afterwards and were not before are counted. */
-static int hear_said(const void *bytes, size_t n, int n_fds, struct caller_message *message)
+static int hear_said(const void *bytes, size_t n, int n_fds, struct client_message *message)
 {
 	struct line line = connect_line();
 	int result;
 
 	say(line.theirs, bytes, n, n_fds);
-	result = torsh_caller_hear(line.ours, message);
+	result = torsh_client_receive(line.ours, message);
 	hang_up(&line);
 	return result;
 }
@@ -93,12 +93,12 @@ static struct request make_request(uint32_t verb)
 
 static void a_hello_comes_with_its_channel(void **state)
 {
-	struct caller_message message;
+	struct client_message message;
 	int free_before = lowest_free();
 
 	(void)state;
 	assert_int_equal(hear_said(&hello, sizeof(hello), 1, &message), 0);
-	assert_int_equal(message.kind, CALLER_HELLO);
+	assert_int_equal(message.kind, CLIENT_HELLO);
 	assert_int_equal(message.pid, getpid());
 	assert_true(fcntl(message.channel_fd, F_GETFD) & FD_CLOEXEC);
 	close(message.channel_fd);
@@ -112,7 +112,7 @@ static void a_hello_comes_with_its_channel(void **state)
 static void a_request_comes_without_descriptors(void **state)
 {
 	static const uint32_t verbs[] = {REQUEST_STATUS, REQUEST_SNAPSHOT, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_END};
-	struct caller_message message;
+	struct client_message message;
 	int free_before = lowest_free();
 
 	(void)state;
@@ -120,7 +120,7 @@ static void a_request_comes_without_descriptors(void **state)
 		struct request request = make_request(verbs[i]);
 
 		assert_int_equal(hear_said(&request, sizeof(request), 0, &message), 0);
-		assert_int_equal(message.kind, CALLER_REQUEST);
+		assert_int_equal(message.kind, CLIENT_REQUEST);
 		assert_int_equal(message.request.verb, verbs[i]);
 		assert_int_equal(message.channel_fd, -1);
 		for (int n_fds = 1; n_fds <= PASSED_MAX; n_fds++)
@@ -132,7 +132,7 @@ static void a_request_comes_without_descriptors(void **state)
 static void a_request_fits_to_the_byte(void **state)
 {
 	struct request good = make_request(REQUEST_STATUS), bad;
-	struct caller_message message;
+	struct client_message message;
 	char longer[2 * sizeof(good)] = {0};
 
 	(void)state;
@@ -149,7 +149,7 @@ static void a_request_fits_to_the_byte(void **state)
 	REFUSED(verb, 0)
 	REFUSED(verb, REQUEST_RESUME + 1)
 	REFUSED(verb, REQUEST_END + 1)
-	REFUSED(n_holders, REQUEST_HOLDERS_MAX + 1)
+	REFUSED(n_sites, REQUEST_SITES_MAX + 1)
 	REFUSED(reserved, 1)
 #undef REFUSED
 }
@@ -161,7 +161,7 @@ static void any_other_bytes_are_refused(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
-		struct caller_message message;
+		struct client_message message;
 		uint8_t bytes[64];
 		size_t n = random_below(&random, sizeof(bytes));
 
@@ -175,12 +175,12 @@ static void any_other_bytes_are_refused(void **state)
 static void nothing_said_is_no_error(void **state)
 {
 	struct line line = connect_line();
-	struct caller_message message;
+	struct client_message message;
 
 	(void)state;
-	assert_int_equal(torsh_caller_hear(line.ours, &message), -EAGAIN);
+	assert_int_equal(torsh_client_receive(line.ours, &message), -EAGAIN);
 	close(line.theirs);
-	assert_int_equal(torsh_caller_hear(line.ours, &message), -EPROTO);
+	assert_int_equal(torsh_client_receive(line.ours, &message), -EPROTO);
 	close(line.ours);
 }
 
@@ -194,11 +194,11 @@ static void an_answer_never_waits(void **state)
 	(void)state;
 	/* Nobody reads: at some time it is full. */
 	do
-		result = torsh_caller_answer(line.ours, &answer, fds, 2);
+		result = torsh_client_answer(line.ours, &answer, fds, 2);
 	while (!result);
 	assert_true(result == -EAGAIN || result == -ETOOMANYREFS);
 	close(line.theirs);
-	assert_true(torsh_caller_answer(line.ours, &answer, fds, 2) < 0);
+	assert_true(torsh_client_answer(line.ours, &answer, fds, 2) < 0);
 	close(line.ours);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The writer's clock when the counter is set back, or jumps ahead: its axis goes on as CLOCK_MONOTONIC does. */
+/* The writer's clock when the counter is set back, or jumps ahead: its peak tracker goes on as CLOCK_MONOTONIC does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ static int fake_clock(clockid_t clock, struct timespec *time)
 
 static struct ticks_rate rate;
 static _Atomic uint64_t lift;
-static struct ticks_clock target;
+static struct clock_conversion target;
 
 static enum ticks_jump pass(uint64_t ns)
 {
@@ -59,7 +59,7 @@ static int begin(void **state)
 	now_ns = 1000 * S;
 	atomic_store(&lift, 0);
 	torsh_ticks_start(&rate);
-	target = (struct ticks_clock){.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
+	target = (struct clock_conversion){.rate = &rate, .start_ticks = fake_counter(), .start_ns = now_ns, .lift = &lift};
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(pass(100 * MS), TICKS_STEADY);
 	return 0;

@@ -22,7 +22,7 @@ struct pair {
 
 static void start(struct pair *pair, uint32_t n_filters)
 {
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 
 	*pair = (struct pair){0};
 	fake_channel_create(&pair->channel, 4);

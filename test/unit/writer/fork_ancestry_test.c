@@ -20,19 +20,19 @@ struct image {
 	struct target *target;
 };
 
-static struct lineage lineage;
+static struct fork_ancestry ancestry;
 
 static int end_lineage(void **state)
 {
 	(void)state;
-	torsh_lineage_destroy(&lineage);
+	torsh_fork_ancestry_destroy(&ancestry);
 	return 0;
 }
 
 /* parent may be NULL. */
 static void begin(struct image *image, uint32_t pid, uint64_t start_ticks, const struct image *parent)
 {
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 
 	fake_channel_create(&image->channel, 1);
 	image->channel.header->pid = pid;
@@ -42,9 +42,9 @@ static void begin(struct image *image, uint32_t pid, uint64_t start_ticks, const
 		image->channel.header->forked_from_ticks = parent->channel.header->start_ticks;
 	}
 	assert_int_equal(torsh_target_create(&image->target, dup(image->channel.fd), (pid_t)pid, -1), 0);
-	image->target->number = lineage.n + 1;
+	image->target->number = ancestry.n + 1;
 	torsh_target_begin(image->target, &clock);
-	torsh_lineage_begin(&lineage, image->target);
+	torsh_fork_ancestry_begin(&ancestry, image->target);
 	fake_thread_open(&image->thread, &image->channel, 0, pid, 0);
 }
 
@@ -64,7 +64,7 @@ static void put_fork(struct image *image, uint64_t stamp, uint32_t child)
 
 static void end(struct image *image)
 {
-	torsh_lineage_end(&lineage, image->target);
+	torsh_fork_ancestry_end(&ancestry, image->target);
 	torsh_target_destroy(image->target);
 	fake_channel_destroy(&image->channel);
 }
@@ -90,12 +90,12 @@ static void a_fork_inherits_what_its_parent_had_then(void **state)
 	fake_alloc(&parent.thread, 2, 0x2000, 12, 1);
 	begin(&child, CHILD, 2, &parent);
 	assert_int_equal(child.target->parent_number, 1);
-	torsh_lineage_inherit(&lineage, child.target);
-	assert_true(torsh_lineage_is_awaited(child.target));
+	torsh_fork_ancestry_inherit(&ancestry, child.target);
+	assert_true(torsh_fork_ancestry_is_awaited(child.target));
 	put_fork(&parent, 3, CHILD);
 	fake_free(&parent.thread, 4, 0x1000);
 	fold(&parent);
-	torsh_lineage_inherit(&lineage, child.target);
+	torsh_fork_ancestry_inherit(&ancestry, child.target);
 	expect_inherited(&child, 2, 42);
 	end(&child);
 	end(&parent);
@@ -108,7 +108,7 @@ static void who_is_no_fork_inherits_nothing(void **state)
 	(void)state;
 	begin(&image, PARENT, 1, NULL);
 	assert_int_equal(image.target->parent_number, 0);
-	assert_false(torsh_lineage_is_awaited(image.target));
+	assert_false(torsh_fork_ancestry_is_awaited(image.target));
 	assert_false(image.target->inheritance.is_fork);
 	end(&image);
 }
@@ -123,7 +123,7 @@ static void a_parent_that_ended_before_the_childs_hello_is_known(void **state)
 	put_fork(&parent, 3, CHILD);
 	begin(&child, CHILD, 2, &parent);
 	end(&parent);
-	torsh_lineage_inherit(&lineage, child.target);
+	torsh_fork_ancestry_inherit(&ancestry, child.target);
 	expect_inherited(&child, 1, 30);
 	end(&child);
 }
@@ -137,8 +137,8 @@ static void a_parent_that_was_killed_within_the_fork_leaves_it_unknown(void **st
 	fake_alloc(&parent.thread, 1, 0x1000, 30, 1);
 	begin(&child, CHILD, 2, &parent);
 	end(&parent);
-	torsh_lineage_inherit(&lineage, child.target);
-	assert_false(torsh_lineage_is_awaited(child.target));
+	torsh_fork_ancestry_inherit(&ancestry, child.target);
+	assert_false(torsh_fork_ancestry_is_awaited(child.target));
 	assert_false(child.target->inheritance.has_blocks);
 	assert_int_equal(child.target->parent_number, 1);
 	end(&child);
@@ -156,17 +156,17 @@ static void a_fork_of_a_fork_inherits_from_both(void **state)
 	fake_alloc(&child.thread, 4, 0x3000, 5, 1);
 	put_fork(&child, 5, 300);
 	begin(&grandchild, 300, 3, &child);
-	torsh_lineage_inherit(&lineage, grandchild.target);
-	assert_true(torsh_lineage_is_awaited(grandchild.target));
+	torsh_fork_ancestry_inherit(&ancestry, grandchild.target);
+	assert_true(torsh_fork_ancestry_is_awaited(grandchild.target));
 	put_fork(&parent, 3, CHILD);
-	torsh_lineage_inherit(&lineage, child.target);
-	torsh_lineage_inherit(&lineage, grandchild.target);
+	torsh_fork_ancestry_inherit(&ancestry, child.target);
+	torsh_fork_ancestry_inherit(&ancestry, grandchild.target);
 	expect_inherited(&grandchild, 3, 47);
 	/* One of the inherited is freed: how large it was is known to nobody any more. */
 	fake_free(&child.thread, 6, 0x2000);
 	put_fork(&child, 7, 400);
 	begin(&late, 400, 4, &child);
-	torsh_lineage_inherit(&lineage, late.target);
+	torsh_fork_ancestry_inherit(&ancestry, late.target);
 	assert_true(late.target->inheritance.has_blocks);
 	assert_int_equal(late.target->inheritance.blocks, 2);
 	assert_false(late.target->inheritance.has_bytes);
@@ -190,8 +190,8 @@ static void pids_that_come_back_lead_to_the_right_parent(void **state)
 	fake_alloc(&second.thread, 1, 0x1000, 70, 1);
 	put_fork(&second, 2, CHILD);
 	begin(&of_second, CHILD, 11, &second);
-	torsh_lineage_inherit(&lineage, of_second.target);
-	torsh_lineage_inherit(&lineage, of_first.target);
+	torsh_fork_ancestry_inherit(&ancestry, of_second.target);
+	torsh_fork_ancestry_inherit(&ancestry, of_first.target);
 	assert_int_equal(of_first.target->parent_number, 1);
 	assert_int_equal(of_second.target->parent_number, 2);
 	expect_inherited(&of_first, 1, 30);

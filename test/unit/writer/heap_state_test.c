@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The heap as folded says the same as a naive replay that keeps every block in an array and, after every event, the
- * shares of all stacks: sums, exact peak with its holders, temporaries, realloc, and what the program did wrong. The same
+ * shares of all stacks: sums, exact peak with its allocation sites, temporaries, realloc, and what the program did wrong. The same
  * where blocks lose their stacks in between.
  */
 #include <setjmp.h>
@@ -282,8 +282,8 @@ static void assert_same_now(const struct replay *replay, const struct folded *fo
 
 	add_up(replay, &bytes, &blocks, bytes_of, blocks_of);
 	usable = bytes + 8 * blocks;
-	assert_int_equal(heap->axis.bytes, bytes);
-	assert_int_equal(heap->axis.n, blocks);
+	assert_int_equal(heap->tracker.bytes, bytes);
+	assert_int_equal(heap->tracker.n, blocks);
 	assert_int_equal(heap->usable_bytes, usable);
 	assert_same_small(replay, folded);
 	if (heap->small_site) {
@@ -306,28 +306,28 @@ static void assert_same_now(const struct replay *replay, const struct folded *fo
 	assert_int_equal(heap->temporary, replay->temporary);
 	assert_int_equal(heap->unknown_frees, replay->unknown);
 	assert_int_equal(heap->implicit_frees, replay->implicit);
-	assert_int_equal(heap->allocs, heap->frees + heap->implicit_frees + heap->axis.n);
+	assert_int_equal(heap->allocs, heap->frees + heap->implicit_frees + heap->tracker.n);
 }
 
 static void assert_same_peak(const struct replay *replay, struct folded *folded)
 {
 	struct heap *heap = &folded->heap;
 
-	torsh_axis_settle(&heap->axis);
-	assert_int_equal(heap->axis.peak_bytes, replay->peak);
-	assert_int_equal(heap->axis.peak_n, replay->peak_blocks);
-	assert_int_equal(heap->axis.peak_stamp, replay->peak_time);
+	torsh_peak_tracker_settle(&heap->tracker);
+	assert_int_equal(heap->tracker.peak_bytes, replay->peak);
+	assert_int_equal(heap->tracker.peak_n, replay->peak_blocks);
+	assert_int_equal(heap->tracker.peak_stamp, replay->peak_time);
 	for (uint32_t i = 0; i < N_SITES; i++) {
-		const struct share *share = &heap->sites[folded->sites[i]].live;
+		const struct site_usage *share = &heap->sites[folded->sites[i]].live;
 
-		assert_int_equal(torsh_share_peak_bytes(share, &heap->axis), replay->peak_bytes_of[i]);
-		assert_int_equal(torsh_share_peak_n(share, &heap->axis), replay->peak_blocks_of[i]);
+		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker), replay->peak_bytes_of[i]);
+		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker), replay->peak_blocks_of[i]);
 	}
 	if (heap->small_site) {
-		const struct share *share = &heap->sites[heap->small_site].live;
+		const struct site_usage *share = &heap->sites[heap->small_site].live;
 
-		assert_int_equal(torsh_share_peak_bytes(share, &heap->axis), replay->peak_bytes_of[SMALL]);
-		assert_int_equal(torsh_share_peak_n(share, &heap->axis), replay->peak_blocks_of[SMALL]);
+		assert_int_equal(torsh_site_usage_peak_bytes(share, &heap->tracker), replay->peak_bytes_of[SMALL]);
+		assert_int_equal(torsh_site_usage_peak_n(share, &heap->tracker), replay->peak_blocks_of[SMALL]);
 	}
 }
 
@@ -387,10 +387,10 @@ static void of_equal_peaks_the_first_counts(void **state)
 	torsh_heap_free(&folded.heap, &folded.flows[0], 20, 0x100);
 	alloc(&folded, 30, 0x200, 50, 1, 0);
 	torsh_heap_free(&folded.heap, &folded.flows[0], 40, 0x200);
-	torsh_axis_settle(&folded.heap.axis);
-	assert_int_equal(folded.heap.axis.peak_stamp, 10);
-	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[0]].live, &folded.heap.axis), 50);
-	assert_int_equal(torsh_share_peak_bytes(&folded.heap.sites[folded.sites[1]].live, &folded.heap.axis), 0);
+	torsh_peak_tracker_settle(&folded.heap.tracker);
+	assert_int_equal(folded.heap.tracker.peak_stamp, 10);
+	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[0]].live, &folded.heap.tracker), 50);
+	assert_int_equal(torsh_site_usage_peak_bytes(&folded.heap.sites[folded.sites[1]].live, &folded.heap.tracker), 0);
 	finish(&folded);
 }
 
@@ -403,13 +403,13 @@ static void a_realloc_is_one_change(void **state)
 	start(&folded);
 	alloc(&folded, 10, 0x100, 100, 0, 0);
 	torsh_heap_realloc_begin(&folded.heap, &folded.flows[0], 20, 0x100);
-	assert_int_equal(folded.heap.axis.bytes, 100);
+	assert_int_equal(folded.heap.tracker.bytes, 100);
 	alloc(&folded, 30, 0x900, 130, 1, 1);
-	assert_int_equal(folded.heap.axis.bytes, 130);
-	assert_int_equal(folded.heap.axis.n, 1);
-	torsh_axis_settle(&folded.heap.axis);
-	assert_int_equal(folded.heap.axis.peak_bytes, 130);
-	assert_int_equal(folded.heap.axis.peak_n, 1);
+	assert_int_equal(folded.heap.tracker.bytes, 130);
+	assert_int_equal(folded.heap.tracker.n, 1);
+	torsh_peak_tracker_settle(&folded.heap.tracker);
+	assert_int_equal(folded.heap.tracker.peak_bytes, 130);
+	assert_int_equal(folded.heap.tracker.peak_n, 1);
 	assert_int_equal(folded.heap.reallocs, 1);
 	finish(&folded);
 }
@@ -426,7 +426,7 @@ static void an_address_in_a_reallocs_hand_may_be_another_threads(void **state)
 			 &(struct heap_alloc){.stamp = 25, .address = 0x100, .size = 7, .site = folded.sites[2]});
 	alloc(&folded, 30, 0x900, 130, 1, 1);
 	assert_int_equal(folded.heap.implicit_frees, 0);
-	assert_int_equal(folded.heap.axis.bytes, 137);
+	assert_int_equal(folded.heap.tracker.bytes, 137);
 	assert_int_equal(torsh_live_find(&folded.heap.live, 0x100)->size, 7);
 	finish(&folded);
 }
@@ -489,7 +489,7 @@ static void blocks_that_are_ignored_have_a_site_of_their_own(void **state)
 	assert_int_equal(torsh_live_find(&heap->live, 0x300)->size, 7);
 	assert_true(heap->sites[torsh_live_find(&heap->live, 0x300)->site].is_ignored);
 	assert_true(heap->sites[torsh_live_find(&heap->live, 0x100)->site].is_ignored);
-	assert_int_equal(heap->axis.bytes, 157);
+	assert_int_equal(heap->tracker.bytes, 157);
 	finish(&folded);
 }
 

@@ -224,8 +224,8 @@ static void assert_same_now(const struct both *both)
 	uint64_t sum, sum_of[N_SITES + 1];
 
 	sum_pages(&both->pages, &sum, sum_of);
-	assert_int_equal(both->mappings.axis.bytes, sum);
-	assert_int_equal(both->mappings.axis.n, count_pieces(&both->pages));
+	assert_int_equal(both->mappings.tracker.bytes, sum);
+	assert_int_equal(both->mappings.tracker.n, count_pieces(&both->pages));
 	for (uint32_t i = 1; i <= N_SITES; i++) {
 		const struct map_site *site = &both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
 
@@ -244,15 +244,15 @@ static void assert_same_now(const struct both *both)
 
 static void assert_same_peak(struct both *both)
 {
-	const struct axis *axis = &both->mappings.axis;
+	const struct peak_tracker *tracker = &both->mappings.tracker;
 
-	torsh_axis_settle(&both->mappings.axis);
-	assert_int_equal(axis->peak_bytes, both->pages.peak);
-	assert_int_equal(axis->peak_stamp, both->pages.peak_time);
+	torsh_peak_tracker_settle(&both->mappings.tracker);
+	assert_int_equal(tracker->peak_bytes, both->pages.peak);
+	assert_int_equal(tracker->peak_stamp, both->pages.peak_time);
 	for (uint32_t i = 1; i <= N_SITES; i++) {
 		const struct map_site *site = &both->mappings.sites[both->stacks.rows[both->stack_of[i]].map_site];
 
-		assert_int_equal(torsh_share_peak_bytes(&site->live, axis), both->pages.peak_of[i]);
+		assert_int_equal(torsh_site_usage_peak_bytes(&site->live, tracker), both->pages.peak_of[i]);
 	}
 }
 
@@ -293,11 +293,11 @@ static void a_mapping_over_others_is_one_change(void **state)
 	event.stamp = 9;
 	event.map = (struct event_map){.address = address_of(1), .length = 4 * PAGE, .flags = MAP_FIXED};
 	torsh_mappings_fold(&both.mappings, &both.stacks, &event, both.stack_of[2]);
-	torsh_axis_settle(&both.mappings.axis);
-	assert_int_equal(both.mappings.axis.bytes, 6 * PAGE);
-	assert_int_equal(both.mappings.axis.n, 3);
-	assert_int_equal(both.mappings.axis.peak_bytes, 6 * PAGE);
-	assert_int_equal(both.mappings.axis.peak_stamp, 3);
+	torsh_peak_tracker_settle(&both.mappings.tracker);
+	assert_int_equal(both.mappings.tracker.bytes, 6 * PAGE);
+	assert_int_equal(both.mappings.tracker.n, 3);
+	assert_int_equal(both.mappings.tracker.peak_bytes, 6 * PAGE);
+	assert_int_equal(both.mappings.tracker.peak_stamp, 3);
 	finish(&both);
 }
 
@@ -313,7 +313,7 @@ static void huge_pages_are_counted_whole(void **state)
 	(void)state;
 	start(&both);
 	torsh_mappings_fold(&both.mappings, &both.stacks, &event, both.stack_of[1]);
-	assert_int_equal(both.mappings.axis.bytes, 2u << 20);
+	assert_int_equal(both.mappings.tracker.bytes, 2u << 20);
 	finish(&both);
 }
 
@@ -333,8 +333,8 @@ static void what_can_not_be_changes_nothing(void **state)
 	start(&both);
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		torsh_mappings_fold(&both.mappings, &both.stacks, &events[i], both.stack_of[1]);
-	assert_int_equal(both.mappings.axis.bytes, 0);
-	assert_int_equal(both.mappings.axis.n, 0);
+	assert_int_equal(both.mappings.tracker.bytes, 0);
+	assert_int_equal(both.mappings.tracker.n, 0);
 	finish(&both);
 }
 

@@ -73,13 +73,13 @@ static void put_v1(const char *folder, const char *limit, const char *usage)
 
 static struct room_left look(uint32_t n_groups)
 {
-	struct room room;
+	struct memory_limit room;
 	struct room_left left;
 
-	torsh_room_open(&room, root);
+	torsh_memory_limit_open(&room, root);
 	assert_int_equal(room.n_groups, n_groups);
-	left = torsh_room_left(&room);
-	torsh_room_close(&room);
+	left = torsh_memory_limit_left(&room);
+	torsh_memory_limit_close(&room);
 	return left;
 }
 
@@ -110,11 +110,11 @@ static int remove_root(void **state)
 static void without_groups_there_is_no_limit(void **state)
 {
 	(void)state;
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 	put_own("0::/a\n", MOUNTS_OTHER);
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 	put_own("", MOUNT_V2);
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 }
 
 static void a_limit_of_version_2_is_found(void **state)
@@ -132,7 +132,7 @@ static void max_is_no_limit(void **state)
 	(void)state;
 	put_own("0::/a\n", MOUNT_V2);
 	put_v2("fs/cgroup/a", "max\n", "max\n", "104857600\n");
-	expect_left(1, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(1, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 	put_v2("fs/cgroup/a", "0\n", "max\n", "104857600\n");
 	expect_left(1, 0, 0);
 }
@@ -205,7 +205,7 @@ static void a_part_of_the_hierarchy_may_be_mounted(void **state)
 	put_v2("fs/cgroup", "419430400\n", "max\n", "104857600\n");
 	expect_left(2, MIB(300), MIB(400));
 	put_own("0::/docker/idle/x\n", "33 27 0:28 /docker/id /fs/cgroup rw - cgroup2 cgroup2 rw\n");
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 }
 
 static void of_several_mounts_that_which_shows_most_counts(void **state)
@@ -233,29 +233,29 @@ static void a_mount_from_above_the_namespace_counts(void **state)
 	put_own("0::/../../x\n", "33 27 0:28 /../.. /fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	expect_left(2, 0, 1);
 	put_own("0::/x\n", "33 27 0:28 /../sibling /fs/cgroup rw - cgroup2 cgroup2 rw\n");
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 	put_own("0::/../x\n", "33 27 0:28 / /fs/cgroup rw - cgroup2 cgroup2 rw\n");
-	expect_left(0, ROOM_NO_LIMIT, ROOM_NO_LIMIT);
+	expect_left(0, MEMORY_NO_LIMIT, MEMORY_NO_LIMIT);
 }
 
 static void more_groups_than_are_kept_lose_none_of_their_files(void **state)
 {
 	char path[256] = "fs/cgroup";
-	struct room room;
+	struct memory_limit room;
 
 	(void)state;
-	for (uint32_t i = 0; i < ROOM_GROUPS_MAX + 4; i++) {
+	for (uint32_t i = 0; i < MEMORY_LIMIT_GROUPS_MAX + 4; i++) {
 		strcat(path, "/g");
 		put_v2(path, "419430400\n", "max\n", "104857600\n");
 	}
 	put_own("0::/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g/g\n", MOUNT_V2);
-	torsh_room_open(&room, root);
-	assert_int_equal(room.n_groups, ROOM_GROUPS_MAX);
+	torsh_memory_limit_open(&room, root);
+	assert_int_equal(room.n_groups, MEMORY_LIMIT_GROUPS_MAX);
 	for (int i = 0; i < 100; i++) {
-		torsh_room_close(&room);
-		torsh_room_open(&room, root);
+		torsh_memory_limit_close(&room);
+		torsh_memory_limit_open(&room, root);
 	}
-	torsh_room_close(&room);
+	torsh_memory_limit_close(&room);
 	/* Nothing stays open. */
 	assert_true(dup(0) < 16);
 }
@@ -273,9 +273,9 @@ static void needed_is_a_part_of_the_limit(void **state)
 		put_v2("fs/cgroup/a", text, "max\n", "0\n");
 		left = look(1);
 		assert_int_equal(left.needed, MIB(mib[i][1]));
-		assert_false(torsh_room_is_short(&left, 0, why, sizeof(why)));
+		assert_false(torsh_memory_limit_is_short(&left, 0, why, sizeof(why)));
 		left.bytes = left.needed - 1;
-		assert_true(torsh_room_is_short(&left, 0, why, sizeof(why)));
+		assert_true(torsh_memory_limit_is_short(&left, 0, why, sizeof(why)));
 	}
 }
 

@@ -27,7 +27,7 @@ struct paused {
 
 static void start(struct paused *paused)
 {
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 
 	memset(paused, 0, sizeof(*paused));
 	fake_channel_create(&paused->channel, 2);
@@ -38,8 +38,8 @@ static void start(struct paused *paused)
 
 static void begin_pause(struct paused *paused)
 {
-	torsh_tally_turn(&paused->target->tally, BEGIN);
-	torsh_tally_turn(&paused->target->tally, END);
+	torsh_process_state_turn(&paused->target->process_state, BEGIN);
+	torsh_process_state_turn(&paused->target->process_state, END);
 }
 
 static void finish(struct paused *paused)
@@ -56,7 +56,7 @@ static struct target_pass drain(struct paused *paused)
 
 static const struct heap *heap_of(const struct paused *paused)
 {
-	return &paused->target->tally.heap;
+	return &paused->target->process_state.heap;
 }
 
 static void resize(struct paused *paused, uint64_t stamp, uint64_t from, uint64_t to, uint64_t size)
@@ -90,7 +90,7 @@ static void only_blocks_from_outside_are_recorded(void **state)
 	fake_alloc(&paused.thread, END - 1, 0x3000, 4, 1);
 	fake_alloc(&paused.thread, END, 0x4000, 8, 1);
 	drain(&paused);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 1 + 8);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 1 + 8);
 	assert_int_equal(heap_of(&paused)->allocs, 2);
 	finish(&paused);
 }
@@ -110,7 +110,7 @@ static void frees_are_recorded_all_the_while(void **state)
 	fake_free(&paused.thread, BEGIN + 3, 0x8000);
 	fake_free(&paused.thread, END + 1, 0x3000);
 	drain(&paused);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 2);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 2);
 	assert_int_equal(heap_of(&paused)->frees, 1);
 	assert_int_equal(heap_of(&paused)->unknown_frees, 1);
 	assert_int_equal(heap_of(&paused)->pause_frees, 2);
@@ -129,8 +129,8 @@ static void a_known_block_that_is_resized_stays_with_its_stack(void **state)
 	/* This one is of the pause: nobody knows it. */
 	resize(&paused, BEGIN + 20, 0x5000, 0x6000, 64);
 	drain(&paused);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 16);
-	assert_int_equal(heap_of(&paused)->axis.n, 1);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 16);
+	assert_int_equal(heap_of(&paused)->tracker.n, 1);
 	assert_int_equal(bytes_of_stack(&paused, 1), 16);
 	assert_int_equal(heap_of(&paused)->reallocs, 1);
 	assert_int_equal(heap_of(&paused)->pause_frees, 1);
@@ -163,7 +163,7 @@ static void an_address_that_is_given_out_again_ends_its_block(void **state)
 	fake_alloc(&paused.thread, 20, 0x1000, 1, 7);
 	fake_alloc(&paused.thread, BEGIN + 1, 0x1000, 2, 7);
 	drain(&paused);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 0);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 0);
 	assert_int_equal(heap_of(&paused)->implicit_frees, 1);
 	finish(&paused);
 }
@@ -202,10 +202,10 @@ static void nothing_younger_than_the_hold_is_folded(void **state)
 	fake_commit_free(&paused.thread, BEGIN + 1, 0x1000, 0);
 	drain(&paused);
 	assert_true(torsh_target_is_at_hold(paused.target));
-	assert_int_equal(heap_of(&paused)->axis.bytes, 1);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 1);
 	torsh_target_let_go(paused.target);
 	drain(&paused);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 0);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 0);
 	finish(&paused);
 }
 
@@ -227,7 +227,7 @@ static void a_target_that_is_held_does_not_end(void **state)
 	for (int i = 0; i < 10 && !paused.target->is_drained; i++)
 		drain(&paused);
 	assert_int_equal(paused.target->is_drained, 1);
-	assert_int_equal(heap_of(&paused)->axis.bytes, 1);
+	assert_int_equal(heap_of(&paused)->tracker.bytes, 1);
 	assert_int_equal(torsh_target_counts(paused.target).delivered, 1);
 	finish(&paused);
 }

@@ -26,7 +26,7 @@ static void see(struct highest *highest, uint64_t bytes, uint64_t stamp)
 
 static void marks_tell_the_highest_of_each_stretch(void **state)
 {
-	struct axis axis = {0};
+	struct peak_tracker tracker = {0};
 	struct highest all = {0}, stretch = {0};
 	uint64_t seed = 1, bytes = 0, found_bytes, found_stamp;
 
@@ -37,36 +37,36 @@ static void marks_tell_the_highest_of_each_stretch(void **state)
 		if (change < 0 && (uint64_t)-change > bytes)
 			change = -(int64_t)bytes;
 		bytes += (uint64_t)change;
-		torsh_axis_change(&axis, stamp, 0, change);
+		torsh_peak_tracker_change(&tracker, stamp, 0, change);
 		see(&all, bytes, stamp);
 		see(&stretch, bytes, stamp);
 		if (random_below(&seed, MARK_EVERY))
 			continue;
-		torsh_axis_mark(&axis, stamp, &found_bytes, &found_stamp);
+		torsh_peak_tracker_mark(&tracker, stamp, &found_bytes, &found_stamp);
 		assert_int_equal(found_bytes, stretch.bytes);
 		assert_int_equal(found_stamp, stretch.stamp);
 		stretch = (struct highest){.bytes = bytes, .stamp = stamp};
 	}
-	torsh_axis_settle(&axis);
-	assert_int_equal(axis.peak_bytes, all.bytes);
-	assert_int_equal(axis.peak_stamp, all.stamp);
+	torsh_peak_tracker_settle(&tracker);
+	assert_int_equal(tracker.peak_bytes, all.bytes);
+	assert_int_equal(tracker.peak_stamp, all.stamp);
 }
 
 static void a_stretch_without_changes_has_what_was_there(void **state)
 {
-	struct axis axis = {0};
+	struct peak_tracker tracker = {0};
 	uint64_t bytes, stamp;
 
 	(void)state;
-	torsh_axis_change(&axis, 1, 1, 100);
-	torsh_axis_change(&axis, 2, -1, -60);
-	torsh_axis_mark(&axis, 3, &bytes, &stamp);
+	torsh_peak_tracker_change(&tracker, 1, 1, 100);
+	torsh_peak_tracker_change(&tracker, 2, -1, -60);
+	torsh_peak_tracker_mark(&tracker, 3, &bytes, &stamp);
 	assert_int_equal(bytes, 100);
 	assert_int_equal(stamp, 1);
-	torsh_axis_mark(&axis, 4, &bytes, &stamp);
+	torsh_peak_tracker_mark(&tracker, 4, &bytes, &stamp);
 	assert_int_equal(bytes, 40);
 	assert_int_equal(stamp, 3);
-	assert_int_equal(axis.peak_bytes, 100);
+	assert_int_equal(tracker.peak_bytes, 100);
 }
 
 int main(void)

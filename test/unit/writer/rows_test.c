@@ -32,18 +32,18 @@ static void make_stacks(void)
 	stacks = malloc(N_ADDRESSES * N_ADDRESSES * sizeof(*stacks));
 	assert_non_null(stacks);
 	for (uint32_t i = 0; i < N_ADDRESSES; i++) {
-		uint32_t outer = torsh_stacks_below(&target->tally.stacks, 0,
-						    (uint32_t)torsh_code_number(&target->tally.code, i + 1));
+		uint32_t outer = torsh_stacks_below(&target->process_state.stacks, 0,
+						    (uint32_t)torsh_code_number(&target->process_state.code, i + 1));
 
 		for (uint32_t k = 0; k < N_ADDRESSES; k++)
 			stacks[i * N_ADDRESSES + k] = torsh_stacks_below(
-				&target->tally.stacks, outer, (uint32_t)torsh_code_number(&target->tally.code, k + 1));
+				&target->process_state.stacks, outer, (uint32_t)torsh_code_number(&target->process_state.code, k + 1));
 	}
 }
 
 static int start(void **state)
 {
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 
 	(void)state;
 	fake_channel_create(&channel, 1);
@@ -66,29 +66,29 @@ static int finish(void **state)
 /* A block of each stack, all allocated in the later ones of the steps, and alive. */
 static void allocate(void)
 {
-	struct heap *heap = &target->tally.heap;
+	struct heap *heap = &target->process_state.heap;
 	struct heap_flow flow = {0};
 	uint64_t stamp = 1;
 
 	for (uint32_t step = 0; step <= N_STEPS; step++) {
 		uint32_t n = step < N_STEPS / 4 || step == N_STEPS ? 0 : N_BLOCKS / (N_STEPS - N_STEPS / 4) + 1;
 
-		assert_true(torsh_step_marks_mark(&target->tally.steps, STEP_BY_MARK, step, stamp++));
-		for (uint32_t i = 0; i < n && heap->axis.n < N_BLOCKS; i++) {
+		assert_true(torsh_step_marks_mark(&target->process_state.steps, STEP_BY_MARK, step, stamp++));
+		for (uint32_t i = 0; i < n && heap->tracker.n < N_BLOCKS; i++) {
 			struct heap_alloc alloc = {
 				.stamp = stamp, .address = 4096 + 64 * stamp, .size = 100 + step, .usable = 128};
 
-			alloc.site = torsh_heap_site(heap, &target->tally.stacks, stacks[heap->axis.n]);
+			alloc.site = torsh_heap_site(heap, &target->process_state.stacks, stacks[heap->tracker.n]);
 			torsh_heap_alloc(heap, &flow, &alloc);
 			stamp++;
 		}
 	}
-	target->tally.last_stamp = stamp;
+	target->process_state.last_stamp = stamp;
 }
 
 static void map(uint64_t *random)
 {
-	struct mappings *mappings = &target->tally.mappings;
+	struct mappings *mappings = &target->process_state.mappings;
 	struct map_site *sites = calloc(N_MAPPINGS + 1, sizeof(*sites));
 
 	assert_non_null(sites);
@@ -107,11 +107,11 @@ static void map(uint64_t *random)
 }
 
 /* As of a checkpoint, and at the end; read back. */
-static struct profile *write_and_read(int fd)
+static struct recording *write_and_read(int fd)
 {
 	struct recording_file *file = torsh_recording_create(fd, &(struct recording_limits){0}, 1);
 	char error[256];
-	struct profile *profile;
+	struct recording *recording;
 
 	torsh_rows_session(file, &(struct rows_session){.start_realtime_ns = 1});
 	torsh_rows_target(file, target, RECORDING_CHECKPOINT);
@@ -122,13 +122,13 @@ static struct profile *write_and_read(int fd)
 		fail_msg("missed: %s", torsh_recording_missed(file));
 	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
 	torsh_recording_finish(file);
-	profile = torsh_profile_read(path, 0, error, sizeof(error));
-	if (!profile)
+	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	if (!recording)
 		fail_msg("%s", error);
-	assert_int_equal(profile->n_bad_rows, 0);
-	assert_int_equal(profile->is_truncated, 0);
-	assert_int_equal(profile->n_processes, 1);
-	return profile;
+	assert_int_equal(recording->n_bad_rows, 0);
+	assert_int_equal(recording->is_truncated, 0);
+	assert_int_equal(recording->n_processes, 1);
+	return recording;
 }
 
 static int new_file(void)
@@ -144,35 +144,35 @@ static int new_file(void)
 static void totals_of_more_than_a_chunk_are_whole(void **state)
 {
 	uint64_t random = 1;
-	const struct profile_process *process;
-	const struct profile_survivors *survivors;
-	struct profile *profile;
+	const struct recorded_process *process;
+	const struct recorded_survivors *survivors;
+	struct recording *recording;
 	int fd = new_file();
 
 	(void)state;
 	make_stacks();
 	allocate();
 	map(&random);
-	profile = write_and_read(fd);
-	process = profile->processes[0];
+	recording = write_and_read(fd);
+	process = recording->processes[0];
 	assert_int_equal(process->totals.n, N_BLOCKS);
 	assert_int_equal(process->live.n, N_BLOCKS);
 	assert_int_equal(process->mappings.n, N_MAPPINGS + 1);
 	for (uint32_t i = 1; i <= N_MAPPINGS; i++) {
-		const struct profile_mapping *mapping =
-			torsh_profile_row(&process->mappings, stacks[i], sizeof(*mapping));
+		const struct recorded_mapping *mapping =
+			torsh_recording_row(&process->mappings, stacks[i], sizeof(*mapping));
 
 		assert_non_null(mapping);
-		assert_int_equal(mapping->total_bytes, target->tally.mappings.sites[i].total_bytes);
+		assert_int_equal(mapping->total_bytes, target->process_state.mappings.sites[i].total_bytes);
 	}
 	assert_int_equal(process->steps.n_steps, N_STEPS + 1);
 	assert_int_equal(process->survivors.n, N_BLOCKS);
 	for (uint32_t i = 0; i < N_BLOCKS; i++) {
-		survivors = torsh_profile_row(&process->survivors, stacks[i], sizeof(*survivors));
+		survivors = torsh_recording_row(&process->survivors, stacks[i], sizeof(*survivors));
 		assert_non_null(survivors);
 		assert_int_equal(survivors->late_blocks, 1);
 	}
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 	close(fd);
 	unlink(path);
 }
@@ -182,9 +182,9 @@ static void totals_of_more_than_a_chunk_are_whole(void **state)
 
 static void names_of_more_than_a_chunk_are_whole(void **state)
 {
-	struct code_table *code = &target->tally.code;
+	struct code_table *code = &target->process_state.code;
 	uint64_t random = 2;
-	struct profile *profile;
+	struct recording *recording;
 	int fd = new_file();
 
 	(void)state;
@@ -200,11 +200,11 @@ static void names_of_more_than_a_chunk_are_whole(void **state)
 		code->functions[i] = (struct code_function){.name = name, .file = calloc(1, 1), .first_line = i};
 	}
 	code->n_functions = code->function_capacity = N_FUNCTIONS;
-	profile = write_and_read(fd);
-	assert_int_equal(profile->processes[0]->n_functions, N_FUNCTIONS);
+	recording = write_and_read(fd);
+	assert_int_equal(recording->processes[0]->n_functions, N_FUNCTIONS);
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++)
-		assert_string_equal(profile->processes[0]->functions[i].name, code->functions[i].name);
-	torsh_profile_destroy(profile);
+		assert_string_equal(recording->processes[0]->functions[i].name, code->functions[i].name);
+	torsh_recording_destroy(recording);
 	close(fd);
 	unlink(path);
 }

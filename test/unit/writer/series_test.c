@@ -11,7 +11,7 @@
 
 #define START 1000u
 
-/* As the tally does: an event on each stamp. */
+/* As the process state does: an event on each stamp. */
 static void run(struct series *series, uint64_t n_stamps, uint64_t step)
 {
 	torsh_series_start(series, START, step);

@@ -38,7 +38,7 @@ struct process {
 	struct stack_table stacks;
 	uint32_t sites[N_SITES];
 	struct heap_flow flow;
-	struct joint_member *member;
+	struct session_member *member;
 	uint32_t next; /* its next event is this one or a later one */
 	int has_ended;
 };
@@ -116,8 +116,8 @@ static void fold(struct process *process, const struct turn *event, uint64_t sta
 	if (process->has_ended)
 		return;
 	if (event->is_last) {
-		torsh_joint_end(process->member, stamp);
-		process->heap.joint = NULL;
+		torsh_session_heap_end(process->member, stamp);
+		process->heap.session_heap = NULL;
 		process->has_ended = 1;
 	} else if (event->size) {
 		/* As one change, where a block was there: what realloc does. */
@@ -151,33 +151,33 @@ static uint32_t least_next(const struct process *processes)
 	return least;
 }
 
-static const struct joint_member *find_member(const struct joint *joint, uint32_t process)
+static const struct session_member *find_member(const struct session_heap *session_heap, uint32_t process)
 {
-	const struct joint_member *member = joint->members;
+	const struct session_member *member = session_heap->members;
 
 	while (member && member->process != process)
 		member = member->next;
 	return member;
 }
 
-static void compare(struct joint *joint, const struct replay *replay, const struct process *processes)
+static void compare(struct session_heap *session_heap, const struct replay *replay, const struct process *processes)
 {
-	torsh_joint_settle(joint, UINT64_MAX);
-	torsh_axis_settle(&joint->axis);
-	assert_int_equal(joint->n_logged, 0);
-	assert_int_equal(joint->late_changes, 0);
-	assert_int_equal(joint->axis.peak_bytes, replay->peak);
-	assert_int_equal(joint->axis.peak_n, replay->peak_blocks);
-	assert_int_equal(joint->axis.peak_stamp, replay->peak_stamp);
+	torsh_session_heap_settle(session_heap, UINT64_MAX);
+	torsh_peak_tracker_settle(&session_heap->tracker);
+	assert_int_equal(session_heap->n_logged, 0);
+	assert_int_equal(session_heap->late_changes, 0);
+	assert_int_equal(session_heap->tracker.peak_bytes, replay->peak);
+	assert_int_equal(session_heap->tracker.peak_n, replay->peak_blocks);
+	assert_int_equal(session_heap->tracker.peak_stamp, replay->peak_stamp);
 	for (uint32_t p = 0; p < N_PROCESSES; p++) {
-		const struct joint_member *member = find_member(joint, p);
+		const struct session_member *member = find_member(session_heap, p);
 
 		for (uint32_t i = 0; i < N_SITES; i++) {
 			uint32_t site = processes[p].sites[i];
 			uint64_t bytes = 0;
 
 			if (member && site < member->n_shares)
-				bytes = torsh_joint_peak_bytes(joint, &member->shares[site]);
+				bytes = torsh_session_heap_peak_bytes(session_heap, &member->shares[site]);
 			assert_int_equal(bytes, replay->peak_of[p][i]);
 		}
 	}
@@ -188,7 +188,7 @@ static void check_session(uint64_t seed)
 	struct process processes[N_PROCESSES];
 	struct turn events[N_EVENTS];
 	struct replay replay;
-	struct joint joint = {0};
+	struct session_heap session_heap = {0};
 	uint64_t random = seed;
 	/* Up to here the first process is the only one. */
 	uint32_t alone = (uint32_t)random_below(&random, N_EVENTS / 4);
@@ -204,17 +204,17 @@ static void check_session(uint64_t seed)
 	fold_some(&processes[0], 0, events, alone);
 	for (uint32_t p = 0; p < N_PROCESSES; p++) {
 		processes[p].next = alone;
-		processes[p].member = torsh_joint_add(&joint, &processes[p].heap, p);
+		processes[p].member = torsh_session_heap_add(&session_heap, &processes[p].heap, p);
 	}
 	while (least_next(processes) < N_EVENTS) {
 		uint32_t p = (uint32_t)random_below(&random, N_PROCESSES);
 		uint32_t until = processes[p].next + (uint32_t)random_below(&random, 60);
 
 		fold_some(&processes[p], p, events, until < N_EVENTS ? until : N_EVENTS);
-		torsh_joint_settle(&joint, least_next(processes) + 1);
+		torsh_session_heap_settle(&session_heap, least_next(processes) + 1);
 	}
-	compare(&joint, &replay, processes);
-	torsh_joint_destroy(&joint);
+	compare(&session_heap, &replay, processes);
+	torsh_session_heap_destroy(&session_heap);
 	for (uint32_t p = 0; p < N_PROCESSES; p++)
 		destroy(&processes[p]);
 }
@@ -229,52 +229,52 @@ static void the_sum_is_that_of_a_naive_replay(void **state)
 static void a_change_that_comes_late_counts_from_then_on(void **state)
 {
 	struct process processes[2];
-	struct joint joint = {0};
+	struct session_heap session_heap = {0};
 
 	(void)state;
 	for (uint32_t p = 0; p < 2; p++) {
 		begin(&processes[p]);
-		processes[p].member = torsh_joint_add(&joint, &processes[p].heap, p);
+		processes[p].member = torsh_session_heap_add(&session_heap, &processes[p].heap, p);
 	}
 	fold(&processes[0], &(struct turn){.size = 100}, 10);
 	fold(&processes[0], &(struct turn){.size = 0}, 20);
-	torsh_joint_settle(&joint, 30);
+	torsh_session_heap_settle(&session_heap, 30);
 	fold(&processes[1], &(struct turn){.size = 70}, 15);
-	torsh_joint_settle(&joint, UINT64_MAX);
-	torsh_axis_settle(&joint.axis);
-	assert_int_equal(joint.late_changes, 1);
-	assert_int_equal(joint.axis.peak_bytes, 100);
-	assert_int_equal(joint.axis.bytes, 70);
-	torsh_joint_destroy(&joint);
+	torsh_session_heap_settle(&session_heap, UINT64_MAX);
+	torsh_peak_tracker_settle(&session_heap.tracker);
+	assert_int_equal(session_heap.late_changes, 1);
+	assert_int_equal(session_heap.tracker.peak_bytes, 100);
+	assert_int_equal(session_heap.tracker.bytes, 70);
+	torsh_session_heap_destroy(&session_heap);
 	for (uint32_t p = 0; p < 2; p++)
 		destroy(&processes[p]);
 }
 
 static void processes_that_had_nothing_at_the_peak_are_forgotten(void **state)
 {
-	struct joint joint = {0};
+	struct session_heap session_heap = {0};
 	struct process first;
 
 	(void)state;
 	begin(&first);
-	first.member = torsh_joint_add(&joint, &first.heap, 0);
+	first.member = torsh_session_heap_add(&session_heap, &first.heap, 0);
 	fold(&first, &(struct turn){.size = 1000000}, 1);
 	for (uint32_t i = 1; i < 1000; i++) {
 		struct process other;
 
 		begin(&other);
-		other.member = torsh_joint_add(&joint, &other.heap, i);
+		other.member = torsh_session_heap_add(&session_heap, &other.heap, i);
 		/* The peak is in the hundredth. */
 		fold(&other, &(struct turn){.size = i == 100 ? 5000 : 10}, 2 * i);
 		fold(&other, &(struct turn){.is_last = 1}, 2 * i + 1);
-		torsh_joint_settle(&joint, 2 * i + 2);
+		torsh_session_heap_settle(&session_heap, 2 * i + 2);
 		destroy(&other);
 	}
-	assert_int_equal(joint.axis.peak_bytes, 1005000);
-	assert_non_null(find_member(&joint, 0));
-	assert_non_null(find_member(&joint, 100));
-	assert_ptr_equal(joint.members->next->next, NULL);
-	torsh_joint_destroy(&joint);
+	assert_int_equal(session_heap.tracker.peak_bytes, 1005000);
+	assert_non_null(find_member(&session_heap, 0));
+	assert_non_null(find_member(&session_heap, 100));
+	assert_ptr_equal(session_heap.members->next->next, NULL);
+	torsh_session_heap_destroy(&session_heap);
 	destroy(&first);
 }
 

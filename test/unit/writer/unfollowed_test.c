@@ -21,15 +21,15 @@ static char path[] = "/tmp/torsh-stranger-XXXXXX";
 static struct fake_channel channel;
 static struct fake_thread thread;
 static struct target *target;
-static struct lineage lineage;
-static struct strangers strangers;
+static struct fork_ancestry ancestry;
+static struct unfollowed_list unfollowed_list;
 static struct recording_file *file;
 static int fd;
 
 static int start(void **state)
 {
 	static const struct recording_limits limits;
-	const struct ticks_clock clock = {0};
+	const struct clock_conversion clock = {0};
 
 	(void)state;
 	strcpy(path + sizeof(path) - sizeof("XXXXXX"), "XXXXXX");
@@ -43,7 +43,7 @@ static int start(void **state)
 		return -1;
 	target->number = 1;
 	torsh_target_begin(target, &clock);
-	torsh_lineage_begin(&lineage, target);
+	torsh_fork_ancestry_begin(&ancestry, target);
 	fake_thread_open(&thread, &channel, 0, STARTER, 0);
 	return 0;
 }
@@ -51,7 +51,7 @@ static int start(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	torsh_lineage_destroy(&lineage);
+	torsh_fork_ancestry_destroy(&ancestry);
 	torsh_target_destroy(target);
 	fake_channel_destroy(&channel);
 	close(fd);
@@ -70,45 +70,45 @@ static void put_program(uint64_t stamp, uint32_t child, enum program_problem pro
 	fake_commit_cold(&thread, stamp, &event);
 }
 
-static void fail_to_watch(void *context, struct stranger *stranger)
+static void fail_to_watch(void *context, struct unfollowed *unfollowed)
 {
 	(void)context;
-	fail_msg("process %u is not there to be watched", stranger->pid);
+	fail_msg("process %u is not there to be watched", unfollowed->pid);
 }
 
 static void take(void)
 {
 	torsh_target_drain(target, 1, UINT64_MAX);
-	torsh_strangers_take(&strangers, target, fail_to_watch, NULL);
+	torsh_unfollowed_take(&unfollowed_list, target, fail_to_watch, NULL);
 }
 
 /* The session ends: what a reader finds. */
-static struct profile *read_rows(void)
+static struct recording *read_rows(void)
 {
 	char error[512];
-	struct profile *profile;
+	struct recording *recording;
 
-	torsh_strangers_end(&strangers, &lineage, file);
+	torsh_unfollowed_end(&unfollowed_list, &ancestry, file);
 	torsh_rows_end(file, &(struct rows_end){.is_complete = 1});
 	torsh_recording_finish(file);
-	profile = torsh_profile_read(path, 0, error, sizeof(error));
-	assert_non_null(profile);
-	return profile;
+	recording = torsh_recording_read(path, 0, error, sizeof(error));
+	assert_non_null(recording);
+	return recording;
 }
 
 static void what_is_not_known_is_not_there(void **state)
 {
 	static const char text[] = "/opt/tool\0\0tool\0--fast";
-	const struct profile_process *row;
-	struct profile *profile;
+	const struct recorded_process *row;
+	struct recording *recording;
 
 	(void)state;
 	put_program(5, CHILD, PROGRAM_FOREIGN, text, sizeof(text));
 	put_program(6, CHILD + 1, PROGRAM_STATIC, NULL, 0);
 	take();
-	profile = read_rows();
-	assert_int_equal(profile->n_unfollowed, 2);
-	row = profile->unfollowed[0];
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, 2);
+	row = recording->unfollowed[0];
 	assert_int_equal(row->pid, CHILD);
 	assert_int_equal(row->parent_pid, STARTER);
 	assert_string_equal(row->program, "/opt/tool");
@@ -117,15 +117,15 @@ static void what_is_not_known_is_not_there(void **state)
 	assert_string_equal(row->not_followed, "it is of another architecture than the agent");
 	assert_int_equal(row->end, TORSH__PROCESS__END_KIND__VANISHED);
 	assert_false(row->has_end_ns);
-	assert_null(profile->unfollowed[1]->program);
-	assert_int_equal(profile->unfollowed[1]->n_arguments, 0);
-	torsh_profile_destroy(profile);
+	assert_null(recording->unfollowed[1]->program);
+	assert_int_equal(recording->unfollowed[1]->n_arguments, 0);
+	torsh_recording_destroy(recording);
 }
 
 static void a_start_that_failed_leaves_no_row(void **state)
 {
 	static const char text[] = "/opt/tool\0\0tool";
-	struct profile *profile;
+	struct recording *recording;
 
 	(void)state;
 	put_program(5, CHILD, PROGRAM_STATIC, text, sizeof(text));
@@ -137,10 +137,10 @@ static void a_start_that_failed_leaves_no_row(void **state)
 	/* The next one with that pid is another. */
 	put_program(9, CHILD, PROGRAM_PRIVILEGED, text, sizeof(text));
 	take();
-	profile = read_rows();
-	assert_int_equal(profile->n_unfollowed, 1);
-	assert_non_null(strstr(profile->unfollowed[0]->not_followed, "gains privileges"));
-	torsh_profile_destroy(profile);
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, 1);
+	assert_non_null(strstr(recording->unfollowed[0]->not_followed, "gains privileges"));
+	torsh_recording_destroy(recording);
 }
 
 /* Those that find no room are a loss of who started them. */
@@ -150,7 +150,7 @@ static void more_than_the_list_has_room_for_are_counted(void **state)
 	static const char text[] = "/opt/tool\0\0tool";
 	struct channel_text place = fake_text(&channel, text, sizeof(text));
 	uint64_t losses[N_WRITER_LOSSES];
-	struct profile *profile;
+	struct recording *recording;
 
 	(void)state;
 	for (uint32_t i = 0; i < n_room + n_more; i++) {
@@ -168,16 +168,16 @@ static void more_than_the_list_has_room_for_are_counted(void **state)
 	torsh_target_losses(target, losses);
 	assert_int_equal(losses[WRITER_LOSS_programs_unlisted], n_more);
 	assert_true(torsh_target_is_lossy(target));
-	profile = read_rows();
-	assert_int_equal(profile->n_unfollowed, n_room);
-	torsh_profile_destroy(profile);
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, n_room);
+	torsh_recording_destroy(recording);
 }
 
 static void who_became_one_ends_as_it_does(void **state)
 {
 	static const char text[] = "/opt/script\0/opt/interpreter\0script";
-	const struct profile_process *row;
-	struct profile *profile;
+	const struct recorded_process *row;
+	struct recording *recording;
 
 	(void)state;
 	put_program(5, STARTER, PROGRAM_STATIC, text, sizeof(text));
@@ -185,10 +185,10 @@ static void who_became_one_ends_as_it_does(void **state)
 	target->end_monotonic_ns = 70;
 	target->wait_status = 9;
 	atomic_store(&target->fate, TARGET_DIED);
-	torsh_strangers_leave(&strangers, target);
-	profile = read_rows();
-	assert_int_equal(profile->n_unfollowed, 1);
-	row = profile->unfollowed[0];
+	torsh_unfollowed_leave(&unfollowed_list, target);
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, 1);
+	row = recording->unfollowed[0];
 	assert_int_equal(row->pid, STARTER);
 	assert_int_equal(row->parent_pid, 17);
 	assert_int_equal(row->executed_from, 1);
@@ -196,7 +196,7 @@ static void who_became_one_ends_as_it_does(void **state)
 	assert_int_equal(row->end_code, 9);
 	assert_int_equal(row->end_ns, 70);
 	assert_non_null(strstr(row->not_followed, "its interpreter /opt/interpreter is statically linked"));
-	torsh_profile_destroy(profile);
+	torsh_recording_destroy(recording);
 }
 
 /* What the other process says is not trusted: neither the place of the text, nor the kind of problem. */
@@ -208,7 +208,7 @@ static void damaged_events_do_no_harm(void **state)
 		{.id = EVENT_PROGRAM, .program = {.child = CHILD, .problem = 0x7fffffff}},
 		{.id = EVENT_PROGRAM, .program = {.child = UINT32_MAX, .problem = 2}},
 	};
-	struct profile *profile;
+	struct recording *recording;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
@@ -216,10 +216,10 @@ static void damaged_events_do_no_harm(void **state)
 		fake_commit_cold(&thread, 10 + i, &events[i]);
 	}
 	take();
-	profile = read_rows();
-	assert_int_equal(profile->n_unfollowed, 4);
-	assert_int_equal(profile->n_bad_rows, 0);
-	torsh_profile_destroy(profile);
+	recording = read_rows();
+	assert_int_equal(recording->n_unfollowed, 4);
+	assert_int_equal(recording->n_bad_rows, 0);
+	torsh_recording_destroy(recording);
 }
 
 int main(void)

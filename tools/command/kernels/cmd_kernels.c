@@ -59,7 +59,7 @@ static const struct argp_option own_options[] = {
 struct view {
 	const struct reading *reading;
 	const struct read_options *options;
-	struct survey survey;
+	struct prepass prepass;
 	struct kernels kernels;
 	struct kernel_group *groups; /* in the order that was asked for */
 	size_t n_groups;
@@ -223,8 +223,8 @@ static void print_json(const struct view *view)
 	torsh_json_array_end(&json);
 	torsh_kernel_counters_modes_json(&json, &kernels->counters);
 	torsh_json_member(&json, "events", torsh_parts_events(reading->processes, reading->n_processes));
-	torsh_json_member(&json, "recording", torsh_parts_recording(reading->profile));
-	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->survey);
+	torsh_json_member(&json, "recording", torsh_parts_recording(reading->recording));
+	torsh_selection_members(&json, reading->processes, reading->n_processes, &view->prepass);
 	torsh_json_end(&json);
 }
 
@@ -279,10 +279,10 @@ static void print_text(const struct view *view)
 	size_t n = torsh_options_limit(view->options, view->n_groups, TEXT_LIMIT);
 	char total[SIZE_TEXT_BYTES];
 
-	torsh_text_begin(stdout, reading->profile, reading->processes, reading->n_processes, PROCESSES_SHOWN);
+	torsh_text_begin(stdout, reading->recording, reading->processes, reading->n_processes, PROCESSES_SHOWN);
 	torsh_text_events(stdout, reading->processes, reading->n_processes);
-	torsh_text_notes(stdout, reading->profile, reading->processes, reading->n_processes);
-	torsh_selection_text(stdout, &view->survey);
+	torsh_text_notes(stdout, reading->recording, reading->processes, reading->n_processes);
+	torsh_selection_text(stdout, &view->prepass);
 	for (size_t i = 0; i < view->kernels.n_processes; i++)
 		torsh_device_mode_text(stdout, &view->kernels.processes[i]);
 	torsh_kernel_counters_modes_print(&view->kernels.counters);
@@ -351,9 +351,9 @@ int torsh_command_kernels(int argc, char **argv)
 
 	torsh_options_parse_steps(argc, argv, doc, own_options, parse_own, &view, &options);
 	torsh_reading_open(&reading, &options);
-	torsh_reading_survey(&view.survey, &reading, &options);
-	torsh_kernels_collect(&view.kernels, reading.profile, reading.processes, reading.n_processes, &view.survey);
-	view.has_operators = torsh_survey_has_operators(&view.survey) || view.kernels.attributed_ns;
+	torsh_reading_prepass(&view.prepass, &reading, &options);
+	torsh_kernels_collect(&view.kernels, reading.recording, reading.processes, reading.n_processes, &view.prepass);
+	view.has_operators = torsh_prepass_has_operators(&view.prepass) || view.kernels.attributed_ns;
 	view.groups = torsh_kernel_groups_make(&view.kernels, &view.n_groups);
 	qsort_r(view.groups, view.n_groups, sizeof(*view.groups), compare_groups, &view.sort);
 	if (options.is_json)
@@ -362,7 +362,7 @@ int torsh_command_kernels(int argc, char **argv)
 		print_text(&view);
 	free(view.groups);
 	torsh_kernels_free(&view.kernels);
-	torsh_survey_free(&view.survey);
+	torsh_prepass_free(&view.prepass);
 	torsh_reading_close(&reading, &options);
 	return TORSH_EXIT_DONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What torsh kernels shows of counters: the measured kernels of one name together, and how each process was measured. */
-#ifndef TORSH_COMMAND_KERNEL_COUNTERS_H
-#define TORSH_COMMAND_KERNEL_COUNTERS_H
+#ifndef TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
+#define TORSH_COMMAND_KERNELS_KERNEL_COUNTERS_H
 
 #include "tools/base/json.h"
 #include "tools/device/kernels/counters.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The parts of torsh kernels that are about devices and calls, and about how kernels were launched. */
-#ifndef TORSH_COMMAND_KERNELS_CALLS_H
-#define TORSH_COMMAND_KERNELS_CALLS_H
+#ifndef TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
+#define TORSH_COMMAND_KERNELS_KERNELS_CALLS_H
 
 #include "tools/base/json.h"
 #include "tools/device/kernels/device_calls.h"

@@ -24,7 +24,7 @@ struct shown_lines {
 	size_t n, n_room;
 };
 
-static bool is_of(const struct profile_process *process, const struct kernel_line *line, const struct kernel_row *row)
+static bool is_of(const struct recorded_process *process, const struct kernel_line *line, const struct kernel_row *row)
 {
 	const char *label;
 

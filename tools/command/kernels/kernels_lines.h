@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The part of torsh kernels that is about the lines of the program that asked for kernels. */
-#ifndef TORSH_COMMAND_KERNELS_LINES_H
-#define TORSH_COMMAND_KERNELS_LINES_H
+#ifndef TORSH_COMMAND_KERNELS_KERNELS_LINES_H
+#define TORSH_COMMAND_KERNELS_KERNELS_LINES_H
 
 #include "tools/base/json.h"
 #include "tools/device/kernels/kernels.h"

@@ -42,7 +42,7 @@ struct known_kernel {
 };
 
 struct process_state {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct key_index path_index, site_index; /* by parent and label; by path and range */
 	struct path *paths;
 	size_t n_paths, paths_room;
@@ -59,7 +59,7 @@ struct folder {
 };
 
 struct attributor {
-	const struct survey *survey;
+	const struct prepass *prepass;
 	struct folder *folders; /* that were read; at most one a process */
 	size_t n_folders;
 	struct process_state *states;
@@ -67,7 +67,7 @@ struct attributor {
 	struct process_state *last;
 };
 
-static struct process_state *find_state(const struct attributor *attributor, const struct profile_process *process)
+static struct process_state *find_state(const struct attributor *attributor, const struct recorded_process *process)
 {
 	struct attributor *own = (struct attributor *)attributor;
 
@@ -157,8 +157,8 @@ static const char *operator_of_range(struct process_state *state, uint32_t label
 /* What a process's torch.compile left behind. */
 static const struct inductor *inductor_of(struct attributor *attributor, const struct process_state *state)
 {
-	const struct facts *facts = &torsh_survey_of(attributor->survey, state->process)->facts;
-	const char *path = torsh_facts_find(facts, "inductor_cache");
+	const struct process_attributes *facts = &torsh_prepass_of(attributor->prepass, state->process)->facts;
+	const char *path = torsh_process_attributes_find(facts, "inductor_cache");
 	struct folder *folder = attributor->folders;
 
 	if (!path)
@@ -245,7 +245,7 @@ void torsh_attributor_end(struct attributor *attributor, const struct call *call
 	}
 }
 
-struct call *torsh_attributor_range(const struct attributor *attributor, const struct profile_process *process,
+struct call *torsh_attributor_range(const struct attributor *attributor, const struct recorded_process *process,
 				    uint32_t thread)
 {
 	const struct process_state *state = find_state(attributor, process);
@@ -311,7 +311,7 @@ static uint32_t site_of(struct attributor *attributor, struct process_state *sta
 	return find_site(state, &site);
 }
 
-uint64_t torsh_attributor_place(struct attributor *attributor, const struct profile_process *process,
+uint64_t torsh_attributor_place(struct attributor *attributor, const struct recorded_process *process,
 				const struct timeline_event *event, const struct call *innermost, uint32_t owner)
 {
 	struct process_state *state = find_state(attributor, process);
@@ -384,7 +384,7 @@ void torsh_attribute(struct attributor *attributor, const struct device_row *row
 	by_name(known, attribution);
 }
 
-size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
+size_t torsh_attribution_path(const struct attributor *attributor, const struct recorded_process *process, uint32_t path,
 			      uint32_t *labels, size_t n_max)
 {
 	const struct process_state *state = find_state(attributor, process);
@@ -403,12 +403,12 @@ size_t torsh_attribution_path(const struct attributor *attributor, const struct 
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
-					   const struct survey *survey)
+struct attributor *torsh_attributor_create(struct recorded_process *const *processes, size_t n_processes,
+					   const struct prepass *prepass)
 {
 	struct attributor *attributor = torsh_need(calloc(1, sizeof(*attributor)));
 
-	attributor->survey = survey;
+	attributor->prepass = prepass;
 	attributor->folders = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->folders));
 	attributor->n = n_processes;
 	attributor->states = torsh_need_items(NULL, 0, n_processes, sizeof(*attributor->states));

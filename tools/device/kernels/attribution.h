@@ -4,13 +4,13 @@
  * An attributor is told of the calls of a walk (tools/timeline/spans.h); a join of launches with what devices did carries where
  * these were launched.
  */
-#ifndef TORSH_PROFILE_ATTRIBUTION_H
-#define TORSH_PROFILE_ATTRIBUTION_H
+#ifndef TORSH_DEVICE_KERNELS_ATTRIBUTION_H
+#define TORSH_DEVICE_KERNELS_ATTRIBUTION_H
 
 #include "tools/device/kernels/inductor.h"
 #include "tools/timeline/device/launch_join.h"
 
-/* METHOD(NAME, what it goes by, the operator profile's word for that, how sure it is), the surest first */
+/* METHOD(NAME, what it goes by, the operator recording's word for that, how sure it is), the surest first */
 #define ATTRIBUTION_METHODS                                          \
 	METHOD(DIRECT, direct_launch, torch_profiler, high)          \
 	METHOD(CAPTURE, graph_capture, torch_profiler, high)         \
@@ -50,11 +50,11 @@ struct attribution {
 struct attributor;
 
 /*
- * The survey is of these processes. Where torch.compile's kernels are met, the folder in which their process had it leave its
+ * The pre-pass is of these processes. Where torch.compile's kernels are met, the folder in which their process had it leave its
  * code is read, if it is still there.
  */
-struct attributor *torsh_attributor_create(struct profile_process *const *processes, size_t n_processes,
-					   const struct survey *survey);
+struct attributor *torsh_attributor_create(struct recorded_process *const *processes, size_t n_processes,
+					   const struct prepass *prepass);
 void torsh_attributor_destroy(struct attributor *attributor);
 
 /* Both are told of every call. */
@@ -62,21 +62,21 @@ void torsh_attributor_begin(struct attributor *attributor, const struct call *ca
 void torsh_attributor_end(struct attributor *attributor, const struct call *call);
 
 /* The innermost range on a thread that looks like an operator, or NULL. */
-struct call *torsh_attributor_range(const struct attributor *attributor, const struct profile_process *process,
+struct call *torsh_attributor_range(const struct attributor *attributor, const struct recorded_process *process,
 				    uint32_t thread);
 
 /*
  * Where a launch is, or a node of a graph that comes into being, for the join to carry (device_visitor.own). innermost: the
  * operator on its thread, or NULL. owner: any number of the visitor's.
  */
-uint64_t torsh_attributor_place(struct attributor *attributor, const struct profile_process *process,
+uint64_t torsh_attributor_place(struct attributor *attributor, const struct recorded_process *process,
 				const struct timeline_event *event, const struct call *innermost, uint32_t owner);
 
 /* Whose it was, by what it carries; where that is nothing, by its name. */
 void torsh_attribute(struct attributor *attributor, const struct device_row *row, struct attribution *attribution);
 
 /* Labels of the operators of a path, outermost first, at most n_max of them, the innermost ones. Returns how many. */
-size_t torsh_attribution_path(const struct attributor *attributor, const struct profile_process *process, uint32_t path,
+size_t torsh_attribution_path(const struct attributor *attributor, const struct recorded_process *process, uint32_t path,
 			      uint32_t *labels, size_t n_max);
 
 /*

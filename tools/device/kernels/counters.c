@@ -46,7 +46,7 @@ void torsh_counters_destroy(struct counters *counters)
 	free(counters->processes);
 }
 
-static struct counter_process *find_process(const struct counters *counters, const struct profile_process *process)
+static struct counter_process *find_process(const struct counters *counters, const struct recorded_process *process)
 {
 	for (size_t i = 0; i < counters->n; i++)
 		if (counters->processes[i].process == process)
@@ -55,12 +55,12 @@ static struct counter_process *find_process(const struct counters *counters, con
 }
 
 const struct counter_process *torsh_counters_process(const struct counters *counters,
-						     const struct profile_process *process)
+						     const struct recorded_process *process)
 {
 	return find_process(counters, process);
 }
 
-static struct counter_process *need_process(struct counters *counters, const struct profile_process *process)
+static struct counter_process *need_process(struct counters *counters, const struct recorded_process *process)
 {
 	struct counter_process *found = find_process(counters, process);
 
@@ -191,7 +191,7 @@ uint32_t torsh_counters_values(uint32_t n, const uint64_t *fields, double *value
 	return n;
 }
 
-size_t torsh_counters_points(const struct counters *counters, const struct profile_process *process,
+size_t torsh_counters_points(const struct counters *counters, const struct recorded_process *process,
 			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES])
 {
 	const struct counter_process *seen = find_process(counters, process);
@@ -226,7 +226,7 @@ static void see_range(struct counter_process *process, const struct event_counte
 			kernel->values[range->first % COUNTERS_A_DEVICE + i] = values[i];
 }
 
-void torsh_counters_see(struct counters *counters, const struct profile_process *process, const struct event *event)
+void torsh_counters_see(struct counters *counters, const struct recorded_process *process, const struct event *event)
 {
 	struct counter_process *seen;
 

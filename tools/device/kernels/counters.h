@@ -3,8 +3,8 @@
  * Counters of devices: what was measured of kernels, by their launch; and samples of devices over time. Fed with every
  * event of the timeline, by whoever walks it.
  */
-#ifndef TORSH_PROFILE_COUNTERS_H
-#define TORSH_PROFILE_COUNTERS_H
+#ifndef TORSH_DEVICE_KERNELS_COUNTERS_H
+#define TORSH_DEVICE_KERNELS_COUNTERS_H
 
 #include "tools/base/key_index.h"
 #include "tools/recording/timeline.h"
@@ -14,7 +14,7 @@
 
 enum { COUNTERS_A_DEVICE = 32 /* numbers of metrics that a device has */ };
 
-/* What is measured on a device. Texts are the profile's. */
+/* What is measured on a device. Texts are the recording's. */
 struct counter_metric {
 	const char *name; /* CUPTI's; NULL: there is none of this number */
 	const char *field; /* in short */
@@ -43,7 +43,7 @@ struct counter_launch {
 };
 
 struct counter_process {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct counter_device *devices;
 	size_t n_devices, devices_room;
 	struct counter_kernel *kernels; /* as they were measured */
@@ -65,11 +65,11 @@ void torsh_counters_create(struct counters *counters);
 void torsh_counters_destroy(struct counters *counters);
 
 /* Take an event of the process, whatever it is. */
-void torsh_counters_see(struct counters *counters, const struct profile_process *process, const struct event *event);
+void torsh_counters_see(struct counters *counters, const struct recorded_process *process, const struct event *event);
 
 /* What is known of the process; NULL: nothing. */
 const struct counter_process *torsh_counters_process(const struct counters *counters,
-						     const struct profile_process *process);
+						     const struct recorded_process *process);
 
 /* What was measured of the kernel that this launch caused; NULL: nothing, as of all kernels of a graph. */
 const struct counter_kernel *torsh_counters_kernel(const struct counter_process *process, uint32_t correlation,
@@ -95,7 +95,7 @@ struct counter_point {
 };
 
 /* Those of the sample that there are; returns how many of points. */
-size_t torsh_counters_points(const struct counters *counters, const struct profile_process *process,
+size_t torsh_counters_points(const struct counters *counters, const struct recorded_process *process,
 			     const struct event_counter_sample *sample, struct counter_point points[COUNTER_VALUES]);
 
 const char *torsh_counter_mode_name(uint32_t mode);

@@ -100,7 +100,7 @@ static void add_time(struct device_time *row, uint64_t duration_ns, bool has_fai
 	row->max_ns = duration_ns > row->max_ns ? duration_ns : row->max_ns;
 }
 
-static const char *label_or(const struct profile_process *process, uint32_t label, const char *otherwise)
+static const char *label_or(const struct recorded_process *process, uint32_t label, const char *otherwise)
 {
 	const char *text = torsh_timeline_label(process, label);
 
@@ -110,7 +110,7 @@ static const char *label_or(const struct profile_process *process, uint32_t labe
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 struct known_shape {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct event_kernel launch;
 	size_t row;
 };
@@ -139,7 +139,7 @@ static int compare_known_shapes(const void *a, const void *b)
 	return rc;
 }
 
-static void add_shape(struct device_calls *calls, const struct profile_process *process,
+static void add_shape(struct device_calls *calls, const struct recorded_process *process,
 		      const struct event_kernel *kernel)
 {
 	struct known_shape key = {.process = process, .launch = *kernel, .row = calls->n_shapes}, *made;
@@ -161,7 +161,7 @@ static void add_shape(struct device_calls *calls, const struct profile_process *
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void add_device(struct device_calls *calls, const struct profile_process *process,
+static void add_device(struct device_calls *calls, const struct recorded_process *process,
 		       const struct event_device *device)
 {
 	for (size_t i = 0; i < calls->n_devices; i++) {
@@ -183,7 +183,7 @@ void torsh_device_calls_create(struct device_calls *calls)
 	add_time(find_time(calls, TIME_CALL, label_or(process, (says)->api, "?"), NULL), (says)->duration_ns, \
 		 (says)->result)
 
-void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+void torsh_device_calls_add(struct device_calls *calls, const struct recorded_process *process,
 			    const struct event *event, uint32_t operator_label)
 {
 	switch (event->id) {

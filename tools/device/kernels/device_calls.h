@@ -3,8 +3,8 @@
  * What there is about devices beside what they did: the devices themselves, calls of CUDA by name, waits with the operators
  * that waited, what CUPTI and the driver took for themselves, and how full kernels made their devices.
  */
-#ifndef TORSH_PROFILE_DEVICE_CALLS_H
-#define TORSH_PROFILE_DEVICE_CALLS_H
+#ifndef TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
+#define TORSH_DEVICE_KERNELS_DEVICE_CALLS_H
 
 #include "tools/device/kernels/occupancy.h"
 #include "tools/recording/timeline.h"
@@ -21,14 +21,14 @@ struct device_time {
 
 /* All launches of a kernel with the same numbers on devices of one kind. */
 struct launch_shape {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct event_kernel launch; /* the first; name is the process's label */
 	const struct event_device *device; /* NULL: it was not told */
 	uint64_t calls, total_ns;
 };
 
 struct process_device {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct event_device device;
 };
 
@@ -46,7 +46,7 @@ void torsh_device_calls_create(struct device_calls *calls);
 void torsh_device_calls_free(struct device_calls *calls);
 
 /* Take whatever event there is. operator_label: of what it belongs to; 0: none. */
-void torsh_device_calls_add(struct device_calls *calls, const struct profile_process *process,
+void torsh_device_calls_add(struct device_calls *calls, const struct recorded_process *process,
 			    const struct event *event, uint32_t operator_label);
 
 /* Sort, when all were added. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* How fast a device can be at most, by what it says of itself. Nothing is measured, and nothing known of its model by name. */
-#ifndef TORSH_PROFILE_DEVICE_PEAKS_H
-#define TORSH_PROFILE_DEVICE_PEAKS_H
+#ifndef TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
+#define TORSH_DEVICE_KERNELS_DEVICE_PEAKS_H
 
 #include "agent/wire/event.h"
 

@@ -3,8 +3,8 @@
  * What torch.compile's kernels were made of, out of the code that Inductor left in its cache directory: before each call of
  * a kernel stands a comment "Original ATen: [aten.add, aten.relu]". The directory may hold what anybody wrote.
  */
-#ifndef TORSH_PROFILE_INDUCTOR_H
-#define TORSH_PROFILE_INDUCTOR_H
+#ifndef TORSH_DEVICE_KERNELS_INDUCTOR_H
+#define TORSH_DEVICE_KERNELS_INDUCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What devices did, by name alone: rows of one name are what different operators launched, and what none did. */
-#ifndef TORSH_PROFILE_KERNEL_GROUPS_H
-#define TORSH_PROFILE_KERNEL_GROUPS_H
+#ifndef TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
+#define TORSH_DEVICE_KERNELS_KERNEL_GROUPS_H
 
 #include "tools/device/kernels/kernels.h"
 

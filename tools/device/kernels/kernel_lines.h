@@ -3,8 +3,8 @@
  * What devices did, by the stack of the call that asked for it: of a graph's node that which captured or added it, else the
  * launch. Only where these were taken (TORSH_PROFILER_WITH_STACK, TORSH_PROFILER_OPERATOR_STACKS).
  */
-#ifndef TORSH_PROFILE_KERNEL_LINES_H
-#define TORSH_PROFILE_KERNEL_LINES_H
+#ifndef TORSH_DEVICE_KERNELS_KERNEL_LINES_H
+#define TORSH_DEVICE_KERNELS_KERNEL_LINES_H
 
 #include "tools/base/key_index.h"
 #include "tools/timeline/device/device_activity.h"

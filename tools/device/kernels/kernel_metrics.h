@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What counters say of several kernels together: the fields of the operator profile's AggregatedMetrics, by its formulas. And
+ * What counters say of several kernels together: the fields of the operator recording's AggregatedMetrics, by its formulas. And
  * what the roofline of a device says of an operator. Nothing is measured here.
  */
-#ifndef TORSH_PROFILE_KERNEL_METRICS_H
-#define TORSH_PROFILE_KERNEL_METRICS_H
+#ifndef TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
+#define TORSH_DEVICE_KERNELS_KERNEL_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -40,7 +40,7 @@ static void free_known(void *known)
 	free(known);
 }
 
-static const char *name_of(const struct profile_process *process, const struct device_span *span)
+static const char *name_of(const struct recorded_process *process, const struct device_span *span)
 {
 	const char *name;
 
@@ -55,7 +55,7 @@ static const char *name_of(const struct profile_process *process, const struct d
 }
 
 /* A new row, or another process's of the same text. */
-static size_t find_row(struct collector *collector, const struct profile_process *process,
+static size_t find_row(struct collector *collector, const struct recorded_process *process,
 		       const struct device_span *span, const struct attribution *by)
 {
 	struct kernels *kernels = collector->kernels;
@@ -127,7 +127,7 @@ static void add(struct collector *collector, struct process_state *state, const 
 		collector->kernels->attributed_ns += span->duration_ns;
 }
 
-static struct process_state *find_state(struct collector *collector, const struct profile_process *process)
+static struct process_state *find_state(struct collector *collector, const struct recorded_process *process)
 {
 	for (size_t i = 0; i < collector->kernels->n_processes; i++) {
 		if (collector->states[i].seen->process == process)
@@ -155,7 +155,7 @@ static void see_call(struct collector *collector, struct process_state *state, c
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
 			 const struct calls_around *around)
 {
 	const struct collector *collector = context;
@@ -191,7 +191,7 @@ static void see_end(void *context, struct call *call)
 	torsh_attributor_end(collector->attributor, call);
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
 	struct collector *collector = context;
@@ -203,7 +203,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 	torsh_device_join_launch(collector->join, process, event, around);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct collector *collector = context;
@@ -251,8 +251,8 @@ static int compare_rows(const void *a, const void *b)
 	return rc ? rc : strcmp(x->operator_name ? x->operator_name : "", y->operator_name ? y->operator_name : "");
 }
 
-void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
-			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey)
+void torsh_kernels_collect(struct kernels *kernels, const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {
 		.begin = see_begin, .end = see_end, .event = see_event, .launch = see_launch};
@@ -269,15 +269,15 @@ void torsh_kernels_collect(struct kernels *kernels, const struct profile *profil
 		kernels->processes[i].process = processes[i];
 		torsh_kernel_lines_create(&kernels->processes[i].lines);
 		collector.states[i].seen = &kernels->processes[i];
-		collector.states[i].steps = &torsh_survey_of(survey, processes[i])->steps;
+		collector.states[i].steps = &torsh_prepass_of(prepass, processes[i])->steps;
 		torsh_call_window_create(&collector.states[i].labels);
 		torsh_key_index_create(&collector.states[i].rows);
 	}
-	collector.attributor = torsh_attributor_create(processes, n_processes, survey);
-	collector.join = torsh_device_join_create(survey, &devices, &collector);
-	rc = torsh_calls_walk(profile, processes, n_processes, survey->crossings, NULL, &visitor, &collector, NULL);
+	collector.attributor = torsh_attributor_create(processes, n_processes, prepass);
+	collector.join = torsh_device_join_create(prepass, &devices, &collector);
+	rc = torsh_calls_walk(recording, processes, n_processes, prepass->unnested, NULL, &visitor, &collector, NULL);
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < n_processes; i++)
 		end_state(&collector.states[i]);

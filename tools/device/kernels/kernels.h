@@ -3,8 +3,8 @@
  * What devices did by name, and the operator that launched it: the innermost one that was open on the launching thread
  * when the call returned which CUPTI names as the cause; else what other evidence there is (tools/device/kernels/attribution.h).
  */
-#ifndef TORSH_PROFILE_KERNELS_H
-#define TORSH_PROFILE_KERNELS_H
+#ifndef TORSH_DEVICE_KERNELS_KERNELS_H
+#define TORSH_DEVICE_KERNELS_KERNELS_H
 
 #include "tools/device/kernels/attribution.h"
 #include "tools/device/kernels/counters.h"
@@ -25,7 +25,7 @@ struct kernel_row {
 
 /* How one process was seen, and what is missing of it. */
 struct kernel_process {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	bool has_mode, has_losses, has_pairs;
 	struct event_device_mode mode;
 	struct event_device_loss losses;
@@ -43,9 +43,9 @@ struct kernels {
 	struct counters counters;
 };
 
-/* What was launched in the survey's steps. Dies where the recording can't be read. */
-void torsh_kernels_collect(struct kernels *kernels, const struct profile *profile,
-			   struct profile_process *const *processes, size_t n_processes, const struct survey *survey);
+/* What was launched in the pre-pass's steps. Dies where the recording can't be read. */
+void torsh_kernels_collect(struct kernels *kernels, const struct recording *recording,
+			   struct recorded_process *const *processes, size_t n_processes, const struct prepass *prepass);
 void torsh_kernels_free(struct kernels *kernels);
 
 /* The part of the time that is on operators, 0 to 1; 0 where there is no time. */

@@ -3,8 +3,8 @@
  * What repeats itself in a sequence: the layers of a model, of whose launches only numbers are known that are equal where
  * launches are alike. A run is a stretch with a period: s[i] == s[i + period], at least twice as long as that.
  */
-#ifndef TORSH_PROFILE_LAYERS_H
-#define TORSH_PROFILE_LAYERS_H
+#ifndef TORSH_DEVICE_KERNELS_LAYERS_H
+#define TORSH_DEVICE_KERNELS_LAYERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * says of itself, by the rules of CUDA's occupancy calculator for compute capabilities 7.0 to 12.x. Clusters and barriers,
  * which can make it less, are not looked at.
  */
-#ifndef TORSH_PROFILE_OCCUPANCY_H
-#define TORSH_PROFILE_OCCUPANCY_H
+#ifndef TORSH_DEVICE_KERNELS_OCCUPANCY_H
+#define TORSH_DEVICE_KERNELS_OCCUPANCY_H
 
 #include "agent/wire/event.h"
 

@@ -7,8 +7,8 @@
  * shows it any more. Memory of other processes is counted, and has no bytes of its own. What the recording lacks is
  * counted and never fatal: a free of what nobody knows (unknown_frees), an allocation where something lives (implicit_frees).
  */
-#ifndef TORSH_PROFILE_DEVICE_BLOCKS_H
-#define TORSH_PROFILE_DEVICE_BLOCKS_H
+#ifndef TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
+#define TORSH_DEVICE_MEMORY_DEVICE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

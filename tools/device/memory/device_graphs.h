@@ -3,8 +3,8 @@
  * Memory that nodes of a process's CUDA graphs get and free: a launch of a graph is what each of its nodes does, one after the
  * other in the order in which they were made, as if the program had done it.
  */
-#ifndef TORSH_PROFILE_DEVICE_GRAPHS_H
-#define TORSH_PROFILE_DEVICE_GRAPHS_H
+#ifndef TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
+#define TORSH_DEVICE_MEMORY_DEVICE_GRAPHS_H
 
 #include "tools/base/key_index.h"
 #include "tools/device/memory/device_blocks.h"

@@ -12,7 +12,7 @@
 
 /* ---- one walk over the timeline ------------------------------------------------------------------------------------ */
 
-static struct device_process *find_process(struct memory_of_devices *memory, const struct profile_process *process)
+static struct device_process *find_process(struct memory_of_devices *memory, const struct recorded_process *process)
 {
 	for (size_t i = 0; i < memory->n; i++) {
 		if (memory->items[i].process == process)
@@ -22,15 +22,15 @@ static struct device_process *find_process(struct memory_of_devices *memory, con
 }
 
 /* The number of the step in which it happened, and 1. */
-static uint32_t step_at(const struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+static uint32_t step_at(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
 {
-	const struct survey_process *of = torsh_survey_of(survey, process);
+	const struct prepass_process *of = torsh_prepass_of(prepass, process);
 	size_t i = of ? torsh_steps_at(&of->steps, at_ns) : STEP_NONE;
 
 	return i == STEP_NONE ? 0 : (uint32_t)of->steps.items[i].number + 1;
 }
 
-static struct device_origin origin_of(const struct survey *survey, const struct profile_process *process,
+static struct device_origin origin_of(const struct prepass *prepass, const struct recorded_process *process,
 				      const struct timeline_event *event, const struct call *innermost)
 {
 	const struct call *call = torsh_call_telling(innermost);
@@ -41,7 +41,7 @@ static struct device_origin origin_of(const struct survey *survey, const struct 
 		.stack = event->stack,
 		.operator= call ? call->name : 0,
 		.module = call ? call->module : 0,
-		.step = step_at(survey, process, event->at_ns),
+		.step = step_at(prepass, process, event->at_ns),
 	};
 }
 
@@ -217,7 +217,7 @@ static void see_graphs_change(void *context, const struct event *event, const st
 	see_joint(process, &mark);
 }
 
-static void see_event(void *context, const struct profile_process *of, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *of, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct memory_of_devices *memory = context;
@@ -247,7 +247,7 @@ static void see_event(void *context, const struct profile_process *of, const str
 	default:
 		break;
 	}
-	origin = origin_of(memory->survey, of, event, innermost);
+	origin = origin_of(memory->prepass, of, event, innermost);
 	if (event->event.id == EVENT_DEVICE_REFUSED)
 		see_refusal(process, &event->event.device_refused, &origin);
 	see_change(process, &event->event, &origin);
@@ -255,14 +255,14 @@ static void see_event(void *context, const struct profile_process *of, const str
 				 process);
 }
 
-static void walk(const struct memory_of_devices *memory, struct profile_process *const *processes, size_t n_processes,
+static void walk(const struct memory_of_devices *memory, struct recorded_process *const *processes, size_t n_processes,
 		 const struct calls_visitor *visitor, void *context)
 {
-	int rc = torsh_calls_walk(memory->profile, processes, n_processes, memory->survey->crossings, NULL, visitor,
+	int rc = torsh_calls_walk(memory->recording, processes, n_processes, memory->prepass->unnested, NULL, visitor,
 				  context, NULL);
 
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", memory->profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", memory->recording->path, strerror(-rc));
 }
 
 /*
@@ -293,13 +293,13 @@ static void end_process(struct device_process *process)
 	}
 }
 
-void torsh_device_memory_collect(struct memory_of_devices *memory, const struct profile *profile,
-				 struct profile_process *const *processes, size_t n_processes,
-				 const struct survey *survey)
+void torsh_device_memory_collect(struct memory_of_devices *memory, const struct recording *recording,
+				 struct recorded_process *const *processes, size_t n_processes,
+				 const struct prepass *prepass)
 {
 	static const struct calls_visitor visitor = {.event = see_event};
 
-	*memory = (struct memory_of_devices){.profile = profile, .survey = survey, .n = n_processes};
+	*memory = (struct memory_of_devices){.recording = recording, .prepass = prepass, .n = n_processes};
 	memory->items = torsh_need_items(NULL, 0, n_processes, sizeof(*memory->items));
 	for (size_t i = 0; i < n_processes; i++) {
 		memory->items[i].process = processes[i];
@@ -345,10 +345,10 @@ size_t torsh_device_place(const struct device_process *process, const char *name
 
 /* ---- who holds it -------------------------------------------------------------------------------------------------- */
 
-static void put(struct holders *holders, const struct profile_process *process, const struct device_origin *origin,
+static void put(struct allocation_sites *sites, const struct recorded_process *process, const struct device_origin *origin,
 		enum holder_what what, uint64_t bytes)
 {
-	torsh_holders_put(holders, &(struct holder){
+	torsh_sites_put(sites, &(struct allocation_site){
 					   .process = process,
 					   .what = what,
 					   .stack = torsh_cuda_frames_shown(process, origin->stack),
@@ -377,7 +377,7 @@ static bool is_wanted(const struct wanted *wanted, const struct device_blocks *b
 	return block->scope == wanted->place;
 }
 
-static void put_blocks(struct holders *holders, const struct device_process *of, const struct device_blocks *blocks,
+static void put_blocks(struct allocation_sites *sites, const struct device_process *of, const struct device_blocks *blocks,
 		       const struct wanted *wanted, struct device_sum *cached)
 {
 	for (size_t i = 0; i < blocks->n_blocks; i++) {
@@ -386,17 +386,17 @@ static void put_blocks(struct holders *holders, const struct device_process *of,
 		if (!block->is_alive || !is_wanted(wanted, blocks, block))
 			continue;
 		if (!wanted->is_managed[block->ordinal]) {
-			put(holders, of->process, &block->origin, HOLDER_OF_BLOCKS, block->bytes);
+			put(sites, of->process, &block->origin, SITE_OF_BLOCKS, block->bytes);
 		} else if (block->bytes > block->tensor_bytes && cached) {
 			cached->blocks++;
 			cached->bytes += block->bytes - block->tensor_bytes;
 		} else if (block->bytes > block->tensor_bytes) {
-			put(holders, of->process, &block->origin, HOLDER_OF_CACHE, block->bytes - block->tensor_bytes);
+			put(sites, of->process, &block->origin, SITE_OF_CACHE, block->bytes - block->tensor_bytes);
 		}
 	}
 }
 
-static void put_tensors(struct holders *holders, const struct device_process *of, const struct device_blocks *blocks,
+static void put_tensors(struct allocation_sites *sites, const struct device_process *of, const struct device_blocks *blocks,
 			const struct wanted *wanted)
 {
 	for (size_t i = 0; i < blocks->n_tensors; i++) {
@@ -407,22 +407,22 @@ static void put_tensors(struct holders *holders, const struct device_process *of
 			continue;
 		block = torsh_device_blocks_at(blocks, tensor->address);
 		if (block && is_wanted(wanted, blocks, block))
-			put(holders, of->process, &tensor->origin, HOLDER_OF_TENSORS, tensor->inside_bytes);
+			put(sites, of->process, &tensor->origin, SITE_OF_TENSORS, tensor->inside_bytes);
 	}
 }
 
-void torsh_device_memory_alive(struct holders *holders, const struct device_process *process, size_t place,
+void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process, size_t place,
 			       struct device_sum *cached, struct device_sum *left)
 {
 	const struct device_blocks *blocks = &process->blocks;
 	struct wanted wanted = {.place = place, .is_managed = blocks->is_managed};
 
-	put_blocks(holders, process, blocks, &wanted, cached);
-	put_tensors(holders, process, blocks, &wanted);
+	put_blocks(sites, process, blocks, &wanted, cached);
+	put_tensors(sites, process, blocks, &wanted);
 	for (size_t i = 0; i < blocks->n_left; i++) {
 		if (!is_wanted(&wanted, blocks, &blocks->left[i]))
 			continue;
-		put(holders, process->process, &blocks->left[i].origin, HOLDER_OF_BLOCKS, blocks->left[i].bytes);
+		put(sites, process->process, &blocks->left[i].origin, SITE_OF_BLOCKS, blocks->left[i].bytes);
 		left->blocks++;
 		left->bytes += blocks->left[i].bytes;
 	}
@@ -446,7 +446,7 @@ static void change_again(void *context, const struct event *event, const struct 
 		torsh_device_blocks_take(&revisit->blocks, event, origin);
 }
 
-static void see_again(void *context, const struct profile_process *of, const struct timeline_event *event,
+static void see_again(void *context, const struct recorded_process *of, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct revisit *revisit = context;
@@ -454,24 +454,24 @@ static void see_again(void *context, const struct profile_process *of, const str
 
 	if (revisit->blocks.n_changes == revisit->until)
 		return;
-	origin = origin_of(revisit->memory->survey, of, event, innermost);
+	origin = origin_of(revisit->memory->prepass, of, event, innermost);
 	change_again(revisit, &event->event, &origin);
 	torsh_device_graphs_take(&revisit->graphs, &revisit->blocks, &event->event, &origin, change_again, revisit);
 }
 
-void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
+void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
 			    const struct device_process *process, size_t place, const struct device_moment *moment)
 {
 	static const struct calls_visitor visitor = {.event = see_again};
 	struct wanted wanted = {.place = place, .is_managed = process->blocks.is_managed};
-	struct profile_process *one[1] = {(struct profile_process *)process->process};
+	struct recorded_process *one[1] = {(struct recorded_process *)process->process};
 	struct revisit revisit = {.memory = memory, .until = moment->change};
 
 	torsh_device_blocks_create(&revisit.blocks);
 	torsh_device_graphs_create(&revisit.graphs);
 	walk(memory, one, 1, &visitor, &revisit);
-	put_blocks(holders, process, &revisit.blocks, &wanted, NULL);
-	put_tensors(holders, process, &revisit.blocks, &wanted);
+	put_blocks(sites, process, &revisit.blocks, &wanted, NULL);
+	put_tensors(sites, process, &revisit.blocks, &wanted);
 	torsh_device_blocks_destroy(&revisit.blocks);
 	torsh_device_graphs_destroy(&revisit.graphs);
 }

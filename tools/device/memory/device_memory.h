@@ -6,8 +6,8 @@
  * The peak of a place is the first moment at which the sum of what the driver gave was at its highest; where a framework's
  * allocator holds that memory, the one of these moments at which most of it was given out as tensors.
  */
-#ifndef TORSH_PROFILE_DEVICE_MEMORY_H
-#define TORSH_PROFILE_DEVICE_MEMORY_H
+#ifndef TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
+#define TORSH_DEVICE_MEMORY_DEVICE_MEMORY_H
 
 #include "tools/device/memory/device_graphs.h"
 #include "tools/device/memory/device_refusals.h"
@@ -54,7 +54,7 @@ struct device_joint {
 };
 
 struct device_process {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct device_blocks blocks; /* as of the end */
 	struct device_graphs graphs; /* that get some */
 	struct device_place *places; /* as blocks.scopes */
@@ -69,16 +69,16 @@ struct device_process {
 };
 
 struct memory_of_devices {
-	const struct profile *profile;
-	const struct survey *survey;
+	const struct recording *recording;
+	const struct prepass *prepass;
 	struct device_process *items; /* of the processes given */
 	size_t n;
 };
 
-/* profile and survey stay the caller's, and outlive it. Dies where the recording can't be read. */
-void torsh_device_memory_collect(struct memory_of_devices *memory, const struct profile *profile,
-				 struct profile_process *const *processes, size_t n_processes,
-				 const struct survey *survey);
+/* recording and pre-pass stay the caller's, and outlive it. Dies where the recording can't be read. */
+void torsh_device_memory_collect(struct memory_of_devices *memory, const struct recording *recording,
+				 struct recorded_process *const *processes, size_t n_processes,
+				 const struct prepass *prepass);
 void torsh_device_memory_free(struct memory_of_devices *memory);
 
 /* Is it a part of the joint sum? Registered memory is in the heap already, imported memory another process's. */
@@ -98,11 +98,11 @@ struct device_sum {
  * Add what is alive at the end, with what ended with its context: that is in *left too. What an allocator keeps for its
  * cache is in *cached only.
  */
-void torsh_device_memory_alive(struct holders *holders, const struct device_process *process, size_t place,
+void torsh_device_memory_alive(struct allocation_sites *sites, const struct device_process *process, size_t place,
 			       struct device_sum *cached, struct device_sum *left);
 
 /* Add what there was in a place at a moment of the process, caches too; DEVICE_NO_PLACE: in all that joint is the sum of. */
-void torsh_device_memory_at(struct holders *holders, const struct memory_of_devices *memory,
+void torsh_device_memory_at(struct allocation_sites *sites, const struct memory_of_devices *memory,
 			    const struct device_process *process, size_t place, const struct device_moment *moment);
 
 #endif

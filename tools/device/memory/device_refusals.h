@@ -3,8 +3,8 @@
  * Allocations of a device's memory that the driver refused, for it was out of memory. A framework's allocator may make room and
  * try again: what it could not get at last either is counted apart.
  */
-#ifndef TORSH_PROFILE_DEVICE_REFUSALS_H
-#define TORSH_PROFILE_DEVICE_REFUSALS_H
+#ifndef TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
+#define TORSH_DEVICE_MEMORY_DEVICE_REFUSALS_H
 
 #include "tools/device/memory/device_blocks.h"
 

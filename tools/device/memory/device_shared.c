@@ -16,8 +16,8 @@ static uint32_t number_of(const struct device_part *part)
 
 static const char *uuid_of(const struct memory_of_devices *memory, const struct device_part *part)
 {
-	const struct profile_process *process = part->process->process;
-	const struct survey_process *of = torsh_survey_of(memory->survey, process);
+	const struct recorded_process *process = part->process->process;
+	const struct prepass_process *of = torsh_prepass_of(memory->prepass, process);
 	const struct event_device *told = of ? torsh_device_list_find(&of->devices, number_of(part)) : NULL;
 
 	return told ? torsh_timeline_label(process, told->uuid) : NULL;

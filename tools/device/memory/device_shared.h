@@ -7,8 +7,8 @@
  * Memory of another process that was imported has no bytes of its own, and is counted once, as its owner's. What a process
  * had ends with it.
  */
-#ifndef TORSH_PROFILE_DEVICE_SHARED_H
-#define TORSH_PROFILE_DEVICE_SHARED_H
+#ifndef TORSH_DEVICE_MEMORY_DEVICE_SHARED_H
+#define TORSH_DEVICE_MEMORY_DEVICE_SHARED_H
 
 #include "tools/device/memory/device_memory.h"
 

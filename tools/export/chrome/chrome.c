@@ -12,7 +12,7 @@
 #include "tools/base/die.h"
 #include "tools/export/chrome/chrome_collective.h"
 
-static const char *inputs_of(struct chrome *chrome, struct texts *texts, uint32_t label)
+static const char *inputs_of(struct chrome *chrome, struct string_cache *texts, uint32_t label)
 {
 	if (!label || label > texts->process->n_functions)
 		return "";
@@ -75,7 +75,7 @@ static char *put_collective(char *at, struct chrome *chrome, const struct call *
 	return at;
 }
 
-static char *put_operator_args(char *at, struct chrome *chrome, struct texts *texts, const struct call *call)
+static char *put_operator_args(char *at, struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
 	const char *inputs = inputs_of(chrome, texts, call->inputs);
 	size_t n_inputs = strlen(inputs);
@@ -89,7 +89,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 	}
 	if (call->overload) {
 		at = PUT(at, ",\"Overload Name\":\"");
-		at = torsh_put_text(at, torsh_texts_name(texts, call->overload));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, call->overload));
 		at = PUT(at, "\"");
 	}
 	if (n_inputs && n_inputs <= LABEL_BYTES_MAX) {
@@ -100,7 +100,7 @@ static char *put_operator_args(char *at, struct chrome *chrome, struct texts *te
 	at = put_collective(at, chrome, call);
 	if (call->module) {
 		at = PUT(at, ",\"Module Hierarchy\":\"");
-		at = torsh_put_text(at, torsh_texts_name(texts, call->module));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, call->module));
 		at = PUT(at, "\"");
 	}
 	return at;
@@ -116,7 +116,7 @@ static char *put_module_args(char *at, const struct call *call)
 	return NUMBER(at, ",\"Python module id\":", call->name);
 }
 
-static char *put_range_args(char *at, struct texts *texts, const struct call *call)
+static char *put_range_args(char *at, struct string_cache *texts, const struct call *call)
 {
 	static const char *const sources[] = {"torsh", "NVTX", "ITT", "module"};
 	double payload;
@@ -125,12 +125,12 @@ static char *put_range_args(char *at, struct texts *texts, const struct call *ca
 		      call->source < sizeof(sources) / sizeof(*sources) ? sources[call->source] : "?");
 	if (call->domain) {
 		at = PUT(at, ",\"Domain\":\"");
-		at = torsh_put_text(at, torsh_texts_name(texts, call->domain));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, call->domain));
 		at = PUT(at, "\"");
 	}
 	if (call->category) {
 		at = PUT(at, ",\"Category\":\"");
-		at = torsh_put_text(at, torsh_texts_name(texts, call->category));
+		at = torsh_put_text(at, torsh_string_cache_name(texts, call->category));
 		at = PUT(at, "\"");
 	}
 	if (torsh_trace_payload(call->payload_type, call->payload, &payload))
@@ -138,7 +138,7 @@ static char *put_range_args(char *at, struct texts *texts, const struct call *ca
 	return at;
 }
 
-static char *put_args(char *at, struct chrome *chrome, struct texts *texts, const struct call *call)
+static char *put_args(char *at, struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
 	at = PUT(at, ",\"args\":{");
 	if (call->kind == CALL_OPERATOR)
@@ -147,19 +147,19 @@ static char *put_args(char *at, struct chrome *chrome, struct texts *texts, cons
 		at = put_module_args(at, call);
 	else
 		at = put_range_args(at, texts, call);
-	at = torsh_chrome_put_text(at, "Call stack", torsh_texts_stack(texts, call->stack));
+	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, call->stack));
 	return PUT(at, "}");
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static void put_nested(struct chrome *chrome, struct texts *texts, const struct call *call)
+static void put_nested(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
 	const char *kind = call->is_module					? "\"X\",\"cat\":\"python_function\""
 			   : call->kind == CALL_RANGE || call->scope == OP_USER ? "\"X\",\"cat\":\"user_annotation\""
 										: "\"X\",\"cat\":\"cpu_op\"";
 	char *at = torsh_chrome_begin(chrome, kind, call->is_module ? "nn.Module: " : "",
-				      torsh_texts_name(texts, call->name), torsh_texts_thread(texts, call->thread),
+				      torsh_string_cache_name(texts, call->name), torsh_string_cache_thread(texts, call->thread),
 				      call->start_ns);
 
 	at = PUT(at, ",\"dur\":");
@@ -168,9 +168,9 @@ static void put_nested(struct chrome *chrome, struct texts *texts, const struct 
 }
 
 /* A pair of begin and end that viewers show on a track of its own. */
-static void put_async(struct chrome *chrome, struct texts *texts, const struct call *call)
+static void put_async(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
-	const char *name = torsh_texts_name(texts, call->name), *thread = torsh_texts_thread(texts, call->thread);
+	const char *name = torsh_string_cache_name(texts, call->name), *thread = torsh_string_cache_thread(texts, call->thread);
 	char *at = torsh_chrome_begin(chrome, "\"b\",\"cat\":\"async\"", "", name, thread, call->start_ns);
 
 	at += sprintf(at, ",\"id\":\"%" PRIu32 ".%" PRIu64 "\"", call->process->number, call->ordinal);
@@ -181,7 +181,7 @@ static void put_async(struct chrome *chrome, struct texts *texts, const struct c
 }
 
 /* An arrow from a forward operator to its backward. Both slices are written: arrows bind to what came before. */
-static void put_arrow(struct chrome *chrome, struct texts *texts, const struct call *call)
+static void put_arrow(struct chrome *chrome, struct string_cache *texts, const struct call *call)
 {
 	struct forward forward;
 	char *at;
@@ -190,10 +190,10 @@ static void put_arrow(struct chrome *chrome, struct texts *texts, const struct c
 		return;
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"fwdbwd\"", "", "fwdbwd",
-				torsh_texts_thread(texts, forward.thread), forward.start_ns);
+				torsh_string_cache_thread(texts, forward.thread), forward.start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"fwdbwd\",\"bp\":\"e\"", "", "fwdbwd",
-				torsh_texts_thread(texts, call->thread), call->start_ns);
+				torsh_string_cache_thread(texts, call->thread), call->start_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 }
 
@@ -247,7 +247,7 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 	if (!torsh_trace_has(chrome->trace, event->at_ns))
 		return;
 	at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[memory]",
-				torsh_texts_thread(&of->texts, event->thread), event->at_ns);
+				torsh_string_cache_thread(&of->texts, event->thread), event->at_ns);
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", tensor->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", held);
 	at = tensor->is_free ? NUMBER(at, ",\"Bytes\":-", tensor->bytes) : NUMBER(at, ",\"Bytes\":", tensor->bytes);
@@ -259,11 +259,11 @@ static void put_tensor(struct chrome *chrome, struct chrome_process *of, const s
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_out_of_memory(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
+static void put_out_of_memory(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
 	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\"", "", "[OutOfMemory]",
-				      torsh_texts_thread(texts, event->thread), event->at_ns);
+				      torsh_string_cache_thread(texts, event->thread), event->at_ns);
 
 	at = NUMBER(at, ",\"args\":{\"Total Reserved\":", failed->reserved);
 	at = NUMBER(at, ",\"Total Allocated\":", failed->allocated);
@@ -273,17 +273,17 @@ static void put_out_of_memory(struct chrome *chrome, struct texts *texts, const 
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 
-static void put_mark(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
+static void put_mark(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_mark *mark = &event->event.mark;
 	char *at = torsh_chrome_begin(chrome, "\"i\",\"s\":\"t\",\"cat\":\"mark\"", "",
-				      torsh_texts_name(texts, mark->name), torsh_texts_thread(texts, event->thread),
+				      torsh_string_cache_name(texts, mark->name), torsh_string_cache_thread(texts, event->thread),
 				      event->at_ns);
 
 	torsh_chrome_end(chrome, at);
 }
 
-static void put_value(struct chrome *chrome, struct texts *texts, const struct timeline_event *event)
+static void put_value(struct chrome *chrome, struct string_cache *texts, const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
 	double number;
@@ -292,14 +292,14 @@ static void put_value(struct chrome *chrome, struct texts *texts, const struct t
 	/* Viewers hang on counters that are infinite. */
 	if (!torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
-	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "", torsh_texts_name(texts, value->name),
-				torsh_texts_thread(texts, event->thread), event->at_ns);
+	at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"value\"", "", torsh_string_cache_name(texts, value->name),
+				torsh_string_cache_thread(texts, event->thread), event->at_ns);
 	at += sprintf(at, ",\"args\":{\"value\":%.17g}", number);
 	torsh_chrome_end(chrome, at);
 }
 
 /* A device's counters: each value is that of the time until the next. */
-static void put_sample(struct chrome *chrome, const struct profile_process *process, struct texts *texts,
+static void put_sample(struct chrome *chrome, const struct recorded_process *process, struct string_cache *texts,
 		       const struct timeline_event *event)
 {
 	const struct event_counter_sample *sample = &event->event.counter_sample;
@@ -310,15 +310,15 @@ static void put_sample(struct chrome *chrome, const struct profile_process *proc
 	snprintf(prefix, sizeof(prefix), "GPU %" PRIu32 " ", sample->device);
 	for (size_t i = 0; i < n && torsh_trace_has(chrome->trace, sample->begin); i++) {
 		char *at = torsh_chrome_begin(chrome, "\"C\",\"cat\":\"gpu_counter\"", prefix,
-				       torsh_texts_name(texts, points[i].metric->field_label),
-				       torsh_texts_thread(texts, event->thread), sample->begin);
+				       torsh_string_cache_name(texts, points[i].metric->field_label),
+				       torsh_string_cache_thread(texts, event->thread), sample->begin);
 
 		at += sprintf(at, ",\"args\":{\"value\":%.17g}", points[i].value);
 		torsh_chrome_end(chrome, at);
 	}
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct chrome *chrome = context;
@@ -352,7 +352,7 @@ static int write_chrome(struct trace *trace)
 	torsh_chrome_devices_create(&chrome);
 	torsh_chrome_put_header(trace);
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		torsh_texts_create(&chrome.processes[i].texts, trace, trace->processes[i]);
+		torsh_string_cache_create(&chrome.processes[i].texts, trace, trace->processes[i]);
 		torsh_chrome_put_process(trace, trace->processes[i]);
 	}
 	rc = torsh_trace_walk(trace, &visitor, &torsh_chrome_device_visitor, &chrome);
@@ -366,7 +366,7 @@ static int write_chrome(struct trace *trace)
 	}
 	torsh_sink_text(trace->sink, "\"\n}\n");
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		torsh_texts_free(&chrome.processes[i].texts);
+		torsh_string_cache_free(&chrome.processes[i].texts);
 		free(chrome.processes[i].held_bytes);
 	}
 	free(chrome.processes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What the parts of the exporter for Chrome's JSON share. */
-#ifndef TORSH_EXPORT_CHROME_H
-#define TORSH_EXPORT_CHROME_H
+#ifndef TORSH_EXPORT_CHROME_CHROME_H
+#define TORSH_EXPORT_CHROME_CHROME_H
 
 #include "tools/device/kernels/counters.h"
 #include "tools/export/chrome/chrome_inputs.h"
@@ -9,7 +9,7 @@
 #include "tools/timeline/prepass/process_groups.h"
 
 struct chrome_process {
-	struct texts texts;
+	struct string_cache texts;
 	int64_t *held_bytes; /* by device, of its tensors */
 	size_t n_devices;
 };
@@ -28,7 +28,7 @@ struct chrome {
 	uint64_t n_flows;
 };
 
-static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome, const struct profile_process *process)
+static inline struct chrome_process *torsh_chrome_process(struct chrome *chrome, const struct recorded_process *process)
 {
 	struct chrome_process *of = chrome->last;
 
@@ -57,7 +57,7 @@ char *torsh_chrome_put_text(char *at, const char *name, const char *text);
 void torsh_chrome_put_header(struct trace *trace);
 
 /* Names of a process and its threads, and its steps as slices. */
-void torsh_chrome_put_process(struct trace *trace, const struct profile_process *process);
+void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process);
 
 /* A line of metadata; argument is a member. */
 void torsh_chrome_put_metadata(struct sink *sink, const char *name, uint32_t pid, uint64_t tid, const char *argument);
@@ -70,7 +70,7 @@ void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, u
  */
 struct chrome_kernels *torsh_chrome_kernels_create(void);
 void torsh_chrome_kernels_destroy(struct chrome_kernels *kernels);
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct profile_process *process,
+char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct recorded_process *process,
 			      const struct event_kernel *kernel);
 
 /* ---- what devices did: chrome_device.c ---------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-#ifndef TORSH_EXPORT_CHROME_COLLECTIVE_H
-#define TORSH_EXPORT_CHROME_COLLECTIVE_H
+#ifndef TORSH_EXPORT_CHROME_CHROME_COLLECTIVE_H
+#define TORSH_EXPORT_CHROME_CHROME_COLLECTIVE_H
 
 #include "tools/timeline/prepass/process_groups.h"
 

@@ -34,11 +34,11 @@ static bool is_new(struct key_index *index, uint64_t key)
 
 /* ---- rows of a GPU ------------------------------------------------------------------------------------------------ */
 
-static void put_device(struct sink *sink, uint32_t device, const struct profile_process *process)
+static void put_device(struct sink *sink, uint32_t device, const struct recorded_process *process)
 {
 	char argument[48];
 
-	torsh_chrome_put_named(sink, "process_name", device, 0, torsh_profile_program_name(process));
+	torsh_chrome_put_named(sink, "process_name", device, 0, torsh_recording_program_name(process));
 	snprintf(argument, sizeof(argument), "\"labels\":\"GPU %" PRIu32 "\"", device);
 	torsh_chrome_put_metadata(sink, "process_labels", device, 0, argument);
 	snprintf(argument, sizeof(argument), "\"sort_index\":%" PRIu64, UINT64_C(0) + GPU_SORT_INDEX + device);
@@ -103,12 +103,12 @@ static char *put_copy_args(char *at, const struct device_span *span)
 /* By id, which no other arrow has: that of a launch of a graph goes to many. */
 static void put_arrow(struct chrome *chrome, const struct device_row *row, const char *thread, uint64_t begin_ns)
 {
-	struct texts *texts = &torsh_chrome_process(chrome, row->process)->texts;
+	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
 	char *at;
 
 	chrome->n_flows++;
 	at = torsh_chrome_begin(chrome, "\"s\",\"cat\":\"ac2g\"", "", "ac2g",
-				torsh_texts_thread(texts, row->launch.thread), row->launch.shown_ns);
+				torsh_string_cache_thread(texts, row->launch.thread), row->launch.shown_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
 	at = torsh_chrome_begin(chrome, "\"f\",\"cat\":\"ac2g\",\"bp\":\"e\"", "", "ac2g", thread, begin_ns);
 	torsh_chrome_end(chrome, NUMBER(at, ",\"id\":", chrome->n_flows));
@@ -123,11 +123,11 @@ static void put_row(void *context, const struct device_row *row, const struct de
 		[DEVICE_GRAPH] = "\"X\",\"cat\":\"cuda_graph\"", /* no word of Kineto's, which doesn't have it */
 	};
 	struct chrome *chrome = context;
-	struct texts *texts = &torsh_chrome_process(chrome, row->process)->texts;
+	struct string_cache *texts = &torsh_chrome_process(chrome, row->process)->texts;
 	const char *thread = chrome->devices->threads[lane->own], *name;
 	char title[DEVICE_TITLE_BYTES], *at;
 
-	name = torsh_device_title(&row->event, title) ? title : torsh_texts_kernel(texts, row->span.name);
+	name = torsh_device_title(&row->event, title) ? title : torsh_string_cache_kernel(texts, row->span.name);
 	at = torsh_chrome_begin(chrome, kinds[row->span.what], "", name, thread, begin_ns);
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), row->span.duration_ns);
 	at = PUT(at, ",\"args\":{");
@@ -143,7 +143,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 	if (begin_ns != row->span.begin_ns)
 		at = NUMBER(at, ",\"shown late by (ns)\":", begin_ns - row->span.begin_ns);
 	/* One line: of a graph's replays the whole stacks would be the most of a trace. */
-	at = torsh_chrome_put_text(at, "asked for at", torsh_texts_line(texts, row->stack));
+	at = torsh_chrome_put_text(at, "asked for at", torsh_string_cache_line(texts, row->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 	if (torsh_trace_has_launch(chrome->trace, row))
 		put_arrow(chrome, row, thread, begin_ns);
@@ -157,14 +157,14 @@ static const char *plain_name(const char *api)
 	return strncmp(api, "__cuda", 6) == 0 ? api + 2 : api;
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void see_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	struct chrome *chrome = context;
-	struct texts *texts = &torsh_chrome_process(chrome, process)->texts;
-	const char *name = plain_name(torsh_texts_name(texts, launch->api));
+	struct string_cache *texts = &torsh_chrome_process(chrome, process)->texts;
+	const char *name = plain_name(torsh_string_cache_name(texts, launch->api));
 	char *at = torsh_chrome_begin(
 		chrome, torsh_api_is_runtime(name) ? "\"X\",\"cat\":\"cuda_runtime\"" : "\"X\",\"cat\":\"cuda_driver\"",
-		"", name, torsh_texts_thread(texts, launch->thread), launch->shown_ns);
+		"", name, torsh_string_cache_thread(texts, launch->thread), launch->shown_ns);
 
 	at = torsh_digits_us(PUT(at, ",\"dur\":"), launch->shown_end_ns - launch->shown_ns);
 	at = PUT(at, ",\"args\":{");
@@ -173,7 +173,7 @@ static void see_launch(void *context, const struct profile_process *process, con
 	at = NUMBER(at, "\"correlation\":", launch->correlation);
 	if (launch->result)
 		at += sprintf(at, ",\"result\":%" PRId32, launch->result);
-	at = torsh_chrome_put_text(at, "Call stack", torsh_texts_stack(texts, launch->stack));
+	at = torsh_chrome_put_text(at, "Call stack", torsh_string_cache_stack(texts, launch->stack));
 	torsh_chrome_end(chrome, PUT(at, "}"));
 }
 

@@ -28,7 +28,7 @@ void torsh_chrome_put_named(struct sink *sink, const char *what, uint32_t pid, u
 	free(escaped);
 }
 
-static void put_thread(struct sink *sink, const struct profile_process *process, size_t row)
+static void put_thread(struct sink *sink, const struct recorded_process *process, size_t row)
 {
 	uint32_t tid = torsh_trace_tid(process, (uint32_t)row);
 	const char *name = process->threads[row].name;
@@ -38,11 +38,11 @@ static void put_thread(struct sink *sink, const struct profile_process *process,
 	free(shown);
 }
 
-static void put_names(struct sink *sink, const struct profile_process *process)
+static void put_names(struct sink *sink, const struct recorded_process *process)
 {
 	char order[48];
 
-	torsh_chrome_put_named(sink, "process_name", process->pid, 0, torsh_profile_program_name(process));
+	torsh_chrome_put_named(sink, "process_name", process->pid, 0, torsh_recording_program_name(process));
 	torsh_chrome_put_metadata(sink, "process_labels", process->pid, 0, "\"labels\":\"CPU\"");
 	snprintf(order, sizeof(order), "\"sort_index\":%" PRIu32, process->pid);
 	torsh_chrome_put_metadata(sink, "process_sort_index", process->pid, 0, order);
@@ -65,9 +65,9 @@ static void put_step(const struct trace *trace, uint32_t pid, const struct step 
 }
 
 /* Steps as torch.profiler's schedule would mark them, where it didn't: on a row of their own, as they need not nest. */
-static void put_steps(const struct trace *trace, const struct profile_process *process)
+static void put_steps(const struct trace *trace, const struct recorded_process *process)
 {
-	const struct survey_process *of = torsh_survey_of(trace->survey, process);
+	const struct prepass_process *of = torsh_prepass_of(trace->prepass, process);
 	const struct steps *steps = &of->steps;
 	uint32_t pid = process->pid;
 	struct step last;
@@ -96,7 +96,7 @@ static void put_steps(const struct trace *trace, const struct profile_process *p
 	put_step(trace, pid, &last, "end of the recording");
 }
 
-void torsh_chrome_put_process(struct trace *trace, const struct profile_process *process)
+void torsh_chrome_put_process(struct trace *trace, const struct recorded_process *process)
 {
 	put_names(trace->sink, process);
 	put_steps(trace, process);
@@ -111,7 +111,7 @@ static void put_property(struct sink *sink, const char *name, uint64_t value)
 		torsh_sink_print(sink, ", \"%s\": %" PRIu64, name, value);
 }
 
-static void put_device(struct sink *sink, const struct profile_process *process, const struct event_device *device)
+static void put_device(struct sink *sink, const struct recorded_process *process, const struct event_device *device)
 {
 	const char *name = torsh_timeline_label(process, device->name);
 	uint64_t warp = device->warp_threads;
@@ -140,12 +140,12 @@ static void put_device(struct sink *sink, const struct profile_process *process,
 }
 
 /* Who said most about the devices: processes of one run see the same ones, but not all of them look. */
-static const struct survey_process *find_owner(const struct trace *trace)
+static const struct prepass_process *find_owner(const struct trace *trace)
 {
-	const struct survey_process *owner = NULL;
+	const struct prepass_process *owner = NULL;
 
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		const struct survey_process *of = torsh_survey_of(trace->survey, trace->processes[i]);
+		const struct prepass_process *of = torsh_prepass_of(trace->prepass, trace->processes[i]);
 
 		if (of->devices.n && (!owner || of->devices.n > owner->devices.n))
 			owner = of;
@@ -156,7 +156,7 @@ static const struct survey_process *find_owner(const struct trace *trace)
 /* Readers find a device at the place of its number: what was not told keeps its place. */
 static void put_devices(const struct trace *trace)
 {
-	const struct survey_process *owner = find_owner(trace);
+	const struct prepass_process *owner = find_owner(trace);
 	uint32_t number = 0;
 
 	for (size_t i = 0; owner && i < owner->devices.n; i++) {
@@ -178,7 +178,7 @@ static void put_distributed(const struct trace *trace, struct sink *sink)
 	bool has_rank = false;
 
 	for (size_t i = 0; i < trace->n_processes && !has_rank; i++)
-		has_rank = torsh_profile_rank(trace->processes[i]->rank, &rank);
+		has_rank = torsh_recording_rank(trace->processes[i]->rank, &rank);
 	/* HTA finds the rank by this text, with its blank, in the first bytes of the file. */
 	torsh_sink_print(sink, "\"distributedInfo\": {\"rank\": %" PRIu32 "%s},\n", rank,
 			 has_rank ? "" : ",\"world_size\":1");
@@ -187,10 +187,10 @@ static void put_distributed(const struct trace *trace, struct sink *sink)
 void torsh_chrome_put_header(struct trace *trace)
 {
 	bool has_tensors = false;
-	char *host = torsh_trace_escape(trace->profile->host);
+	char *host = torsh_trace_escape(trace->recording->host);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
-		has_tensors = has_tensors || torsh_survey_of(trace->survey, trace->processes[i])->n_tensors;
+		has_tensors = has_tensors || torsh_prepass_of(trace->prepass, trace->processes[i])->n_tensors;
 	torsh_sink_text(trace->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	put_devices(trace);
 	torsh_sink_text(trace->sink, "],\n");
@@ -200,7 +200,7 @@ void torsh_chrome_put_header(struct trace *trace)
 		"\"record_shapes\": %d,\n\"profile_memory\": %d,\n\"with_stack\": %d,\n\"host_name\": \"%s\",\n"
 		"\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRIu64 ",\n\"traceEvents\":[\n"
 		"{\"ph\":\"M\",\"name\":\"torsh\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"args\":{}}",
-		trace->survey->has_inputs, has_tensors, trace->survey->has_stacks, host,
-		trace->profile->start_realtime_ns);
+		trace->prepass->has_inputs, has_tensors, trace->prepass->has_stacks, host,
+		trace->recording->start_realtime_ns);
 	free(host);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The inputs of an operator as members of a Chrome event's args, in the words of torch.profiler. */
-#ifndef TORSH_EXPORT_CHROME_INPUTS_H
-#define TORSH_EXPORT_CHROME_INPUTS_H
+#ifndef TORSH_EXPORT_CHROME_CHROME_INPUTS_H
+#define TORSH_EXPORT_CHROME_CHROME_INPUTS_H
 
 #include "tools/timeline/inputs.h"
 

@@ -20,7 +20,7 @@
 
 /* What the text is made of. */
 struct shape {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t device, registers, static_shared_bytes, dynamic_shared_bytes;
 	uint32_t grid[3], block[3];
 };
@@ -154,7 +154,7 @@ static char *put_shape(char *at, const struct shape *shape, const struct event_d
 
 /* ---- kept -------------------------------------------------------------------------------------------------------- */
 
-char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct profile_process *process,
+char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct recorded_process *process,
 			      const struct event_kernel *kernel)
 {
 	const struct shape shape = {
@@ -169,7 +169,7 @@ char *torsh_chrome_put_kernel(char *at, struct chrome *chrome, const struct prof
 	struct kept_text *kept = torsh_sparse_array_at(&chrome->kernels->texts, hash_of(&shape) % KEPT_TEXTS);
 
 	if (!is_same(&kept->shape, &shape)) {
-		const struct device_list *devices = &torsh_survey_of(chrome->trace->survey, process)->devices;
+		const struct device_list *devices = &torsh_prepass_of(chrome->trace->prepass, process)->devices;
 
 		kept->shape = shape;
 		kept->n = (size_t)(put_shape(kept->text, &shape, torsh_device_list_find(devices, shape.device)) -

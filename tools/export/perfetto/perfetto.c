@@ -9,7 +9,7 @@
 #include "tools/export/perfetto/perfetto.h"
 #include "tools/base/die.h"
 
-struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process)
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct recorded_process *process)
 {
 	struct sequence *sequence = perfetto->last;
 
@@ -197,7 +197,7 @@ static void put_mark(struct perfetto *perfetto, struct sequence *sequence, const
 	torsh_perfetto_event(perfetto, sequence, &bytes, event->at_ns);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct perfetto *perfetto = context;

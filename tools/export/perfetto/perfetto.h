@@ -6,8 +6,8 @@
  * Packets that are rare are made by protobuf-c; events, of which there are millions, are put together here from the
  * same field numbers (perfetto.proto): test/unit/export/trace_test.c reads them back through protobuf-c.
  */
-#ifndef TORSH_EXPORT_PERFETTO_H
-#define TORSH_EXPORT_PERFETTO_H
+#ifndef TORSH_EXPORT_PERFETTO_PERFETTO_H
+#define TORSH_EXPORT_PERFETTO_PERFETTO_H
 
 #include "perfetto.pb-c.h"
 #include "tools/base/key_index.h"
@@ -85,7 +85,7 @@ struct perfetto;
 struct sequence;
 
 /* The process's. */
-struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct profile_process *process);
+struct sequence *torsh_perfetto_sequence(struct perfetto *perfetto, const struct recorded_process *process);
 
 enum category {
 	NO_CATEGORY,
@@ -125,7 +125,7 @@ struct async_track {
 };
 
 struct sequence {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t id;
 	uint64_t last_ns, process_track;
 	uint64_t *threads; /* tracks by row; 0: none yet */
@@ -272,7 +272,7 @@ void torsh_perfetto_devices_destroy(struct perfetto *perfetto);
 /* ---- what a process begins with: perfetto_process.c --------------------------------------------------------------- */
 
 /* Clocks, names, the process itself, its steps and what the writer saw of its memory. */
-void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct profile_process *process,
+void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct recorded_process *process,
 			  uint32_t id);
 void torsh_perfetto_free(struct sequence *sequence);
 

@@ -195,7 +195,7 @@ static void put_row(void *context, const struct device_row *row, const struct de
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static void see_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void see_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	struct perfetto *perfetto = context;
 	struct sequence *sequence = torsh_perfetto_sequence(perfetto, process);

@@ -24,7 +24,7 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 		clocks[i].clock_id = ids[i];
 		all[i] = &clocks[i];
 	}
-	clocks[1].timestamp = perfetto->trace->profile->start_realtime_ns;
+	clocks[1].timestamp = perfetto->trace->recording->start_realtime_ns;
 	clocks[2].has_is_incremental = clocks[2].is_incremental = 1;
 	snapshot.n_clocks = 3;
 	snapshot.clocks = all;
@@ -39,13 +39,13 @@ static void put_clocks(struct perfetto *perfetto, const struct sequence *sequenc
 
 static void put_process(struct perfetto *perfetto, struct sequence *sequence)
 {
-	const struct profile_process *process = sequence->process;
+	const struct recorded_process *process = sequence->process;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ProcessDescriptor descriptor = PERFETTO__PROCESS_DESCRIPTOR__INIT;
 
 	descriptor.has_pid = 1;
 	descriptor.pid = (int32_t)process->pid;
-	descriptor.process_name = (char *)(uintptr_t)torsh_profile_program_name(process);
+	descriptor.process_name = (char *)(uintptr_t)torsh_recording_program_name(process);
 	descriptor.n_cmdline = process->n_arguments;
 	descriptor.cmdline = process->arguments;
 	track.process = &descriptor;
@@ -91,7 +91,7 @@ static void put_step(struct perfetto *perfetto, const struct sequence *sequence,
 
 static void put_steps(struct perfetto *perfetto, const struct sequence *sequence)
 {
-	const struct steps *steps = &torsh_survey_of(perfetto->trace->survey, sequence->process)->steps;
+	const struct steps *steps = &torsh_prepass_of(perfetto->trace->prepass, sequence->process)->steps;
 	uint64_t track;
 	char *name;
 
@@ -110,7 +110,7 @@ static void put_steps(struct perfetto *perfetto, const struct sequence *sequence
 static void put_series(struct perfetto *perfetto, const struct sequence *sequence)
 {
 	static const char *const names[] = {"heap (sampled)", "mapped (sampled)", "resident set (sampled)"};
-	const struct profile_process *process = sequence->process;
+	const struct recorded_process *process = sequence->process;
 	Perfetto__CounterDescriptor descriptor = PERFETTO__COUNTER_DESCRIPTOR__INIT;
 
 	descriptor.has_unit = 1;
@@ -119,7 +119,7 @@ static void put_series(struct perfetto *perfetto, const struct sequence *sequenc
 		uint64_t track = torsh_perfetto_add_track(perfetto, sequence, names[k], &descriptor);
 
 		for (size_t i = 0; i < process->n_series; i++) {
-			const struct profile_sample *sample = &process->series[i];
+			const struct recorded_sample *sample = &process->series[i];
 			const uint64_t values[] = {sample->heap_bytes, sample->mapped_bytes, sample->rss_bytes};
 			Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
 
@@ -134,7 +134,7 @@ static void put_series(struct perfetto *perfetto, const struct sequence *sequenc
 	}
 }
 
-void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct profile_process *process,
+void torsh_perfetto_start(struct perfetto *perfetto, struct sequence *sequence, const struct recorded_process *process,
 			  uint32_t id)
 {
 	*sequence = (struct sequence){.process = process, .id = id, .flow_base = (uint64_t)id << 40};

@@ -43,7 +43,7 @@ uint64_t torsh_perfetto_add_inner(struct perfetto *perfetto, const struct sequen
 
 uint64_t torsh_perfetto_thread_track(struct perfetto *perfetto, struct sequence *sequence, uint32_t row)
 {
-	const struct profile_process *process = sequence->process;
+	const struct recorded_process *process = sequence->process;
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
 

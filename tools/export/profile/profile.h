@@ -7,8 +7,8 @@
  * What devices did comes later than the calls that asked for it, so that a record of each kernel and of each call with
  * kernels is held until all is known (some 300 bytes a kernel); what is written is put out as it is made.
  */
-#ifndef TORSH_EXPORT_PROFILE_H
-#define TORSH_EXPORT_PROFILE_H
+#ifndef TORSH_EXPORT_PROFILE_PROFILE_H
+#define TORSH_EXPORT_PROFILE_PROFILE_H
 
 #include "tools/base/json.h"
 #include "tools/device/kernels/attribution.h"
@@ -31,7 +31,7 @@ struct call_id {
 
 /* A call that launched something; or, where none is known, what stands for one: a range, a fused kernel, a family. */
 struct profile_operator {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct call_id id, forward; /* forward: of a backward call */
 	enum attribution_method method;
 	bool is_call; /* of an operator: times, inputs and the like are known */
@@ -50,7 +50,7 @@ struct profile_operator {
 
 /* A kernel, a copy or a memset. */
 struct profile_work {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct device_span span;
 	struct attribution by;
 	uint32_t op; /* number of its operator, or NO_OPERATOR */
@@ -63,7 +63,7 @@ enum metrics_source { METRICS_MEASURED, METRICS_PROPAGATED, METRICS_NONE };
 
 /* What is kept of a process: what is missing, and its texts as they stand inside of JSON strings, made when first needed. */
 struct profile_texts {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct event_device_loss losses; /* sums: the last ones count */
 	bool has_losses;
 	char **names, **demangled; /* by label */
@@ -90,7 +90,7 @@ struct operator_roofline {
 
 /* Time of kernels on a device, by what bounds their operators. */
 struct device_bounds {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t device;
 	uint64_t ns[N_BOUNDS];
 };
@@ -118,7 +118,7 @@ struct profile_json {
 	size_t n_groups, groups_room;
 	struct counters counters;
 	struct event_device_mode mode; /* of the first process that has one */
-	const struct profile_process *mode_of; /* NULL: none has */
+	const struct recorded_process *mode_of; /* NULL: none has */
 	struct device_bounds *bounds; /* grows while operators are written */
 	size_t n_bounds, bounds_room;
 	struct unbound *unbound; /* likewise */
@@ -147,27 +147,27 @@ struct profile_raw {
 void torsh_profile_raw(struct profile_json *profile, const struct profile_work *work, struct profile_raw *raw);
 
 /* Why something in the process has no counters, or not all; and why this kernel hasn't. */
-const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process);
+const char *torsh_profile_uncounted(const struct profile_json *profile, const struct recorded_process *process);
 const char *torsh_profile_uncounted_work(const struct profile_json *profile, const struct profile_work *work);
 
 /* How counters were read in the process, on the device that is asked for; mode COUNTERS_OFF: not. */
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
-						     const struct profile_process *process);
+						     const struct recorded_process *process);
 
 /* What is known of the device of a piece of work, or NULL. */
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
-						const struct profile_process *process, uint32_t device);
+						const struct recorded_process *process, uint32_t device);
 
 /* A label's text, inside of a JSON string; never NULL. */
-const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label);
-const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process,
+const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process, uint32_t label);
+const char *torsh_profile_demangled(struct profile_json *profile, const struct recorded_process *process,
 				    uint32_t label);
 
 /* The line of the program where a stack of CUDA's calls was taken, inside of a JSON string; "": none is known. */
-const char *torsh_profile_line(struct profile_json *profile, const struct profile_process *process, uint32_t stack);
+const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process, uint32_t stack);
 
 /* "init", "warmup" or "steady" of what began then; NULL: no steps are known. */
-const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
+const char *torsh_profile_phase(const struct profile_json *profile, const struct recorded_process *process,
 				uint64_t at_ns);
 
 /* ---- writers: one item each, without commas around it --------------------------------------------------------------- */

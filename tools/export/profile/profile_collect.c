@@ -31,7 +31,7 @@ struct forward_call {
 };
 
 struct process_names {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct known_name **by_label, **ranges;
 	struct sparse_array forward; /* of struct forward_call, by torsh_call_slot */
 };
@@ -74,7 +74,7 @@ static struct call_id next_id(struct known_name *name)
 	return (struct call_id){.name = name->text, .index = name->n_calls++};
 }
 
-static struct process_names *names_of(struct collector *collector, const struct profile_process *process)
+static struct process_names *names_of(struct collector *collector, const struct recorded_process *process)
 {
 	struct process_names *names = collector->last;
 
@@ -145,9 +145,9 @@ static struct call_id find_forward(struct collector *collector, const struct cal
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct profile_json *profile, const struct profile_process *process, uint64_t at_ns)
+static bool is_wanted(const struct profile_json *profile, const struct recorded_process *process, uint64_t at_ns)
 {
-	return torsh_trace_has(profile->trace, at_ns) && torsh_survey_has(profile->trace->survey, process, at_ns);
+	return torsh_trace_has(profile->trace, at_ns) && torsh_prepass_has(profile->trace->prepass, process, at_ns);
 }
 
 static void see_begin(void *context, struct call *call)
@@ -193,7 +193,7 @@ static void see_end(void *context, struct call *call)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static struct profile_operator *add_operator(struct profile_json *profile, const struct profile_process *process,
+static struct profile_operator *add_operator(struct profile_json *profile, const struct recorded_process *process,
 					     struct call_id id, enum attribution_method method)
 {
 	profile->operators = torsh_need_room(profile->operators, profile->n_operators, &profile->operators_room,
@@ -247,7 +247,7 @@ static uint32_t operator_of_call(struct profile_json *profile, struct call *call
 	return own->number;
 }
 
-static uint64_t place_of(void *context, const struct profile_process *process, const struct timeline_event *event,
+static uint64_t place_of(void *context, const struct recorded_process *process, const struct timeline_event *event,
 			 const struct calls_around *around)
 {
 	struct profile_json *profile = ((struct collector *)context)->profile;
@@ -264,7 +264,7 @@ static uint64_t place_of(void *context, const struct profile_process *process, c
 	return torsh_attributor_place(profile->attributor, process, event, around->in_operator, owner);
 }
 
-static void see_launch(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_launch(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       const struct calls_around *around)
 {
 	const struct collector *collector = context;
@@ -306,7 +306,7 @@ static void see_tensor(const struct event_tensor *tensor, struct call *innermost
 		own->device_bytes += tensor->bytes;
 }
 
-static void see_loss(struct profile_json *profile, const struct profile_process *process,
+static void see_loss(struct profile_json *profile, const struct recorded_process *process,
 		     const struct event_device_loss *losses)
 {
 	struct profile_texts *texts = profile->texts;
@@ -317,7 +317,7 @@ static void see_loss(struct profile_json *profile, const struct profile_process 
 	texts->has_losses = true;
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	const struct collector *collector = context;
@@ -461,7 +461,7 @@ int torsh_profile_collect(struct profile_json *profile)
 	int rc;
 
 	torsh_counters_create(&profile->counters);
-	profile->attributor = torsh_attributor_create(trace->processes, trace->n_processes, trace->survey);
+	profile->attributor = torsh_attributor_create(trace->processes, trace->n_processes, trace->prepass);
 	profile->texts = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*profile->texts));
 	collector.names = torsh_need_items(NULL, 0, trace->n_processes, sizeof(*collector.names));
 	for (size_t i = 0; i < trace->n_processes; i++) {
@@ -472,8 +472,8 @@ int torsh_profile_collect(struct profile_json *profile)
 		collector.names[i].ranges = torsh_need_items(NULL, 0, n_labels, sizeof(*collector.names[i].ranges));
 		torsh_sparse_array_create(&collector.names[i].forward, sizeof(struct forward_call));
 	}
-	collector.join = torsh_device_join_create(trace->survey, &devices, &collector);
-	rc = torsh_calls_walk(trace->profile, trace->processes, trace->n_processes, trace->survey->crossings, NULL,
+	collector.join = torsh_device_join_create(trace->prepass, &devices, &collector);
+	rc = torsh_calls_walk(trace->recording, trace->processes, trace->n_processes, trace->prepass->unnested, NULL,
 			      &visitor, &collector, NULL);
 	torsh_device_join_destroy(collector.join);
 	for (size_t i = 0; i < trace->n_processes; i++) {

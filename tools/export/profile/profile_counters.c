@@ -6,7 +6,7 @@
 #include "tools/base/die.h"
 #include "tools/export/profile/profile.h"
 
-static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
+static struct profile_texts *texts_of(const struct profile_json *profile, const struct recorded_process *process)
 {
 	struct profile_texts *texts = profile->texts;
 
@@ -78,7 +78,7 @@ void torsh_profile_raw(struct profile_json *profile, const struct profile_work *
 }
 
 struct event_counter_mode torsh_profile_counter_mode(const struct profile_json *profile,
-						     const struct profile_process *process)
+						     const struct recorded_process *process)
 {
 	const struct counter_process *counted = torsh_counters_process(&profile->counters, process);
 	struct event_counter_mode mode = {.mode = COUNTERS_OFF};
@@ -100,7 +100,7 @@ const char *torsh_profile_uncounted_work(const struct profile_json *profile, con
 	return torsh_profile_uncounted(profile, work->process);
 }
 
-const char *torsh_profile_uncounted(const struct profile_json *profile, const struct profile_process *process)
+const char *torsh_profile_uncounted(const struct profile_json *profile, const struct recorded_process *process)
 {
 	struct event_counter_mode mode = torsh_profile_counter_mode(profile, process);
 	const char *reason = torsh_timeline_label(process, mode.reason);

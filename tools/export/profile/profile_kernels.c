@@ -13,7 +13,7 @@
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-static struct profile_texts *texts_of(const struct profile_json *profile, const struct profile_process *process)
+static struct profile_texts *texts_of(const struct profile_json *profile, const struct recorded_process *process)
 {
 	struct profile_texts *texts = profile->texts;
 
@@ -22,7 +22,7 @@ static struct profile_texts *texts_of(const struct profile_json *profile, const 
 	return texts;
 }
 
-const char *torsh_profile_text(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+const char *torsh_profile_text(struct profile_json *profile, const struct recorded_process *process, uint32_t label)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
@@ -36,7 +36,7 @@ const char *torsh_profile_text(struct profile_json *profile, const struct profil
 	return texts->names[label];
 }
 
-const char *torsh_profile_demangled(struct profile_json *profile, const struct profile_process *process, uint32_t label)
+const char *torsh_profile_demangled(struct profile_json *profile, const struct recorded_process *process, uint32_t label)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 	const char *text = torsh_timeline_label(process, label);
@@ -50,7 +50,7 @@ const char *torsh_profile_demangled(struct profile_json *profile, const struct p
 	return texts->demangled[label];
 }
 
-const char *torsh_profile_line(struct profile_json *profile, const struct profile_process *process, uint32_t stack)
+const char *torsh_profile_line(struct profile_json *profile, const struct recorded_process *process, uint32_t stack)
 {
 	struct profile_texts *texts = texts_of(profile, process);
 
@@ -96,10 +96,10 @@ static void put_quoted(struct sink *sink, const char *text)
 
 /* ---- what all three have in common ------------------------------------------------------------------------------- */
 
-const char *torsh_profile_phase(const struct profile_json *profile, const struct profile_process *process,
+const char *torsh_profile_phase(const struct profile_json *profile, const struct recorded_process *process,
 				uint64_t at_ns)
 {
-	const struct steps *steps = &torsh_survey_of(profile->trace->survey, process)->steps;
+	const struct steps *steps = &torsh_prepass_of(profile->trace->prepass, process)->steps;
 
 	if (!steps->n)
 		return NULL;
@@ -219,9 +219,9 @@ static void put_metrics(struct profile_json *profile, const struct profile_work 
 }
 
 const struct event_device *torsh_profile_device(const struct profile_json *profile,
-						const struct profile_process *process, uint32_t device)
+						const struct recorded_process *process, uint32_t device)
 {
-	return torsh_device_list_find(&torsh_survey_of(profile->trace->survey, process)->devices, device);
+	return torsh_device_list_find(&torsh_prepass_of(profile->trace->prepass, process)->devices, device);
 }
 
 static void put_occupancy(struct profile_json *profile, const struct profile_work *work)

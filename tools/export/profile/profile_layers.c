@@ -282,15 +282,15 @@ static bool may_be_of_layer(const struct profile_json *profile, const struct pro
 
 static size_t step_of(const struct profile_json *profile, const struct profile_operator *op)
 {
-	return torsh_steps_at(&torsh_survey_of(profile->trace->survey, op->process)->steps, op->start_ns);
+	return torsh_steps_at(&torsh_prepass_of(profile->trace->prepass, op->process)->steps, op->start_ns);
 }
 
 /* Operators come in the order of their first launches, of each process by itself. */
-static void find_of_process(struct profile_json *profile, const struct profile_process *process, struct groups *groups)
+static void find_of_process(struct profile_json *profile, const struct recorded_process *process, struct groups *groups)
 {
 	struct sequence sequence = {
 		.profile = profile,
-		.has_modules = torsh_survey_of(profile->trace->survey, process)->n_modules,
+		.has_modules = torsh_prepass_of(profile->trace->prepass, process)->n_modules,
 	};
 	struct inputs *inputs = torsh_need(malloc(sizeof(*inputs)));
 	size_t step = STEP_NONE;

@@ -20,9 +20,9 @@ static cJSON *make_number(bool is_known, uint64_t number)
 /* ---- capture_metadata -------------------------------------------------------------------------------------------- */
 
 /* The process that it is about: the first with a device. */
-static const struct profile_process *main_process(const struct profile_json *profile)
+static const struct recorded_process *main_process(const struct profile_json *profile)
 {
-	static const struct profile_process nobody = {.program = ""};
+	static const struct recorded_process nobody = {.program = ""};
 
 	if (profile->mode_of)
 		return profile->mode_of;
@@ -31,9 +31,9 @@ static const struct profile_process *main_process(const struct profile_json *pro
 
 static const char *find_fact(const struct profile_json *profile, const char *name)
 {
-	const struct survey_process *of = torsh_survey_of(profile->trace->survey, main_process(profile));
+	const struct prepass_process *of = torsh_prepass_of(profile->trace->prepass, main_process(profile));
 
-	return of ? torsh_facts_find(&of->facts, name) : NULL;
+	return of ? torsh_process_attributes_find(&of->facts, name) : NULL;
 }
 
 /* The class of its outermost module; else what the program is called. */
@@ -41,7 +41,7 @@ static cJSON *make_model(const struct profile_json *profile)
 {
 	const char *class = profile->model ? strrchr(profile->model, ':') : NULL;
 
-	return torsh_json_text(class ? class + 1 : torsh_profile_program_name(main_process(profile)));
+	return torsh_json_text(class ? class + 1 : torsh_recording_program_name(main_process(profile)));
 }
 
 /* By the surest sign of it. */
@@ -94,19 +94,19 @@ static void set_published(cJSON *object, const struct profile_json *profile)
 	torsh_json_set(object, "compile_mode", torsh_json_text(compile_mode(profile)));
 	torsh_json_set(object, "nsys_report_path", torsh_json_text(NULL));
 	torsh_json_set(object, "ncu_report_path", torsh_json_text(NULL));
-	torsh_json_set(object, "capture_timestamp_utc", make_time(profile->trace->profile->start_realtime_ns));
+	torsh_json_set(object, "capture_timestamp_utc", make_time(profile->trace->recording->start_realtime_ns));
 	torsh_json_set(object, "device_name", torsh_json_text(find_device_name(profile)));
 }
 
 static void set_process(cJSON *object, const struct profile_json *profile)
 {
-	const struct profile_process *process = main_process(profile);
-	const struct survey_process *of = torsh_survey_of(profile->trace->survey, process);
+	const struct recorded_process *process = main_process(profile);
+	const struct prepass_process *of = torsh_prepass_of(profile->trace->prepass, process);
 	uint32_t rank;
-	bool has_rank = torsh_profile_rank(process->rank, &rank);
+	bool has_rank = torsh_recording_rank(process->rank, &rank);
 
-	torsh_json_set(object, "agent_version", torsh_json_text(profile->trace->profile->agent_version));
-	torsh_json_set(object, "host", torsh_json_text(profile->trace->profile->host));
+	torsh_json_set(object, "agent_version", torsh_json_text(profile->trace->recording->agent_version));
+	torsh_json_set(object, "host", torsh_json_text(profile->trace->recording->host));
 	torsh_json_set(object, "pid", torsh_json_u64(process->pid));
 	torsh_json_set(object, "rank", make_number(has_rank, has_rank ? rank : 0));
 	torsh_json_set(object, "world_size", torsh_json_text(NULL));
@@ -140,7 +140,7 @@ static void set_capture(cJSON *object, const struct profile_json *profile)
 {
 	static const char *const modes[] = {
 		[DEVICE_HOST_ONLY] = "HOST_ONLY", [DEVICE_BY_EVENTS] = "EVENTS", [DEVICE_BY_CUPTI] = "CUPTI"};
-	const struct profile_process *of = profile->mode_of;
+	const struct recorded_process *of = profile->mode_of;
 	struct losses losses = sum_losses(profile);
 	struct event_counter_mode counters = torsh_profile_counter_mode(profile, main_process(profile));
 	const char *mode = of && profile->mode.mode < sizeof(modes) / sizeof(*modes) ? modes[profile->mode.mode] : NULL;
@@ -333,17 +333,17 @@ static cJSON *make_bottlenecks(const struct profile_json *profile, uint64_t all_
 
 static void set_findings(cJSON *object, const struct trace *trace)
 {
-	const struct analysis_wish wish = {.profile = trace->profile,
+	const struct analysis_wish wish = {.recording = trace->recording,
 					   .processes = trace->processes,
 					   .n_processes = trace->n_processes,
-					   .survey = trace->survey,
+					   .prepass = trace->prepass,
 					   .from_ns = trace->from_ns,
 					   .to_ns = trace->to_ns};
 	struct analysis analysis;
 
 	torsh_analysis_make(&analysis, &wish);
 	torsh_json_set(object, "inefficiencies", torsh_findings_json(&analysis, trace->symbols));
-	torsh_json_set(object, "rules", torsh_rules_json(&analysis));
+	torsh_json_set(object, "rules", torsh_unwind_rules_json(&analysis));
 	torsh_analysis_free(&analysis);
 }
 
@@ -418,7 +418,7 @@ static void add_missing(cJSON *list, const struct missing *missing, size_t n)
 static bool has_devices(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->n_processes; i++) {
-		if (torsh_survey_of(trace->survey, trace->processes[i])->devices.n)
+		if (torsh_prepass_of(trace->prepass, trace->processes[i])->devices.n)
 			return true;
 	}
 	return false;

@@ -170,7 +170,7 @@ static void set_inputs(cJSON *object, struct profile_json *profile, const struct
 	struct operator_roofline roofline;
 
 	torsh_inputs_parse(inputs, text);
-	if (op->is_call && !profile->trace->profile->without_flops)
+	if (op->is_call && !profile->trace->recording->without_flops)
 		flops = torsh_flops_of(op->id.name, inputs);
 	set_shapes(object, inputs, text);
 	set_flops(object, &flops, sums->kernels.total_ns);

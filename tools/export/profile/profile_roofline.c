@@ -49,7 +49,7 @@ static const char *find_roofline(const struct profile_json *profile, const struc
 	return NULL;
 }
 
-static struct device_bounds *find_bounds(struct profile_json *profile, const struct profile_process *process,
+static struct device_bounds *find_bounds(struct profile_json *profile, const struct recorded_process *process,
 					 uint32_t device)
 {
 	struct device_bounds *made;

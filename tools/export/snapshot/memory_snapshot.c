@@ -31,7 +31,7 @@ struct allocator {
 };
 
 struct device {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t device; /* type << 8 | index */
 	struct live_table live; /* their site: the stack; their stamp: number of the allocator */
 	struct allocator *allocators; /* from 1; 0: no operator */
@@ -204,7 +204,7 @@ static void put_frames(struct snapshot *snapshot, uint32_t stack, uint32_t alloc
 static void put_event(struct snapshot *snapshot, enum word action, const struct timeline_event *event, uint64_t bytes,
 		      uint32_t allocator)
 {
-	uint64_t at_ns = snapshot->trace->profile->start_realtime_ns + event->at_ns;
+	uint64_t at_ns = snapshot->trace->recording->start_realtime_ns + event->at_ns;
 
 	torsh_pickle_item(&snapshot->pickle, &snapshot->events);
 	torsh_pickle_dict_begin(&snapshot->pickle);
@@ -258,7 +258,7 @@ static void take_free(struct snapshot *snapshot, const struct timeline_event *ev
 		torsh_live_remove(&snapshot->at->live, block);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct snapshot *snapshot = context;
@@ -348,7 +348,7 @@ static void put_held(struct snapshot *snapshot, size_t device, struct pickle_lis
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static void add_device(struct snapshot *snapshot, const struct profile_process *process, uint32_t number)
+static void add_device(struct snapshot *snapshot, const struct recorded_process *process, uint32_t number)
 {
 	struct device *device;
 
@@ -371,7 +371,7 @@ static void free_device(struct device *device)
 	free(device->allocators);
 }
 
-static void see_device(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_device(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		       struct call *innermost)
 {
 	struct snapshot *snapshot = context;

@@ -3,8 +3,8 @@
  * Writes Python's pickle, protocol 4, with the opcodes that torch/utils/viz/MemoryViz.js understands as well: dicts and
  * lists of texts and whole numbers, and values that come again by their number (the memo).
  */
-#ifndef TORSH_EXPORT_PICKLE_H
-#define TORSH_EXPORT_PICKLE_H
+#ifndef TORSH_EXPORT_SNAPSHOT_PICKLE_H
+#define TORSH_EXPORT_SNAPSHOT_PICKLE_H
 
 #include "tools/export/output_stream.h"
 

@@ -19,7 +19,7 @@
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct profile_process *process)
+struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_process *process)
 {
 	struct known *known = sqlite->known;
 
@@ -64,7 +64,7 @@ static void make_room(struct known *known)
 	known->n_stacks = n;
 }
 
-uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack)
+uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process, uint32_t stack)
 {
 	struct known *known = torsh_sqlite_known(sqlite, process);
 	struct database *database = &sqlite->database;
@@ -89,7 +89,7 @@ uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct profile_process 
 
 /* ---- who there was ----------------------------------------------------------------------------------------------- */
 
-static void insert_threads(struct database *database, const struct profile_process *process)
+static void insert_threads(struct database *database, const struct recorded_process *process)
 {
 	for (size_t i = 0; i < process->n_threads; i++) {
 		if (!process->threads[i].is_known)
@@ -103,7 +103,7 @@ static void insert_threads(struct database *database, const struct profile_proce
 	}
 }
 
-static void insert_labels(struct database *database, const struct profile_process *process)
+static void insert_labels(struct database *database, const struct recorded_process *process)
 {
 	for (uint32_t label = 1; label <= process->n_functions; label++) {
 		torsh_database_fill(database, INSERT_LABEL);
@@ -114,9 +114,9 @@ static void insert_labels(struct database *database, const struct profile_proces
 	}
 }
 
-static void insert_steps(struct sqlite *sqlite, const struct profile_process *process)
+static void insert_steps(struct sqlite *sqlite, const struct recorded_process *process)
 {
-	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, process)->steps;
+	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, process)->steps;
 	struct database *database = &sqlite->database;
 
 	for (size_t i = 0; i < steps->n; i++) {
@@ -132,7 +132,7 @@ static void insert_steps(struct sqlite *sqlite, const struct profile_process *pr
 	}
 }
 
-static void insert_process(struct sqlite *sqlite, const struct profile_process *process)
+static void insert_process(struct sqlite *sqlite, const struct recorded_process *process)
 {
 	struct database *database = &sqlite->database;
 
@@ -152,26 +152,26 @@ static void insert_process(struct sqlite *sqlite, const struct profile_process *
 
 /* ---- who held memory when it was most ---------------------------------------------------------------------------- */
 
-static void insert_holder(struct sqlite *sqlite, const struct holder *holder)
+static void insert_holder(struct sqlite *sqlite, const struct allocation_site *site)
 {
 	struct database *database = &sqlite->database;
-	uint32_t stack = torsh_sqlite_stack(sqlite, holder->process, holder->stack);
+	uint32_t stack = torsh_sqlite_stack(sqlite, site->process, site->stack);
 
 	torsh_database_fill(database, INSERT_PEAK_ALLOCATION);
-	torsh_database_number(database, holder->process->number);
+	torsh_database_number(database, site->process->number);
 	torsh_database_known(database, stack, stack);
-	torsh_database_number(database, holder->blocks);
-	torsh_database_number(database, holder->bytes);
-	torsh_database_text(database, torsh_holder_operator(holder));
-	torsh_database_text(database, torsh_holder_module(holder));
+	torsh_database_number(database, site->blocks);
+	torsh_database_number(database, site->bytes);
+	torsh_database_text(database, torsh_site_operator(site));
+	torsh_database_text(database, torsh_site_module(site));
 	torsh_database_insert(database);
 }
 
 static void insert_peak(struct sqlite *sqlite)
 {
 	const struct trace *trace = sqlite->trace;
-	struct peak peak = torsh_peak_choose(trace->profile, trace->processes, trace->n_processes);
-	struct holders holders = {.view = STACK_VIEW_MERGED};
+	struct peak peak = torsh_peak_choose(trace->recording, trace->processes, trace->n_processes);
+	struct allocation_sites sites = {.view = STACK_VIEW_MERGED};
 	struct database *database = &sqlite->database;
 
 	if (!peak.is_known)
@@ -182,30 +182,30 @@ static void insert_peak(struct sqlite *sqlite)
 	torsh_database_number(database, peak.bytes);
 	torsh_database_number(database, peak.blocks);
 	torsh_database_insert(database);
-	torsh_peak_collect(&holders, &peak, trace->profile);
-	torsh_holders_merge_stacks(&holders, trace->symbols);
-	for (size_t i = 0; i < holders.n; i++)
-		insert_holder(sqlite, &holders.items[i]);
-	torsh_holders_free(&holders);
+	torsh_peak_collect(&sites, &peak, trace->recording);
+	torsh_sites_merge_stacks(&sites, trace->symbols);
+	for (size_t i = 0; i < sites.n; i++)
+		insert_holder(sqlite, &sites.items[i]);
+	torsh_sites_free(&sites);
 }
 
 static void insert_peak_of_device(struct database *database, const struct tensor_device *device)
 {
 	char name[32];
 
-	for (size_t i = 0; i < device->n_holders; i++) {
-		const struct tensor_holder *holder = &device->holders[i];
+	for (size_t i = 0; i < device->n_sites; i++) {
+		const struct tensor_site *site = &device->sites[i];
 
-		if (!holder->blocks)
+		if (!site->blocks)
 			continue;
 		torsh_database_fill(database, INSERT_PEAK_TENSOR);
 		torsh_database_number(database, device->process->number);
 		torsh_database_text(database, torsh_device_name(device->device, name));
-		torsh_database_text(database, holder->operator_name);
-		torsh_database_text(database, holder->module);
-		torsh_database_word(database, torsh_phase_names[holder->phase]);
-		torsh_database_number(database, holder->blocks);
-		torsh_database_number(database, holder->bytes);
+		torsh_database_text(database, site->operator_name);
+		torsh_database_text(database, site->module);
+		torsh_database_word(database, torsh_phase_names[site->phase]);
+		torsh_database_number(database, site->blocks);
+		torsh_database_number(database, site->bytes);
 		torsh_database_insert(database);
 	}
 }
@@ -215,8 +215,8 @@ static void insert_peak_tensors(struct sqlite *sqlite)
 	const struct trace *trace = sqlite->trace;
 	struct tensors tensors;
 
-	torsh_tensors_collect(&tensors, TENSORS_BY_OPERATOR, trace->profile, trace->processes, trace->n_processes,
-			      trace->survey);
+	torsh_tensors_collect(&tensors, TENSORS_BY_OPERATOR, trace->recording, trace->processes, trace->n_processes,
+			      trace->prepass);
 	for (size_t i = 0; i < tensors.n; i++)
 		insert_peak_of_device(&sqlite->database, &tensors.items[i]);
 	torsh_tensors_free(&tensors);
@@ -234,11 +234,11 @@ static void insert_meta(struct sqlite *sqlite)
 	torsh_database_insert(database);
 	torsh_database_fill(database, INSERT_META);
 	torsh_database_word(database, "start_realtime_ns");
-	torsh_database_number(database, sqlite->trace->profile->start_realtime_ns);
+	torsh_database_number(database, sqlite->trace->recording->start_realtime_ns);
 	torsh_database_insert(database);
 	torsh_database_fill(database, INSERT_META);
 	torsh_database_word(database, "host");
-	torsh_database_text(database, sqlite->trace->profile->host);
+	torsh_database_text(database, sqlite->trace->recording->host);
 	torsh_database_insert(database);
 }
 
@@ -282,7 +282,7 @@ static void forget_processes(struct sqlite *sqlite)
 
 static int write_sqlite(struct trace *trace)
 {
-	struct sqlite sqlite = {.trace = trace, .book = torsh_flops_book_create(trace->profile)};
+	struct sqlite sqlite = {.trace = trace, .book = torsh_flops_book_create(trace->recording)};
 	struct private_file place;
 	char *temporary;
 	int rc = torsh_private_create(&place, trace->path), closed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What the parts of the exporter for SQLite share. */
-#ifndef TORSH_EXPORT_SQLITE_H
-#define TORSH_EXPORT_SQLITE_H
+#ifndef TORSH_EXPORT_SQLITE_SQLITE_H
+#define TORSH_EXPORT_SQLITE_SQLITE_H
 
 #include "tools/export/sqlite/sqlite_database.h"
 #include "tools/export/trace.h"
@@ -10,7 +10,7 @@
 
 /* What of a process has its rows. */
 struct known {
-	struct profile_process *process;
+	struct recorded_process *process;
 	bool *stacks, *addresses; /* by number */
 	bool *kernels; /* by label */
 	size_t n_stacks; /* there is room for; views add stacks */
@@ -24,13 +24,13 @@ struct sqlite {
 	struct collectives collectives;
 };
 
-struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct profile_process *process);
+struct known *torsh_sqlite_known(struct sqlite *sqlite, const struct recorded_process *process);
 
 /*
  * The number of a stack as it is shown, interpreters replaced by lines of Python; 0: none. It gets its rows when it is
  * first named: to be called before the row that names it is begun.
  */
-uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct profile_process *process, uint32_t stack);
+uint32_t torsh_sqlite_stack(struct sqlite *sqlite, const struct recorded_process *process, uint32_t stack);
 
 static inline void torsh_sqlite_label(struct database *database, uint32_t label)
 {

@@ -9,7 +9,7 @@
 #include "tools/ops/operators.h"
 
 /* A row of what happened at a moment: whose, and when. */
-static void begin_moment(struct database *database, enum statement statement, const struct profile_process *process,
+static void begin_moment(struct database *database, enum statement statement, const struct recorded_process *process,
 			 const struct timeline_event *event)
 {
 	torsh_database_fill(database, statement);
@@ -52,7 +52,7 @@ static void insert_collective(struct sqlite *sqlite, const struct call *call)
 static void insert_operator(struct sqlite *sqlite, const struct call *call, const struct flops *own)
 {
 	struct database *database = &sqlite->database;
-	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, call->process)->steps;
+	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, call->process)->steps;
 	const struct call *outer = torsh_call_outer_operator(call);
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 	size_t step = torsh_steps_at(steps, call->start_ns);
@@ -128,7 +128,7 @@ static void see_end(void *context, struct call *call)
 		insert_range(sqlite, call);
 }
 
-static void see_tensor(struct sqlite *sqlite, const struct profile_process *process, const struct timeline_event *event,
+static void see_tensor(struct sqlite *sqlite, const struct recorded_process *process, const struct timeline_event *event,
 		       struct call *innermost)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
@@ -149,7 +149,7 @@ static void see_tensor(struct sqlite *sqlite, const struct profile_process *proc
 	torsh_database_insert(database);
 }
 
-static void insert_out_of_memory(struct database *database, const struct profile_process *process,
+static void insert_out_of_memory(struct database *database, const struct recorded_process *process,
 				 const struct timeline_event *event)
 {
 	const struct event_out_of_memory *failed = &event->event.out_of_memory;
@@ -163,7 +163,7 @@ static void insert_out_of_memory(struct database *database, const struct profile
 	torsh_database_insert(database);
 }
 
-static void insert_mark(struct database *database, const struct profile_process *process,
+static void insert_mark(struct database *database, const struct recorded_process *process,
 			const struct timeline_event *event)
 {
 	begin_moment(database, INSERT_MARK, process, event);
@@ -171,7 +171,7 @@ static void insert_mark(struct database *database, const struct profile_process 
 	torsh_database_insert(database);
 }
 
-static void insert_value(struct database *database, const struct profile_process *process,
+static void insert_value(struct database *database, const struct recorded_process *process,
 			 const struct timeline_event *event)
 {
 	static const char *const kinds[] = {"scalar", "counter", "sample"};
@@ -187,7 +187,7 @@ static void insert_value(struct database *database, const struct profile_process
 }
 
 /* Also those from before the window: a collective in it may name them. */
-static void see_group(struct sqlite *sqlite, const struct profile_process *process,
+static void see_group(struct sqlite *sqlite, const struct recorded_process *process,
 		      const struct event_process_group *group)
 {
 	struct database *database = &sqlite->database;
@@ -204,7 +204,7 @@ static void see_group(struct sqlite *sqlite, const struct profile_process *proce
 	torsh_database_insert(database);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
 	struct sqlite *sqlite = context;

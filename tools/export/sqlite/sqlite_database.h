@@ -3,8 +3,8 @@
  * An SQLite database that is written row by row, all in one transaction. The library is opened when it is needed: nothing
  * else depends on it.
  */
-#ifndef TORSH_EXPORT_SQLITE_DATABASE_H
-#define TORSH_EXPORT_SQLITE_DATABASE_H
+#ifndef TORSH_EXPORT_SQLITE_SQLITE_DATABASE_H
+#define TORSH_EXPORT_SQLITE_SQLITE_DATABASE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include "tools/export/sqlite/sqlite.h"
 
 /* To be called before the row that has the name is begun. */
-static void meet_kernel(struct sqlite *sqlite, const struct profile_process *process, uint32_t label)
+static void meet_kernel(struct sqlite *sqlite, const struct recorded_process *process, uint32_t label)
 {
 	struct known *known = torsh_sqlite_known(sqlite, process);
 	const char *name = torsh_timeline_label(process, label);
@@ -19,7 +19,7 @@ static void meet_kernel(struct sqlite *sqlite, const struct profile_process *pro
 	torsh_database_insert(&sqlite->database);
 }
 
-static void insert_launch(void *context, const struct profile_process *process, const struct device_launch *launch)
+static void insert_launch(void *context, const struct recorded_process *process, const struct device_launch *launch)
 {
 	struct sqlite *sqlite = context;
 	struct database *database = &sqlite->database;
@@ -41,7 +41,7 @@ static void insert_launch(void *context, const struct profile_process *process, 
 /* What the tables begin with. */
 static void fill_span(struct sqlite *sqlite, enum statement statement, const struct device_row *row)
 {
-	const struct steps *steps = &torsh_survey_of(sqlite->trace->survey, row->process)->steps;
+	const struct steps *steps = &torsh_prepass_of(sqlite->trace->prepass, row->process)->steps;
 	struct database *database = &sqlite->database;
 	const struct device_span *span = &row->span;
 	size_t step = torsh_steps_at(steps, torsh_device_row_asked_ns(row));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The tables of an export as a database, in SQL. SQLite keeps the statements, comments included: `.schema` shows them. */
-#ifndef TORSH_EXPORT_SQLITE_TABLES_H
-#define TORSH_EXPORT_SQLITE_TABLES_H
+#ifndef TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
+#define TORSH_EXPORT_SQLITE_SQLITE_TABLES_H
 
 #define TABLES                                                                                                              \
 	"CREATE TABLE meta ( -- format, start_realtime_ns (ns since 1970; all times are since then), host\n"                \

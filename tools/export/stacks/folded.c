@@ -33,7 +33,7 @@ static void sample_folded(struct export *export, const struct export_sample *sam
 
 	if (!bytes)
 		return;
-	put_name(export->file, torsh_profile_program_name(sample->process));
+	put_name(export->file, torsh_recording_program_name(sample->process));
 	if (export->n_processes > 1)
 		fprintf(export->file, "_(%" PRIu32 ")", sample->process->pid);
 	for (size_t i = 0; i < n; i++) {

@@ -20,7 +20,7 @@
 
 /* What was given a number already: location ids by address and mapping ids by module, for one process. */
 struct numbered_process {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint64_t *locations, *mappings; /* 0: none yet */
 };
 
@@ -35,7 +35,7 @@ struct numbered_function {
 };
 
 struct pprof {
-	Pprof__Profile profile;
+	Pprof__Profile recording;
 	size_t samples_room, mappings_room, locations_room, functions_room, texts_room;
 	void *texts, *functions; /* trees of numbered_text, numbered_function */
 	struct numbered_process *processes;
@@ -45,9 +45,9 @@ struct pprof {
 /* Append a new message, made with its type's init, to a repeated field. */
 #define ADD_MESSAGE(state, field, room, made)                                                                \
 	do {                                                                                                 \
-		(state)->profile.field = torsh_need_room((state)->profile.field, (state)->profile.n_##field, \
-							 &(state)->room, sizeof(*(state)->profile.field));   \
-		(state)->profile.field[(state)->profile.n_##field++] = (made);                               \
+		(state)->recording.field = torsh_need_room((state)->recording.field, (state)->recording.n_##field, \
+							 &(state)->room, sizeof(*(state)->recording.field));   \
+		(state)->recording.field[(state)->recording.n_##field++] = (made);                               \
 	} while (0)
 
 static int compare_texts(const void *a, const void *b)
@@ -64,7 +64,7 @@ static int64_t number_text(struct pprof *state, const char *text)
 		return (*found)->number;
 	made = torsh_need(malloc(sizeof(*made)));
 	made->text = torsh_need(strdup(key.text));
-	made->number = (int64_t)state->profile.n_string_table;
+	made->number = (int64_t)state->recording.n_string_table;
 	torsh_need(tsearch(made, &state->texts, compare_texts));
 	ADD_MESSAGE(state, string_table, texts_room, (char *)made->text);
 	return made->number;
@@ -96,7 +96,7 @@ static uint64_t number_function(struct pprof *state, const struct frame *frame)
 		return (*found)->id;
 	function = torsh_need(malloc(sizeof(*function)));
 	pprof__function__init(function);
-	key.id = state->profile.n_function + 1;
+	key.id = state->recording.n_function + 1;
 	made = torsh_need(malloc(sizeof(*made)));
 	*made = key;
 	torsh_need(tsearch(made, &state->functions, compare_functions));
@@ -109,7 +109,7 @@ static uint64_t number_function(struct pprof *state, const struct frame *frame)
 	return key.id;
 }
 
-static int64_t number_build_id(struct pprof *state, const struct profile_module *module)
+static int64_t number_build_id(struct pprof *state, const struct recorded_module *module)
 {
 	char hex[129] = "";
 
@@ -119,7 +119,7 @@ static int64_t number_build_id(struct pprof *state, const struct profile_module 
 }
 
 static uint64_t number_mapping(struct pprof *state, struct numbered_process *numbered,
-			       const struct profile_module *module)
+			       const struct recorded_module *module)
 {
 	uint64_t *id = &numbered->mappings[module - numbered->process->modules], known = *id;
 	Pprof__Mapping *mapping;
@@ -128,7 +128,7 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 		return known;
 	mapping = torsh_need(malloc(sizeof(*mapping)));
 	pprof__mapping__init(mapping);
-	*id = state->profile.n_mapping + 1;
+	*id = state->recording.n_mapping + 1;
 	mapping->has_id = mapping->has_memory_start = mapping->has_memory_limit = mapping->has_filename = 1;
 	mapping->has_build_id = mapping->has_has_functions = mapping->has_has_filenames = 1;
 	mapping->has_has_line_numbers = mapping->has_has_inline_frames = 1;
@@ -144,7 +144,7 @@ static uint64_t number_mapping(struct pprof *state, struct numbered_process *num
 	return *id;
 }
 
-static struct numbered_process *number_process(struct pprof *state, const struct profile_process *process)
+static struct numbered_process *number_process(struct pprof *state, const struct recorded_process *process)
 {
 	struct numbered_process *numbered;
 
@@ -188,8 +188,8 @@ static void add_lines(struct pprof *state, Pprof__Location *location, const stru
 static uint64_t number_location(struct export *export, struct numbered_process *numbered, uint32_t address)
 {
 	struct pprof *state = export->state;
-	const struct profile_process *process = numbered->process;
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_process *process = numbered->process;
+	const struct recorded_module *module = torsh_recording_module(process, address);
 	const struct frames *frames = torsh_symbols_frames(export->symbols, process, address);
 	Pprof__Location *location;
 
@@ -201,7 +201,7 @@ static uint64_t number_location(struct export *export, struct numbered_process *
 	location = torsh_need(malloc(sizeof(*location)));
 	pprof__location__init(location);
 	location->has_id = location->has_address = 1;
-	location->id = state->profile.n_location + 1;
+	location->id = state->recording.n_location + 1;
 	/* The tool takes it for the call, as the return address may belong to the next line. */
 	location->address = frames->frames[0].address - (frames->frames[0].address && !frames->frames[0].is_exact);
 	if (module) {
@@ -223,31 +223,31 @@ static void add_type(struct pprof *state, size_t i, const char *weight, const ch
 	type->has_type = type->has_unit = 1;
 	type->type = number_text(state, name);
 	type->unit = number_text(state, unit);
-	state->profile.sample_type[i] = type;
+	state->recording.sample_type[i] = type;
 }
 
 static void begin_pprof(struct export *export)
 {
 	struct pprof *state = torsh_need(calloc(1, sizeof(*state)));
-	Pprof__Profile *profile = &state->profile;
+	Pprof__Profile *recording = &state->recording;
 
 	export->state = state;
-	pprof__profile__init(profile);
+	pprof__profile__init(recording);
 	number_text(state, "");
-	profile->sample_type = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*profile->sample_type));
+	recording->sample_type = torsh_need_items(NULL, 0, 2 * N_EXPORT_WEIGHTS, sizeof(*recording->sample_type));
 	for (unsigned i = 0; i < N_EXPORT_WEIGHTS; i++) {
 		if (!torsh_export_has(export, i))
 			continue;
-		add_type(state, profile->n_sample_type++, torsh_export_weight_names[i], "objects", "count");
-		add_type(state, profile->n_sample_type++, torsh_export_weight_names[i], "space", "bytes");
+		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "objects", "count");
+		add_type(state, recording->n_sample_type++, torsh_export_weight_names[i], "space", "bytes");
 	}
-	profile->has_time_nanos = profile->has_duration_nanos = profile->has_default_sample_type = 1;
-	profile->time_nanos = (int64_t) export->profile->start_realtime_ns;
-	profile->duration_nanos = (int64_t) export->profile->end_ns;
-	profile->default_sample_type = profile->sample_type[1]->type;
+	recording->has_time_nanos = recording->has_duration_nanos = recording->has_default_sample_type = 1;
+	recording->time_nanos = (int64_t) export->recording->start_realtime_ns;
+	recording->duration_nanos = (int64_t) export->recording->end_ns;
+	recording->default_sample_type = recording->sample_type[1]->type;
 }
 
-static void label_process(struct pprof *state, Pprof__Sample *sample, const struct profile_process *process)
+static void label_process(struct pprof *state, Pprof__Sample *sample, const struct recorded_process *process)
 {
 	Pprof__Label *pid = torsh_need(malloc(sizeof(*pid))), *program = torsh_need(malloc(sizeof(*program)));
 
@@ -258,7 +258,7 @@ static void label_process(struct pprof *state, Pprof__Sample *sample, const stru
 	pprof__label__init(program);
 	program->has_key = program->has_str = 1;
 	program->key = number_text(state, "program");
-	program->str = number_text(state, torsh_profile_program_name(process));
+	program->str = number_text(state, torsh_recording_program_name(process));
 	sample->label = torsh_need_items(NULL, 0, 2, sizeof(*sample->label));
 	sample->label[sample->n_label++] = pid;
 	sample->label[sample->n_label++] = program;
@@ -268,12 +268,12 @@ static void sample_pprof(struct export *export, const struct export_sample *samp
 {
 	struct pprof *state = export->state;
 	struct numbered_process *numbered = number_process(state, sample->process);
-	size_t n = torsh_profile_walk(sample->process, sample->stack, NULL, 0);
+	size_t n = torsh_recording_walk(sample->process, sample->stack, NULL, 0);
 	uint32_t *addresses = torsh_need_items(NULL, 0, n, sizeof(*addresses));
 	Pprof__Sample *made = torsh_need(malloc(sizeof(*made)));
 
 	pprof__sample__init(made);
-	torsh_profile_walk(sample->process, sample->stack, addresses, n);
+	torsh_recording_walk(sample->process, sample->stack, addresses, n);
 	made->location_id = torsh_need_items(NULL, 0, n, sizeof(*made->location_id));
 	for (size_t i = 0; i < n; i++)
 		made->location_id[made->n_location_id++] = number_location(export, numbered, addresses[i]);
@@ -337,35 +337,35 @@ static void free_pprof(struct pprof *state)
 	free_tree(&state->functions, compare_functions);
 	free_tree(&state->texts, compare_texts);
 	/* What protobuf-c frees field by field: the messages, the arrays and the texts. */
-	for (size_t i = 0; i < state->profile.n_sample; i++)
-		pprof__sample__free_unpacked(state->profile.sample[i], NULL);
-	for (size_t i = 0; i < state->profile.n_mapping; i++)
-		pprof__mapping__free_unpacked(state->profile.mapping[i], NULL);
-	for (size_t i = 0; i < state->profile.n_location; i++)
-		pprof__location__free_unpacked(state->profile.location[i], NULL);
-	for (size_t i = 0; i < state->profile.n_function; i++)
-		pprof__function__free_unpacked(state->profile.function[i], NULL);
-	for (size_t i = 0; i < state->profile.n_sample_type; i++)
-		pprof__value_type__free_unpacked(state->profile.sample_type[i], NULL);
-	for (size_t i = 0; i < state->profile.n_string_table; i++)
-		free(state->profile.string_table[i]);
-	free(state->profile.sample);
-	free(state->profile.mapping);
-	free(state->profile.location);
-	free(state->profile.function);
-	free(state->profile.sample_type);
-	free(state->profile.string_table);
+	for (size_t i = 0; i < state->recording.n_sample; i++)
+		pprof__sample__free_unpacked(state->recording.sample[i], NULL);
+	for (size_t i = 0; i < state->recording.n_mapping; i++)
+		pprof__mapping__free_unpacked(state->recording.mapping[i], NULL);
+	for (size_t i = 0; i < state->recording.n_location; i++)
+		pprof__location__free_unpacked(state->recording.location[i], NULL);
+	for (size_t i = 0; i < state->recording.n_function; i++)
+		pprof__function__free_unpacked(state->recording.function[i], NULL);
+	for (size_t i = 0; i < state->recording.n_sample_type; i++)
+		pprof__value_type__free_unpacked(state->recording.sample_type[i], NULL);
+	for (size_t i = 0; i < state->recording.n_string_table; i++)
+		free(state->recording.string_table[i]);
+	free(state->recording.sample);
+	free(state->recording.mapping);
+	free(state->recording.location);
+	free(state->recording.function);
+	free(state->recording.sample_type);
+	free(state->recording.string_table);
 	free(state);
 }
 
 static int end_pprof(struct export *export)
 {
 	struct pprof *state = export->state;
-	size_t n_bytes = pprof__profile__get_packed_size(&state->profile);
+	size_t n_bytes = pprof__profile__get_packed_size(&state->recording);
 	uint8_t *bytes = torsh_need_items(NULL, 0, n_bytes, 1);
 	int rc;
 
-	pprof__profile__pack(&state->profile, bytes);
+	pprof__profile__pack(&state->recording, bytes);
 	rc = write_gzip(export->file, bytes, n_bytes);
 	free(bytes);
 	free_pprof(state);

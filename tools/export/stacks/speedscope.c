@@ -115,7 +115,7 @@ static void sample_speedscope(struct export *export, const struct export_sample 
 
 	for (size_t i = 0; i < N_EXPORT_WEIGHTS; i++)
 		kept.bytes[i] = sample->values[i].bytes;
-	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_profile_program_name(sample->process),
+	snprintf(name, sizeof(name), "%s (%" PRIu32 ")", torsh_recording_program_name(sample->process),
 		 sample->process->pid);
 	keep_number(state, &kept, number_frame(state, name, NULL, 0));
 	for (size_t i = 0; i < n; i++)
@@ -200,7 +200,7 @@ static void free_speedscope(struct speedscope *state)
 static int end_speedscope(struct export *export)
 {
 	struct speedscope *state = export->state;
-	const struct profile *profile = export->profile;
+	const struct recording *recording = export->recording;
 	struct json json;
 
 	torsh_json_begin(&json, export->file);
@@ -208,7 +208,7 @@ static int end_speedscope(struct export *export)
 	torsh_json_member(&json, "exporter", torsh_json_text("torsh"));
 	torsh_json_member(
 		&json, "name",
-		torsh_json_text(profile->n_processes ? torsh_profile_program_name(profile->processes[0]) : NULL));
+		torsh_json_text(recording->n_processes ? torsh_recording_program_name(recording->processes[0]) : NULL));
 	torsh_json_member(&json, "activeProfileIndex", torsh_json_u64(0));
 	torsh_json_member(&json, "shared", make_shared(state));
 	torsh_json_array(&json, "profiles");

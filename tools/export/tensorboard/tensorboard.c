@@ -45,17 +45,17 @@ struct device_held {
 /* Samples of the program, by their label. */
 struct samples {
 	uint32_t label;
-	struct board_histogram histogram;
+	struct tensorboard_histogram histogram;
 };
 
-struct board {
+struct tensorboard {
 	struct trace *trace;
-	const struct profile_process *process;
-	const struct survey_process *of;
-	struct board_file file;
-	struct board_graph *graph;
-	struct board_histogram histograms[N_HISTOGRAMS];
-	struct board_histogram kernels; /* durations, of the whole run: devices tell of a step when it is over */
+	const struct recorded_process *process;
+	const struct prepass_process *of;
+	struct tensorboard_file file;
+	struct tensorboard_graph *graph;
+	struct tensorboard_histogram histograms[N_HISTOGRAMS];
+	struct tensorboard_histogram kernels; /* durations, of the whole run: devices tell of a step when it is over */
 	struct samples *samples;
 	size_t n_samples, samples_room;
 	struct device_held devices[DEVICES_MAX];
@@ -66,7 +66,7 @@ struct board {
 
 /* ---- what each step is told of ----------------------------------------------------------------------------------- */
 
-static void put_memory(struct board *board, const struct step *step)
+static void put_memory(struct tensorboard *board, const struct step *step)
 {
 	char tag[TAG_BYTES_MAX], name[32];
 
@@ -75,15 +75,15 @@ static void put_memory(struct board *board, const struct step *step)
 
 		torsh_device_name(device->device, name);
 		snprintf(tag, sizeof(tag), "memory/%s/live_MiB", name);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
 				   (double)device->live_bytes / MEBIBYTE);
 		snprintf(tag, sizeof(tag), "memory/%s/peak_MiB", name);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
 				   (double)device->peak_bytes / MEBIBYTE);
 	}
 }
 
-static void put_histograms(struct board *board, uint64_t number, uint64_t at_ns)
+static void put_histograms(struct tensorboard *board, uint64_t number, uint64_t at_ns)
 {
 	static const char *const tags[] = {
 #define HISTOGRAM(NAME, tag) tag,
@@ -92,17 +92,17 @@ static void put_histograms(struct board *board, uint64_t number, uint64_t at_ns)
 	};
 
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
-		torsh_board_histogram_flush(&board->histograms[i], &board->file, tags[i], number, at_ns);
+		torsh_tensorboard_histogram_flush(&board->histograms[i], &board->file, tags[i], number, at_ns);
 	for (size_t i = 0; i < board->n_samples; i++) {
 		const char *name = torsh_timeline_label(board->process, board->samples[i].label);
 
-		torsh_board_histogram_flush(&board->samples[i].histogram, &board->file, name ? name : "?", number,
+		torsh_tensorboard_histogram_flush(&board->samples[i].histogram, &board->file, name ? name : "?", number,
 					    at_ns);
 	}
 }
 
 /* What is before the first step counts for it, and what is between two steps for the one before. */
-static void leave_step(struct board *board)
+static void leave_step(struct tensorboard *board)
 {
 	const struct step *step;
 
@@ -117,7 +117,7 @@ static void leave_step(struct board *board)
 }
 
 /* To be called before what happens at this time is counted. */
-static void enter_steps(struct board *board, uint64_t at_ns)
+static void enter_steps(struct tensorboard *board, uint64_t at_ns)
 {
 	const struct steps *steps = &board->of->steps;
 
@@ -131,31 +131,31 @@ static void enter_steps(struct board *board, uint64_t at_ns)
 
 static void see_begin(void *context, struct call *call)
 {
-	struct board *board = context;
+	struct tensorboard *board = context;
 
 	enter_steps(board, call->start_ns);
-	torsh_board_graph_begin(board->graph, call);
+	torsh_tensorboard_graph_begin(board->graph, call);
 }
 
 static void see_end(void *context, struct call *call)
 {
-	struct board *board = context;
+	struct tensorboard *board = context;
 	uint64_t duration_ns = call->end_ns - call->start_ns;
 
 	enter_steps(board, call->end_ns);
 	if (call->kind == CALL_OPERATOR && call->scope != OP_USER && torsh_trace_has(board->trace, call->start_ns))
-		torsh_board_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
+		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_OPERATORS], (double)duration_ns / 1e3);
 }
 
 static void see_row(void *context, const struct device_row *row)
 {
-	struct board *board = context;
+	struct tensorboard *board = context;
 
 	if (row->span.what == DEVICE_KERNEL)
-		torsh_board_histogram_add(&board->kernels, (double)row->span.duration_ns / 1e3);
+		torsh_tensorboard_histogram_add(&board->kernels, (double)row->span.duration_ns / 1e3);
 }
 
-static struct device_held *find_device(struct board *board, uint32_t device)
+static struct device_held *find_device(struct tensorboard *board, uint32_t device)
 {
 	for (size_t i = 0; i < board->n_devices; i++) {
 		if (board->devices[i].device == device)
@@ -167,13 +167,13 @@ static struct device_held *find_device(struct board *board, uint32_t device)
 	return &board->devices[board->n_devices++];
 }
 
-static void see_tensor(struct board *board, const struct timeline_event *event)
+static void see_tensor(struct tensorboard *board, const struct timeline_event *event)
 {
 	const struct event_tensor *tensor = &event->event.tensor;
 	struct device_held *device = find_device(board, tensor->device);
 
 	if (!tensor->is_free && torsh_trace_has(board->trace, event->at_ns))
-		torsh_board_histogram_add(&board->histograms[HISTOGRAM_TENSORS], (double)tensor->bytes);
+		torsh_tensorboard_histogram_add(&board->histograms[HISTOGRAM_TENSORS], (double)tensor->bytes);
 	if (!device)
 		return;
 	device->sum += tensor->is_free ? -(int64_t)tensor->bytes : (int64_t)tensor->bytes;
@@ -183,7 +183,7 @@ static void see_tensor(struct board *board, const struct timeline_event *event)
 		device->peak_bytes = device->live_bytes;
 }
 
-static struct board_histogram *find_samples(struct board *board, uint32_t label)
+static struct tensorboard_histogram *find_samples(struct tensorboard *board, uint32_t label)
 {
 	for (size_t i = 0; i < board->n_samples; i++) {
 		if (board->samples[i].label == label)
@@ -196,7 +196,7 @@ static struct board_histogram *find_samples(struct board *board, uint32_t label)
 }
 
 /* The program's own, at the step in which they are; where there are none they are counted. */
-static void see_value(struct board *board, const struct timeline_event *event)
+static void see_value(struct tensorboard *board, const struct timeline_event *event)
 {
 	const struct event_value *value = &event->event.value;
 	const char *name = torsh_timeline_label(board->process, value->name);
@@ -207,17 +207,17 @@ static void see_value(struct board *board, const struct timeline_event *event)
 	    !torsh_trace_payload(value->payload_type, value->payload, &number))
 		return;
 	if (value->kind == VALUE_SAMPLE)
-		torsh_board_histogram_add(find_samples(board, value->name), number);
+		torsh_tensorboard_histogram_add(find_samples(board, value->name), number);
 	else
-		torsh_board_scalar(&board->file, name ? name : "?",
+		torsh_tensorboard_scalar(&board->file, name ? name : "?",
 				   step != STEP_NONE ? board->of->steps.items[step].number : board->n_values++,
 				   event->at_ns, number);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct board *board = context;
+	struct tensorboard *board = context;
 
 	(void)process;
 	(void)innermost;
@@ -230,57 +230,57 @@ static void see_event(void *context, const struct profile_process *process, cons
 
 /* ---- scalars of steps -------------------------------------------------------------------------------------------- */
 
-static void put_step(struct board *board, const struct step *step, const struct step_total *total)
+static void put_step(struct tensorboard *board, const struct step *step, const struct step_total *total)
 {
 	double seconds = (double)(step->end_ns - step->start_ns) / 1e9;
 	char tag[TAG_BYTES_MAX];
 
-	torsh_board_scalar(&board->file, "step/ms", step->number, step->end_ns, seconds * 1e3);
-	if (seconds > 0 && !board->trace->profile->without_flops)
-		torsh_board_scalar(&board->file, "step/GFLOPs_per_second", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&board->file, "step/ms", step->number, step->end_ns, seconds * 1e3);
+	if (seconds > 0 && !board->trace->recording->without_flops)
+		torsh_tensorboard_scalar(&board->file, "step/GFLOPs_per_second", step->number, step->end_ns,
 				   (double)total->flops_all / 1e9 / seconds);
 	if (board->of->n_tensors)
-		torsh_board_scalar(&board->file, "step/peak_MiB", step->number, step->end_ns,
+		torsh_tensorboard_scalar(&board->file, "step/peak_MiB", step->number, step->end_ns,
 				   (double)total->peak_bytes / MEBIBYTE);
 	for (size_t i = 0; i < N_PHASES; i++) {
 		snprintf(tag, sizeof(tag), "phase/%s_ms", torsh_phase_names[i]);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
 				   (double)total->spent.phase_ns[i] / 1e6);
 	}
-	torsh_board_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&board->file, "phase/other_ms", step->number, step->end_ns,
 			   (double)total->spent.other_ns / 1e6);
 }
 
-static void put_step_devices(struct board *board, const struct step *step, const struct step_totals *totals, size_t i)
+static void put_step_devices(struct tensorboard *board, const struct step *step, const struct step_totals *totals, size_t i)
 {
 	const struct step_device *devices = torsh_step_devices(totals, i);
 	uint64_t duration_ns = step->end_ns - step->start_ns;
 	char tag[TAG_BYTES_MAX];
 
-	torsh_board_scalar(&board->file, "step/device_ms", step->number, step->end_ns,
+	torsh_tensorboard_scalar(&board->file, "step/device_ms", step->number, step->end_ns,
 			   (double)totals->items[i].device_ns / 1e6);
 	for (size_t k = 0; k < totals->n_devices; k++) {
 		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/launched_ms", totals->devices[k]);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns, (double)devices[k].device_ns / 1e6);
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns, (double)devices[k].device_ns / 1e6);
 		if (!duration_ns)
 			continue;
 		snprintf(tag, sizeof(tag), "device/cuda:%" PRIu32 "/busy_percent", totals->devices[k]);
-		torsh_board_scalar(&board->file, tag, step->number, step->end_ns,
+		torsh_tensorboard_scalar(&board->file, tag, step->number, step->end_ns,
 				   100.0 * (double)devices[k].busy_ns / (double)duration_ns);
 	}
 }
 
 /* Scalars of each, and the distribution of their durations. */
-static void put_steps(struct board *board, struct profile_process *process)
+static void put_steps(struct tensorboard *board, struct recorded_process *process)
 {
 	const struct steps *steps = &board->of->steps;
-	struct board_histogram durations = {0};
+	struct tensorboard_histogram durations = {0};
 	struct step_totals totals;
 	const struct step *last = NULL;
 
 	if (!steps->n)
 		return;
-	torsh_step_totals_collect(&totals, board->trace->profile, process, board->trace->survey);
+	torsh_step_totals_collect(&totals, board->trace->recording, process, board->trace->prepass);
 	for (size_t i = 0; i < steps->n; i++) {
 		if (!torsh_trace_has(board->trace, steps->items[i].start_ns))
 			continue;
@@ -288,18 +288,18 @@ static void put_steps(struct board *board, struct profile_process *process)
 		put_step(board, last, &totals.items[i]);
 		if (totals.has_devices)
 			put_step_devices(board, last, &totals, i);
-		torsh_board_histogram_add(&durations, (double)(last->end_ns - last->start_ns) / 1e6);
+		torsh_tensorboard_histogram_add(&durations, (double)(last->end_ns - last->start_ns) / 1e6);
 	}
 	if (last)
-		torsh_board_histogram_flush(&durations, &board->file, "durations/steps_ms", last->number, last->end_ns);
-	torsh_board_histogram_free(&durations);
+		torsh_tensorboard_histogram_flush(&durations, &board->file, "durations/steps_ms", last->number, last->end_ns);
+	torsh_tensorboard_histogram_free(&durations);
 	torsh_step_totals_free(&totals);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 /* The graph's: the second step of the window, as the first one may be warming up; without steps all of it. */
-static struct board_graph *make_graph(const struct board *board)
+static struct tensorboard_graph *make_graph(const struct tensorboard *board)
 {
 	const struct steps *steps = &board->of->steps;
 	const struct step *chosen = NULL;
@@ -311,41 +311,41 @@ static struct board_graph *make_graph(const struct board *board)
 			n++;
 		}
 	}
-	return chosen ? torsh_board_graph_create(chosen->start_ns, chosen->end_ns)
-		      : torsh_board_graph_create(board->trace->from_ns, board->trace->to_ns);
+	return chosen ? torsh_tensorboard_graph_create(chosen->start_ns, chosen->end_ns)
+		      : torsh_tensorboard_graph_create(board->trace->from_ns, board->trace->to_ns);
 }
 
 /* At the last step, like the durations of steps. */
-static void put_kernels(struct board *board)
+static void put_kernels(struct tensorboard *board)
 {
 	const struct steps *steps = &board->of->steps;
 	const struct step *last = steps->n ? &steps->items[steps->n - 1] : NULL;
 
-	torsh_board_histogram_flush(&board->kernels, &board->file, "durations/kernels_us", last ? last->number : 0,
+	torsh_tensorboard_histogram_flush(&board->kernels, &board->file, "durations/kernels_us", last ? last->number : 0,
 				    last ? last->end_ns : board->of->last_ns);
 }
 
-static void free_board(struct board *board)
+static void free_board(struct tensorboard *board)
 {
-	torsh_board_histogram_free(&board->kernels);
+	torsh_tensorboard_histogram_free(&board->kernels);
 	for (size_t i = 0; i < N_HISTOGRAMS; i++)
-		torsh_board_histogram_free(&board->histograms[i]);
+		torsh_tensorboard_histogram_free(&board->histograms[i]);
 	for (size_t i = 0; i < board->n_samples; i++)
-		torsh_board_histogram_free(&board->samples[i].histogram);
+		torsh_tensorboard_histogram_free(&board->samples[i].histogram);
 	free(board->samples);
-	torsh_board_graph_destroy(board->graph);
+	torsh_tensorboard_graph_destroy(board->graph);
 }
 
-static int write_run(struct trace *trace, struct profile_process *process, const char *directory, const char *host)
+static int write_run(struct trace *trace, struct recorded_process *process, const char *directory, const char *host)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	static const struct device_visitor devices = {.row = see_row};
-	struct board board = {.trace = trace, .process = process, .of = torsh_survey_of(trace->survey, process)};
+	struct tensorboard board = {.trace = trace, .process = process, .of = torsh_prepass_of(trace->prepass, process)};
 	struct trace own = *trace;
 	int rc = torsh_private_directory(directory), closed;
 
 	if (rc == 0)
-		rc = torsh_board_open(&board.file, directory, trace->profile->start_realtime_ns, host);
+		rc = torsh_tensorboard_open(&board.file, directory, trace->recording->start_realtime_ns, host);
 	if (rc < 0)
 		return rc;
 	board.graph = make_graph(&board);
@@ -359,17 +359,17 @@ static int write_run(struct trace *trace, struct profile_process *process, const
 	else
 		put_histograms(&board, 0, board.of->last_ns);
 	put_kernels(&board);
-	torsh_board_graph_write(board.graph, &board.file);
+	torsh_tensorboard_graph_write(board.graph, &board.file);
 	free_board(&board);
-	closed = torsh_board_close(&board.file);
+	closed = torsh_tensorboard_close(&board.file);
 	return rc < 0 ? rc : closed;
 }
 
 /* DIR/HOST_PID.TIME.pt.trace.json.gz, as the profiler's plugin looks for it. */
-static int write_plugin_trace(const struct trace *trace, struct profile_process *process, const char *host)
+static int write_plugin_trace(const struct trace *trace, struct recorded_process *process, const char *host)
 {
 	char *path = torsh_need_text("%s/%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json.gz", trace->path, host, process->pid,
-				     trace->profile->start_realtime_ns / 1000000);
+				     trace->recording->start_realtime_ns / 1000000);
 	struct trace own = *trace;
 	int rc;
 
@@ -382,15 +382,15 @@ static int write_plugin_trace(const struct trace *trace, struct profile_process 
 }
 
 /* A run's directory below the trace's, the caller's: named by its rank where no other run has it. */
-static char *run_directory(const struct trace *trace, const struct profile_process *process)
+static char *run_directory(const struct trace *trace, const struct recorded_process *process)
 {
 	uint32_t rank, other;
-	bool has_rank = torsh_profile_rank(process->rank, &rank);
+	bool has_rank = torsh_recording_rank(process->rank, &rank);
 
 	for (size_t i = 0; i < trace->n_processes && has_rank; i++) {
-		const struct profile_process *one = trace->processes[i];
+		const struct recorded_process *one = trace->processes[i];
 
-		if (one != process && trace->survey->items[i].has_events && torsh_profile_rank(one->rank, &other))
+		if (one != process && trace->prepass->items[i].has_events && torsh_recording_rank(one->rank, &other))
 			has_rank = other != rank;
 	}
 	return has_rank ? torsh_need_text("%s/rank-%" PRIu32, trace->path, rank)
@@ -398,9 +398,9 @@ static char *run_directory(const struct trace *trace, const struct profile_proce
 }
 
 /* The recording's host as a part of a file's name, the caller's: letters, digits, dots and hyphens stay. */
-static char *name_host(const struct profile *profile)
+static char *name_host(const struct recording *recording)
 {
-	char *host = torsh_need(strndup(profile->host && *profile->host ? profile->host : "host", HOST_BYTES_MAX));
+	char *host = torsh_need(strndup(recording->host && *recording->host ? recording->host : "host", HOST_BYTES_MAX));
 
 	for (char *at = host; *at; at++) {
 		if (!isalnum((unsigned char)*at) && *at != '-' && (*at != '.' || at == host))
@@ -411,14 +411,14 @@ static char *name_host(const struct profile *profile)
 
 static int write_process(struct trace *trace, size_t i, bool is_only)
 {
-	char *host = name_host(trace->profile);
-	struct profile_process *process = trace->processes[i];
+	char *host = name_host(trace->recording);
+	struct recorded_process *process = trace->processes[i];
 	char *directory = is_only ? torsh_need_text("%s", trace->path) : run_directory(trace, process);
 	int rc = write_run(trace, process, directory, host);
 
 	free(directory);
 	/* A trace without operators breaks the plugin's page. */
-	if (rc == 0 && trace->survey->items[i].n_operators)
+	if (rc == 0 && trace->prepass->items[i].n_operators)
 		rc = write_plugin_trace(trace, process, host);
 	free(host);
 	return rc;
@@ -430,9 +430,9 @@ static int write_tensorboard(struct trace *trace)
 	int rc = torsh_private_directory(trace->path);
 
 	for (size_t i = 0; i < trace->n_processes; i++)
-		n_runs += trace->survey->items[i].has_events;
+		n_runs += trace->prepass->items[i].has_events;
 	for (size_t i = 0; i < trace->n_processes && rc == 0; i++) {
-		if (trace->survey->items[i].has_events)
+		if (trace->prepass->items[i].has_events)
 			rc = write_process(trace, i, n_runs == 1);
 	}
 	return rc;

@@ -24,7 +24,7 @@ static void make_crc_table(uint32_t *table)
 }
 
 /* CRC-32C, turned and moved as TensorFlow's records want it. */
-static uint32_t masked_crc(const struct board_file *board, const void *bytes, size_t n)
+static uint32_t masked_crc(const struct tensorboard_file *board, const void *bytes, size_t n)
 {
 	const uint8_t *at = bytes;
 	uint32_t crc = UINT32_MAX;
@@ -36,7 +36,7 @@ static uint32_t masked_crc(const struct board_file *board, const void *bytes, si
 }
 
 /* Length, its checksum, the message, its checksum. */
-static void put_record(struct board_file *board, const Tensorboard__Event *event)
+static void put_record(struct tensorboard_file *board, const Tensorboard__Event *event)
 {
 	uint64_t n = tensorboard__event__get_packed_size(event);
 	uint8_t *bytes = torsh_need(malloc(n));
@@ -51,7 +51,7 @@ static void put_record(struct board_file *board, const Tensorboard__Event *event
 	free(bytes);
 }
 
-static Tensorboard__Event make_event(const struct board_file *board, uint64_t at_ns)
+static Tensorboard__Event make_event(const struct tensorboard_file *board, uint64_t at_ns)
 {
 	Tensorboard__Event event = TENSORBOARD__EVENT__INIT;
 
@@ -61,7 +61,7 @@ static Tensorboard__Event make_event(const struct board_file *board, uint64_t at
 }
 
 /* value has all but its tag. */
-static void put_value(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns,
+static void put_value(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns,
 		      Tensorboard__Summary__Value *value)
 {
 	Tensorboard__Event event = make_event(board, at_ns);
@@ -77,7 +77,7 @@ static void put_value(struct board_file *board, const char *tag, uint64_t step, 
 	free(value->tag);
 }
 
-void torsh_board_scalar(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number)
+void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number)
 {
 	Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT;
 
@@ -86,7 +86,7 @@ void torsh_board_scalar(struct board_file *board, const char *tag, uint64_t step
 	put_value(board, tag, step, at_ns, &value);
 }
 
-void torsh_board_histogram(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns,
+void torsh_tensorboard_histogram(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns,
 			   Tensorboard__HistogramProto *histogram)
 {
 	Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT;
@@ -95,7 +95,7 @@ void torsh_board_histogram(struct board_file *board, const char *tag, uint64_t s
 	put_value(board, tag, step, at_ns, &value);
 }
 
-void torsh_board_graph(struct board_file *board, const Tensorboard__GraphDef *graph)
+void torsh_tensorboard_graph(struct tensorboard_file *board, const Tensorboard__GraphDef *graph)
 {
 	Tensorboard__Event event = make_event(board, 0);
 
@@ -107,7 +107,7 @@ void torsh_board_graph(struct board_file *board, const Tensorboard__GraphDef *gr
 	free(event.graph_def.data);
 }
 
-int torsh_board_open(struct board_file *board, const char *directory, uint64_t start_realtime_ns, const char *host)
+int torsh_tensorboard_open(struct tensorboard_file *board, const char *directory, uint64_t start_realtime_ns, const char *host)
 {
 	static char version[] = "brain.Event:2";
 	char *path = torsh_need_text("%s/events.out.tfevents.%" PRIu64 ".%s", directory, start_realtime_ns / 1000000000,
@@ -115,7 +115,7 @@ int torsh_board_open(struct board_file *board, const char *directory, uint64_t s
 	Tensorboard__Event event;
 	int rc;
 
-	*board = (struct board_file){.start_realtime_ns = start_realtime_ns};
+	*board = (struct tensorboard_file){.start_realtime_ns = start_realtime_ns};
 	rc = torsh_private_create(&board->place, path);
 	free(path);
 	if (rc)
@@ -128,7 +128,7 @@ int torsh_board_open(struct board_file *board, const char *directory, uint64_t s
 	return 0;
 }
 
-int torsh_board_close(struct board_file *board)
+int torsh_tensorboard_close(struct tensorboard_file *board)
 {
 	int rc = ferror(board->file) ? -EIO : 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* TensorBoard's event files: records of protobuf messages, each with its length and checksums. */
-#ifndef TORSH_EXPORT_BOARD_FILE_H
-#define TORSH_EXPORT_BOARD_FILE_H
+#ifndef TORSH_EXPORT_TENSORBOARD_TENSORBOARD_FILE_H
+#define TORSH_EXPORT_TENSORBOARD_TENSORBOARD_FILE_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tensorboard.pb-c.h"
 #include "tools/base/private_file.h"
 
-struct board_file {
+struct tensorboard_file {
 	struct private_file place;
 	FILE *file;
 	uint64_t start_realtime_ns; /* times of events are since then */
@@ -20,14 +20,14 @@ struct board_file {
  * Make DIRECTORY/events.out.tfevents.SECONDS.HOST, replacing what is there, with the version that it begins with.
  * Returns 0 or -errno.
  */
-int torsh_board_open(struct board_file *board, const char *directory, uint64_t start_realtime_ns, const char *host);
+int torsh_tensorboard_open(struct tensorboard_file *board, const char *directory, uint64_t start_realtime_ns, const char *host);
 /* Returns 0 or -errno, also of what was written. */
-int torsh_board_close(struct board_file *board);
+int torsh_tensorboard_close(struct tensorboard_file *board);
 
 /* A tag that is no UTF-8 gets U+FFFD for each byte that is none. */
-void torsh_board_scalar(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number);
-void torsh_board_histogram(struct board_file *board, const char *tag, uint64_t step, uint64_t at_ns,
+void torsh_tensorboard_scalar(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns, double number);
+void torsh_tensorboard_histogram(struct tensorboard_file *board, const char *tag, uint64_t step, uint64_t at_ns,
 			   Tensorboard__HistogramProto *histogram);
-void torsh_board_graph(struct board_file *board, const Tensorboard__GraphDef *graph);
+void torsh_tensorboard_graph(struct tensorboard_file *board, const Tensorboard__GraphDef *graph);
 
 #endif

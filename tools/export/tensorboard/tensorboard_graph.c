@@ -22,7 +22,7 @@ struct node {
 	uint32_t thread;
 };
 
-struct board_graph {
+struct tensorboard_graph {
 	uint64_t from_ns, to_ns;
 	struct node **nodes;
 	size_t n, n_room;
@@ -30,9 +30,9 @@ struct board_graph {
 	struct forward_calls *forward;
 };
 
-struct board_graph *torsh_board_graph_create(uint64_t from_ns, uint64_t to_ns)
+struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns)
 {
-	struct board_graph *graph = torsh_need(calloc(1, sizeof(*graph)));
+	struct tensorboard_graph *graph = torsh_need(calloc(1, sizeof(*graph)));
 
 	graph->from_ns = from_ns;
 	graph->to_ns = to_ns;
@@ -52,7 +52,7 @@ static void free_node(struct node *node)
 	free(node);
 }
 
-void torsh_board_graph_destroy(struct board_graph *graph)
+void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph)
 {
 	for (size_t i = 0; i < graph->n; i++)
 		free_node(graph->nodes[i]);
@@ -112,7 +112,7 @@ static void set_attribute(struct node *node, const char *key, const char *text)
 	node->values[i].s.len = strlen(text);
 }
 
-static struct node *add_node(struct board_graph *graph, const struct call *call)
+static struct node *add_node(struct tensorboard_graph *graph, const struct call *call)
 {
 	struct node *node = torsh_need(calloc(1, sizeof(*node)));
 
@@ -134,7 +134,7 @@ static void add_edge(struct node *to, const char *kind, const struct node *from)
 }
 
 /* An edge to the node that was just added, from what its thread ran before. */
-static void join_node(struct board_graph *graph, struct node *node)
+static void join_node(struct tensorboard_graph *graph, struct node *node)
 {
 	for (size_t i = graph->n - 1; i; i--) {
 		if (graph->nodes[i - 1]->thread == node->thread) {
@@ -145,7 +145,7 @@ static void join_node(struct board_graph *graph, struct node *node)
 }
 
 /* The node that a call is, or is inside of; a new one where it is an outermost one. Returns NULL where it is none. */
-static struct node *find_node(struct board_graph *graph, struct call *call)
+static struct node *find_node(struct tensorboard_graph *graph, struct call *call)
 {
 	const struct call *outer = torsh_call_outer_operator(call);
 	size_t number = outer ? (size_t)(uintptr_t)outer->own : 0;
@@ -162,7 +162,7 @@ static struct node *find_node(struct board_graph *graph, struct call *call)
 	return graph->nodes[number - 1];
 }
 
-void torsh_board_graph_begin(struct board_graph *graph, struct call *call)
+void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call *call)
 {
 	struct node *node = find_node(graph, call);
 	struct forward forward;
@@ -180,7 +180,7 @@ void torsh_board_graph_begin(struct board_graph *graph, struct call *call)
 		add_edge(node, "^", graph->nodes[slot->number - 1]);
 }
 
-void torsh_board_graph_write(const struct board_graph *graph, struct board_file *board)
+void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph, struct tensorboard_file *board)
 {
 	Tensorboard__GraphDef message = TENSORBOARD__GRAPH_DEF__INIT;
 	Tensorboard__VersionDef versions = TENSORBOARD__VERSION_DEF__INIT;
@@ -194,6 +194,6 @@ void torsh_board_graph_write(const struct board_graph *graph, struct board_file 
 	message.node = nodes;
 	message.versions = &versions;
 	if (graph->n)
-		torsh_board_graph(board, &message);
+		torsh_tensorboard_graph(board, &message);
 	free(nodes);
 }

@@ -4,22 +4,22 @@
  * Which tensor went where isn't recorded: an edge leads to what the same thread ran next, and a control edge from a
  * forward operator to its backward.
  */
-#ifndef TORSH_EXPORT_BOARD_GRAPH_H
-#define TORSH_EXPORT_BOARD_GRAPH_H
+#ifndef TORSH_EXPORT_TENSORBOARD_TENSORBOARD_GRAPH_H
+#define TORSH_EXPORT_TENSORBOARD_TENSORBOARD_GRAPH_H
 
 #include "tools/export/tensorboard/tensorboard_file.h"
 #include "tools/export/trace.h"
 
-struct board_graph;
+struct tensorboard_graph;
 
 /* Of the calls that begin from from_ns up to to_ns. */
-struct board_graph *torsh_board_graph_create(uint64_t from_ns, uint64_t to_ns);
-void torsh_board_graph_destroy(struct board_graph *graph);
+struct tensorboard_graph *torsh_tensorboard_graph_create(uint64_t from_ns, uint64_t to_ns);
+void torsh_tensorboard_graph_destroy(struct tensorboard_graph *graph);
 
 /* To be called with each call of the process that begins; call->own is the graph's. */
-void torsh_board_graph_begin(struct board_graph *graph, struct call *call);
+void torsh_tensorboard_graph_begin(struct tensorboard_graph *graph, struct call *call);
 
 /* Write what was there, if anything was. */
-void torsh_board_graph_write(const struct board_graph *graph, struct board_file *board);
+void torsh_tensorboard_graph_write(const struct tensorboard_graph *graph, struct tensorboard_file *board);
 
 #endif

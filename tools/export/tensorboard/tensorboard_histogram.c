@@ -50,7 +50,7 @@ static size_t find_bucket(double number)
 	return low;
 }
 
-void torsh_board_histogram_add(struct board_histogram *histogram, double number)
+void torsh_tensorboard_histogram_add(struct tensorboard_histogram *histogram, double number)
 {
 	if (!limits.n)
 		make_limits();
@@ -65,7 +65,7 @@ void torsh_board_histogram_add(struct board_histogram *histogram, double number)
 }
 
 /* Of neighbouring empty buckets one is told, as TensorFlow does it. Returns how many there are. */
-static size_t fill(const struct board_histogram *histogram, double *ends, double *counts)
+static size_t fill(const struct tensorboard_histogram *histogram, double *ends, double *counts)
 {
 	size_t n = 0;
 
@@ -78,7 +78,7 @@ static size_t fill(const struct board_histogram *histogram, double *ends, double
 	return n;
 }
 
-void torsh_board_histogram_flush(struct board_histogram *histogram, struct board_file *board, const char *tag,
+void torsh_tensorboard_histogram_flush(struct tensorboard_histogram *histogram, struct tensorboard_file *board, const char *tag,
 				 uint64_t step, uint64_t at_ns)
 {
 	Tensorboard__HistogramProto message = TENSORBOARD__HISTOGRAM_PROTO__INIT;
@@ -95,12 +95,12 @@ void torsh_board_histogram_flush(struct board_histogram *histogram, struct board
 	message.n_bucket = message.n_bucket_limit = fill(histogram, ends, counts);
 	message.bucket_limit = ends;
 	message.bucket = counts;
-	torsh_board_histogram(board, tag, step, at_ns, &message);
+	torsh_tensorboard_histogram(board, tag, step, at_ns, &message);
 	memset(histogram->buckets, 0, limits.n * sizeof(*histogram->buckets));
-	*histogram = (struct board_histogram){.buckets = histogram->buckets};
+	*histogram = (struct tensorboard_histogram){.buckets = histogram->buckets};
 }
 
-void torsh_board_histogram_free(struct board_histogram *histogram)
+void torsh_tensorboard_histogram_free(struct tensorboard_histogram *histogram)
 {
 	free(histogram->buckets);
 }

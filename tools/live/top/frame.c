@@ -12,7 +12,7 @@
 
 /* One process's row. */
 struct row {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint64_t rate; /* events a second since it was looked at before */
 	bool has_rate;
 };
@@ -31,13 +31,13 @@ static void keep_past(struct top *top)
 	for (size_t i = 0; i < top->sessions.n; i++) {
 		const struct live_session *session = &top->sessions.items[i];
 
-		for (size_t k = 0; k < session->profile->n_processes; k++) {
+		for (size_t k = 0; k < session->recording->n_processes; k++) {
 			top->past = torsh_need_room(top->past, n, &n_room, sizeof(*top->past));
 			top->past[n++] = (struct top_past){
 				.writer_pid = session->writer_pid,
-				.process = session->profile->processes[k]->number,
-				.produced = session->profile->processes[k]->produced,
-				.at_ns = session->profile->snapshot_ns,
+				.process = session->recording->processes[k]->number,
+				.produced = session->recording->processes[k]->produced,
+				.at_ns = session->recording->snapshot_ns,
 			};
 		}
 	}
@@ -102,10 +102,10 @@ static const struct top_past *find_past(const struct top *top, uint32_t writer_p
 }
 
 static struct row make_row(const struct top *top, const struct live_session *session,
-			   const struct profile_process *process)
+			   const struct recorded_process *process)
 {
 	const struct top_past *past = find_past(top, session->writer_pid, process->number);
-	uint64_t now_ns = session->profile->snapshot_ns;
+	uint64_t now_ns = session->recording->snapshot_ns;
 	struct row row = {.process = process};
 
 	if (!past || now_ns <= past->at_ns || process->produced < past->produced)
@@ -148,9 +148,9 @@ static void collect_rows(struct rows *rows, const struct top *top)
 	for (size_t i = 0; i < top->sessions.n; i++) {
 		const struct live_session *session = &top->sessions.items[i];
 
-		for (size_t k = 0; k < session->profile->n_processes; k++) {
+		for (size_t k = 0; k < session->recording->n_processes; k++) {
 			rows->items = torsh_need_room(rows->items, rows->n, &rows->n_room, sizeof(*rows->items));
-			rows->items[rows->n++] = make_row(top, session, session->profile->processes[k]);
+			rows->items[rows->n++] = make_row(top, session, session->recording->processes[k]);
 		}
 	}
 	if (rows->n)
@@ -160,9 +160,9 @@ static void collect_rows(struct rows *rows, const struct top *top)
 static bool is_paused(const struct live_sessions *sessions)
 {
 	for (size_t i = 0; i < sessions->n; i++) {
-		const struct profile *profile = sessions->items[i].profile;
+		const struct recording *recording = sessions->items[i].recording;
 
-		if (profile->n_pauses && profile->pauses[profile->n_pauses - 1].lasts)
+		if (recording->n_pauses && recording->pauses[recording->n_pauses - 1].lasts)
 			return true;
 	}
 	return false;
@@ -204,7 +204,7 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 		 torsh_need_text("%8s %5s %11s %12s %11s %12s %9s  %s", "PID", "RANK", "LIVE", "BLOCKS", "PEAK",
 				 "EVENTS/S", "DROPPED", "PROGRAM"));
 	for (size_t i = 0; i < n; i++) {
-		const struct profile_process *process = rows->items[i].process;
+		const struct recorded_process *process = rows->items[i].process;
 		char live[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], rate[SIZE_TEXT_BYTES] = "-";
 		char dropped[SIZE_TEXT_BYTES];
 
@@ -217,7 +217,7 @@ static void put_processes(struct top_frame *frame, const struct rows *rows, size
 					 torsh_size_grouped(process->heap.current_blocks, blocks),
 					 torsh_size_human(process->heap.peak_bytes, peak), rate,
 					 torsh_size_grouped(process->dropped, dropped),
-					 torsh_profile_program_name(process)));
+					 torsh_recording_program_name(process)));
 	}
 	if (n < rows->n)
 		put_line(frame, false, torsh_need_text("%8s and %zu more", "", rows->n - n));
@@ -230,42 +230,42 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void put_holder(struct top_frame *frame, const struct top_holder *holder, uint64_t live_bytes)
+static void put_site(struct top_frame *frame, const struct top_site *site, uint64_t live_bytes)
 {
 	char bytes[SIZE_TEXT_BYTES], blocks[SIZE_TEXT_BYTES];
-	const char *function = holder->function ? holder->function : "(unknown)";
-	double share = live_bytes ? 100.0 * (double)holder->bytes / (double)live_bytes : 0;
+	const char *function = site->function ? site->function : "(unknown)";
+	double share = live_bytes ? 100.0 * (double)site->bytes / (double)live_bytes : 0;
 	char *place = NULL;
 
-	if (holder->line)
-		place = torsh_need_text("%s:%d", holder->file, holder->line);
+	if (site->line)
+		place = torsh_need_text("%s:%d", site->file, site->line);
 	else
-		place = torsh_need_text("%s", holder->module ? last_component(holder->module) : "");
+		place = torsh_need_text("%s", site->module ? last_component(site->module) : "");
 	put_line(frame, false,
-		 torsh_need_text("%11s %12s %6.1f %%  %s  %s", torsh_size_human(holder->bytes, bytes),
-				 torsh_size_grouped(holder->blocks, blocks), share, function, place));
+		 torsh_need_text("%11s %12s %6.1f %%  %s  %s", torsh_size_human(site->bytes, bytes),
+				 torsh_size_grouped(site->blocks, blocks), share, function, place));
 	free(place);
 }
 
-static void put_holders(struct top_frame *frame, const struct top *top, uint64_t live_bytes, size_t n_most)
+static void put_sites(struct top_frame *frame, const struct top *top, uint64_t live_bytes, size_t n_most)
 {
-	struct top_holders holders = {0};
+	struct top_sites sites = {0};
 
 	for (size_t i = 0; i < top->sessions.n; i++) {
-		const struct profile *profile = top->sessions.items[i].profile;
+		const struct recording *recording = top->sessions.items[i].recording;
 
-		for (size_t k = 0; k < profile->n_processes; k++)
-			torsh_top_holders_add(&holders, profile->processes[k], top->symbols);
+		for (size_t k = 0; k < recording->n_processes; k++)
+			torsh_top_sites_add(&sites, recording->processes[k], top->symbols);
 	}
-	torsh_top_holders_settle(&holders);
+	torsh_top_sites_settle(&sites);
 	put_line(frame, false, torsh_need_text("%s", ""));
 	put_line(frame, true, torsh_need_text("%11s %12s %8s  HELD BY", "BYTES", "BLOCKS", "SHARE"));
-	for (size_t i = 0; i < holders.n && (!n_most || i < n_most); i++)
-		put_holder(frame, &holders.items[i], live_bytes);
-	torsh_top_holders_free(&holders);
+	for (size_t i = 0; i < sites.n && (!n_most || i < n_most); i++)
+		put_site(frame, &sites.items[i], live_bytes);
+	torsh_top_sites_free(&sites);
 }
 
-void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_holders)
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_sites)
 {
 	struct rows rows = {0};
 	uint64_t live_bytes;
@@ -280,7 +280,7 @@ void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_pr
 	collect_rows(&rows, top);
 	put_sums(frame, top, &rows, &live_bytes);
 	put_processes(frame, &rows, n_processes && n_processes < rows.n ? n_processes : rows.n);
-	put_holders(frame, top, live_bytes, n_holders);
+	put_sites(frame, top, live_bytes, n_sites);
 	free(rows.items);
 }
 

@@ -3,8 +3,8 @@
  * One frame of `torsh top` as lines of text: the sessions that were asked, their processes, and the lines of source
  * that hold most. What draws it knows nothing of sessions.
  */
-#ifndef TORSH_TOP_FRAME_H
-#define TORSH_TOP_FRAME_H
+#ifndef TORSH_LIVE_TOP_FRAME_H
+#define TORSH_LIVE_TOP_FRAME_H
 
 #include "tools/live/live.h"
 #include "tools/symbols/symbols.h"
@@ -46,8 +46,8 @@ struct top_frame {
 	size_t n, n_room;
 };
 
-/* At most so many processes and holders; 0: all. */
-void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_holders);
+/* At most so many processes and allocation sites; 0: all. */
+void torsh_top_frame(struct top_frame *frame, const struct top *top, size_t n_processes, size_t n_sites);
 void torsh_top_frame_free(struct top_frame *frame);
 
 #endif

@@ -9,7 +9,7 @@
 #include "tools/base/die.h"
 #include "tools/base/terminal.h"
 
-#define LINES_BESIDE 9 /* of a frame, that are no processes and no holders */
+#define LINES_BESIDE 9 /* of a frame, that are no processes and no allocation sites */
 #define KEYS "q quit   s sort   p hold the view"
 
 static int64_t now_ms(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The terminal that `torsh top` draws on. */
-#ifndef TORSH_TOP_SCREEN_H
-#define TORSH_TOP_SCREEN_H
+#ifndef TORSH_LIVE_TOP_SCREEN_H
+#define TORSH_LIVE_TOP_SCREEN_H
 
 #include "tools/live/top/frame.h"
 

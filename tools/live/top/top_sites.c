@@ -17,35 +17,35 @@ static const struct frame *own_frame(const struct frames *frames)
 	return &frames->frames[0];
 }
 
-static void add(struct top_holders *holders, const struct holder *held, const struct frame *frame)
+static void add(struct top_sites *sites, const struct allocation_site *held, const struct frame *frame)
 {
-	struct top_holder *holder;
+	struct top_site *site;
 
-	holders->items = torsh_need_room(holders->items, holders->n, &holders->n_room, sizeof(*holders->items));
-	holder = &holders->items[holders->n++];
-	*holder = (struct top_holder){.bytes = held->bytes, .blocks = held->blocks};
+	sites->items = torsh_need_room(sites->items, sites->n, &sites->n_room, sizeof(*sites->items));
+	site = &sites->items[sites->n++];
+	*site = (struct top_site){.bytes = held->bytes, .blocks = held->blocks};
 	if (!frame)
 		return;
-	holder->function = frame->function;
-	holder->module = frame->module;
-	holder->file = frame->file;
-	holder->line = frame->file ? frame->line : 0;
+	site->function = frame->function;
+	site->module = frame->module;
+	site->file = frame->file;
+	site->line = frame->file ? frame->line : 0;
 }
 
-void torsh_top_holders_add(struct top_holders *holders, const struct profile_process *process, struct symbols *symbols)
+void torsh_top_sites_add(struct top_sites *sites, const struct recorded_process *process, struct symbols *symbols)
 {
-	struct holders held = {0};
+	struct allocation_sites held = {0};
 
-	torsh_holders_collect(&held, process, HOLDERS_LIVE);
+	torsh_sites_collect(&held, process, SITES_LIVE);
 	for (size_t i = 0; i < held.n; i++) {
 		uint32_t stack = held.items[i].stack, address;
 
-		if (torsh_profile_walk(process, stack, &address, 1))
-			add(holders, &held.items[i], own_frame(torsh_symbols_frames(symbols, process, address)));
+		if (torsh_recording_walk(process, stack, &address, 1))
+			add(sites, &held.items[i], own_frame(torsh_symbols_frames(symbols, process, address)));
 		else
-			add(holders, &held.items[i], NULL);
+			add(sites, &held.items[i], NULL);
 	}
-	torsh_holders_free(&held);
+	torsh_sites_free(&held);
 }
 
 static int compare_pointers(const void *a, const void *b)
@@ -56,7 +56,7 @@ static int compare_pointers(const void *a, const void *b)
 /* Texts are interned: other pointers are other texts. */
 static int compare_lines(const void *a, const void *b)
 {
-	const struct top_holder *one = a, *other = b;
+	const struct top_site *one = a, *other = b;
 	int rc = compare_pointers(one->function, other->function);
 
 	if (rc == 0)
@@ -68,7 +68,7 @@ static int compare_lines(const void *a, const void *b)
 
 static int compare_sizes(const void *a, const void *b)
 {
-	const struct top_holder *one = a, *other = b;
+	const struct top_site *one = a, *other = b;
 
 	if (one->bytes != other->bytes)
 		return one->bytes > other->bytes ? -1 : 1;
@@ -77,27 +77,27 @@ static int compare_sizes(const void *a, const void *b)
 	return compare_lines(a, b);
 }
 
-void torsh_top_holders_settle(struct top_holders *holders)
+void torsh_top_sites_settle(struct top_sites *sites)
 {
 	size_t n = 0;
 
-	if (!holders->n)
+	if (!sites->n)
 		return;
-	qsort(holders->items, holders->n, sizeof(*holders->items), compare_lines);
-	for (size_t i = 0; i < holders->n; i++) {
-		if (n && compare_lines(&holders->items[n - 1], &holders->items[i]) == 0) {
-			holders->items[n - 1].bytes += holders->items[i].bytes;
-			holders->items[n - 1].blocks += holders->items[i].blocks;
+	qsort(sites->items, sites->n, sizeof(*sites->items), compare_lines);
+	for (size_t i = 0; i < sites->n; i++) {
+		if (n && compare_lines(&sites->items[n - 1], &sites->items[i]) == 0) {
+			sites->items[n - 1].bytes += sites->items[i].bytes;
+			sites->items[n - 1].blocks += sites->items[i].blocks;
 		} else {
-			holders->items[n++] = holders->items[i];
+			sites->items[n++] = sites->items[i];
 		}
 	}
-	holders->n = n;
-	qsort(holders->items, n, sizeof(*holders->items), compare_sizes);
+	sites->n = n;
+	qsort(sites->items, n, sizeof(*sites->items), compare_sizes);
 }
 
-void torsh_top_holders_free(struct top_holders *holders)
+void torsh_top_sites_free(struct top_sites *sites)
 {
-	free(holders->items);
-	*holders = (struct top_holders){0};
+	free(sites->items);
+	*sites = (struct top_sites){0};
 }

@@ -111,14 +111,14 @@ bool torsh_bookkeeping_is_owned(const char *function)
 	return found && !found->what;
 }
 
-static enum bookkeeping_kind kind_of(const struct profile_process *process, uint32_t address)
+static enum bookkeeping_kind kind_of(const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_module *module = torsh_profile_module(process, address);
+	const struct recorded_module *module = torsh_recording_module(process, address);
 
 	return module ? torsh_bookkeeping_module(module->path) : BOOKKEEPING_NONE;
 }
 
-static const char *judge_c_library(struct symbols *symbols, const struct profile_process *process, uint32_t entry)
+static const char *judge_c_library(struct symbols *symbols, const struct recorded_process *process, uint32_t entry)
 {
 	const char *name = torsh_symbols_name(symbols, process, entry);
 	const struct known_function *found = name ? find_function(name) : NULL;
@@ -129,18 +129,18 @@ static const char *judge_c_library(struct symbols *symbols, const struct profile
 }
 
 /* The stack without its innermost n frames. */
-static uint32_t without_frames(const struct profile_process *process, uint32_t stack, size_t n)
+static uint32_t without_frames(const struct recorded_process *process, uint32_t stack, size_t n)
 {
 	while (n-- && stack && stack < process->n_stacks)
 		stack = process->stacks[stack].parent;
 	return stack < process->n_stacks ? stack : 0;
 }
 
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack,
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process, uint32_t stack,
 				 uint32_t *caller)
 {
 	uint32_t addresses[FRAMES_MAX];
-	size_t n = torsh_profile_walk(process, stack, addresses, FRAMES_MAX), i = 0;
+	size_t n = torsh_recording_walk(process, stack, addresses, FRAMES_MAX), i = 0;
 	enum bookkeeping_kind kind;
 
 	*caller = 0;

@@ -3,8 +3,8 @@
  * Blocks that the loader, the C library, the C++ run-time and the agent keep for themselves: not the program's leaks.
  * Decided by the stack, never by size or order; the rules and the names are in tools/memory/leaks/bookkeeping.def.
  */
-#ifndef TORSH_PROFILE_BOOKKEEPING_H
-#define TORSH_PROFILE_BOOKKEEPING_H
+#ifndef TORSH_MEMORY_LEAKS_BOOKKEEPING_H
+#define TORSH_MEMORY_LEAKS_BOOKKEEPING_H
 
 #include "tools/recording/recording.h"
 
@@ -28,7 +28,7 @@ bool torsh_bookkeeping_is_owned(const char *function);
  * program's. symbols names functions that the recording doesn't; it may be NULL. *caller: the stack without the library's
  * frames, that of whoever called it; 0: nobody did, or the block is the agent's.
  */
-const char *torsh_bookkeeping_of(struct symbols *symbols, const struct profile_process *process, uint32_t stack,
+const char *torsh_bookkeeping_of(struct symbols *symbols, const struct recorded_process *process, uint32_t stack,
 				 uint32_t *caller);
 
 #endif

@@ -12,7 +12,7 @@
 #define NOT_ASKED -2L
 #define NO_RULE -1L
 
-static void keep_book(struct leaks *leaks, const char *what, const struct holder *holder)
+static void keep_book(struct leaks *leaks, const char *what, const struct allocation_site *site)
 {
 	struct leaks_kept *kept = NULL;
 
@@ -26,17 +26,17 @@ static void keep_book(struct leaks *leaks, const char *what, const struct holder
 		kept = &leaks->bookkeeping[leaks->n_bookkeeping++];
 		*kept = (struct leaks_kept){.what = what};
 	}
-	kept->blocks += holder->blocks;
-	kept->bytes += holder->bytes;
-	leaks->bookkeeping_blocks += holder->blocks;
-	leaks->bookkeeping_bytes += holder->bytes;
+	kept->blocks += site->blocks;
+	kept->bytes += site->bytes;
+	leaks->bookkeeping_blocks += site->blocks;
+	leaks->bookkeeping_bytes += site->bytes;
 }
 
 /* What is asked of all stacks: the rules of one process's addresses, by kind. */
 struct rules {
 	const struct suppress *suppress;
 	struct symbols *symbols;
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	long *of[N_SUPPRESS_KINDS]; /* by address: NOT_ASKED, NO_RULE, or a rule's index */
 	uint64_t *import_bytes; /* by the stack that an import ends at: what its rules would take */
 	uint64_t *kept_bytes; /* by rule, where it is of the kind SUPPRESS_KEPT: what it would take */
@@ -66,7 +66,7 @@ static long find_rule(const struct rules *rules, enum suppress_kind kind, const 
 /* The rule for an address: by the names that are there first, by DWARF's only when these say nothing. */
 static long rule_of_address(const struct rules *rules, enum suppress_kind kind, uint32_t address)
 {
-	const struct profile_module *module = torsh_profile_module(rules->process, address);
+	const struct recorded_module *module = torsh_recording_module(rules->process, address);
 	const char *name = torsh_symbols_name(rules->symbols, rules->process, address);
 	const struct frames *frames;
 	long rule = torsh_suppress_find(rules->suppress, kind, rules->process->number, module ? module->path : NULL);
@@ -94,9 +94,9 @@ static long ask_address(struct rules *rules, enum suppress_kind kind, uint32_t a
 }
 
 /* Does Python's import system look for a module there and run it? */
-static bool is_import(const struct profile_process *process, uint32_t address)
+static bool is_import(const struct recorded_process *process, uint32_t address)
 {
-	const struct profile_function *function = torsh_profile_function(process, address);
+	const struct recorded_function *function = torsh_recording_function(process, address);
 
 	return function && function->file && !strcmp(function->file, "<frozen importlib._bootstrap>") &&
 	       !strcmp(function->name, "_find_and_load");
@@ -112,7 +112,7 @@ static long ask_inside(struct rules *rules, uint32_t address, struct ruling *imp
 
 static struct ruling rule_of_stack(struct rules *rules, uint32_t stack)
 {
-	const struct profile_process *process = rules->process;
+	const struct recorded_process *process = rules->process;
 	struct ruling imported = {.rule = NO_RULE};
 	bool is_inside = true; /* of the innermost line of Python */
 
@@ -155,25 +155,25 @@ static void end_rules(struct rules *rules)
 	free(rules->kept_bytes);
 }
 
-/* Of each of the holders; the caller frees it. */
-static struct ruling *find_rulings(struct rules *rules, const struct holder *holders, size_t n)
+/* Of each of the allocation sites; the caller frees it. */
+static struct ruling *find_rulings(struct rules *rules, const struct allocation_site *sites, size_t n)
 {
 	struct ruling *rulings = torsh_need_items(NULL, 0, n, sizeof(*rulings));
 
 	for (size_t i = 0; i < n; i++) {
-		rulings[i] = rule_of_stack(rules, holders[i].stack);
+		rulings[i] = rule_of_stack(rules, sites[i].stack);
 		if (rulings[i].rule < 0)
 			continue;
-		rules->import_bytes[rulings[i].import] += holders[i].bytes;
+		rules->import_bytes[rulings[i].import] += sites[i].bytes;
 		if (rules->suppress->rules[rulings[i].rule].kind == SUPPRESS_KEPT)
-			rules->kept_bytes[rulings[i].rule] += holders[i].bytes;
+			rules->kept_bytes[rulings[i].rule] += sites[i].bytes;
 	}
 	return rulings;
 }
 
 /* Is it suppressed? Then it is counted for its rule. */
 static bool suppress_holder(struct leaks *leaks, const struct rules *rules, const struct ruling *ruling,
-			    const struct holder *holder)
+			    const struct allocation_site *site)
 {
 	struct suppress_rule *rule;
 
@@ -181,17 +181,17 @@ static bool suppress_holder(struct leaks *leaks, const struct rules *rules, cons
 	    (ruling->import && rules->import_bytes[ruling->import] > LEAKS_KEPT_BYTES))
 		return false;
 	rule = &rules->suppress->rules[ruling->rule];
-	rule->blocks += holder->blocks;
-	rule->bytes += holder->bytes;
+	rule->blocks += site->blocks;
+	rule->bytes += site->bytes;
 	rule->n_stacks++;
-	leaks->suppressed_blocks += holder->blocks;
-	leaks->suppressed_bytes += holder->bytes;
+	leaks->suppressed_blocks += site->blocks;
+	leaks->suppressed_bytes += site->bytes;
 	return true;
 }
 
-static void count_inherited(struct leaks *leaks, const struct profile_process *process)
+static void count_inherited(struct leaks *leaks, const struct recorded_process *process)
 {
-	const struct profile_live *live = process->live.items;
+	const struct recorded_live *live = process->live.items;
 
 	for (size_t i = 0; i < process->live.n; i++) {
 		leaks->inherited_blocks += live[i].inherited_blocks;
@@ -201,13 +201,13 @@ static void count_inherited(struct leaks *leaks, const struct profile_process *p
 
 static void keep_cached(struct leaks *leaks, const struct device_sum *cached)
 {
-	const struct holder holder = {.blocks = cached->blocks, .bytes = cached->bytes};
+	const struct allocation_site site = {.blocks = cached->blocks, .bytes = cached->bytes};
 
 	if (cached->blocks)
-		keep_book(leaks, "cache of the framework's allocator", &holder);
+		keep_book(leaks, "cache of the framework's allocator", &site);
 }
 
-static void collect_device(struct leaks *leaks, const struct profile_process *process)
+static void collect_device(struct leaks *leaks, const struct recorded_process *process)
 {
 	struct device_sum cached = {0};
 
@@ -221,40 +221,40 @@ static void collect_device(struct leaks *leaks, const struct profile_process *pr
 	keep_cached(leaks, &cached);
 }
 
-static void collect_alive(struct leaks *leaks, const struct profile_process *process)
+static void collect_alive(struct leaks *leaks, const struct recorded_process *process)
 {
 	if (leaks->devices)
 		collect_device(leaks, process);
 	else
-		torsh_holders_collect(&leaks->found, process, HOLDERS_LIVE);
+		torsh_sites_collect(&leaks->found, process, SITES_LIVE);
 }
 
-static void count_at_exec(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum)
+static void count_at_exec(struct leaks *leaks, const struct recorded_process *process, struct leaks_process *sum)
 {
 	struct leaks live = {.devices = leaks->devices, .device = leaks->device};
-	struct holders alive;
+	struct allocation_sites alive;
 
 	collect_alive(&live, process);
 	alive = live.found;
 	free(live.bookkeeping);
-	torsh_holders_sum(&alive, &sum->exec_blocks, &sum->exec_bytes);
-	torsh_holders_free(&alive);
+	torsh_sites_sum(&alive, &sum->exec_blocks, &sum->exec_bytes);
+	torsh_sites_free(&alive);
 	leaks->exec_blocks += sum->exec_blocks;
 	leaks->exec_bytes += sum->exec_bytes;
 }
 
-/* For each of the holders whose bookkeeping it is, NULL where it's none; the caller frees it. */
-static const char **find_bookkeeping(const struct profile_process *process, struct symbols *symbols,
-				     const struct holder *holders, size_t n)
+/* For each of the allocation sites whose bookkeeping it is, NULL where it's none; the caller frees it. */
+static const char **find_bookkeeping(const struct recorded_process *process, struct symbols *symbols,
+				     const struct allocation_site *sites, size_t n)
 {
 	const char **found = torsh_need_items(NULL, 0, n, sizeof(*found));
 	uint32_t *callers = torsh_need_items(NULL, 0, n, sizeof(*callers));
 	uint64_t *bytes = torsh_need_items(NULL, 0, process->n_stacks + 1, sizeof(*bytes)); /* by caller */
 
 	for (size_t i = 0; i < n; i++) {
-		found[i] = torsh_bookkeeping_of(symbols, process, holders[i].stack, &callers[i]);
+		found[i] = torsh_bookkeeping_of(symbols, process, sites[i].stack, &callers[i]);
 		if (found[i])
-			bytes[callers[i]] += holders[i].bytes;
+			bytes[callers[i]] += sites[i].bytes;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (callers[i] && bytes[callers[i]] > LEAKS_KEPT_BYTES)
@@ -264,7 +264,7 @@ static const char **find_bookkeeping(const struct profile_process *process, stru
 	return found;
 }
 
-static void find_in_process(struct leaks *leaks, const struct profile_process *process, struct leaks_process *sum,
+static void find_in_process(struct leaks *leaks, const struct recorded_process *process, struct leaks_process *sum,
 			    struct symbols *symbols, struct suppress *suppress)
 {
 	struct rules rules = {.suppress = suppress, .symbols = symbols, .process = process};
@@ -280,27 +280,27 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 		rulings = find_rulings(&rules, leaks->found.items + first, leaks->found.n - first);
 	}
 	for (size_t i = first; i < leaks->found.n; i++) {
-		const struct holder *holder = &leaks->found.items[i];
+		const struct allocation_site *site = &leaks->found.items[i];
 
-		leaks->alive_blocks += holder->blocks;
-		leaks->alive_bytes += holder->bytes;
+		leaks->alive_blocks += site->blocks;
+		leaks->alive_bytes += site->bytes;
 	}
 	if (!leaks->devices)
 		kept = find_bookkeeping(process, symbols, leaks->found.items + first, leaks->found.n - first);
 	for (size_t i = first; i < leaks->found.n; i++) {
-		const struct holder *holder = &leaks->found.items[i];
+		const struct allocation_site *site = &leaks->found.items[i];
 
 		if (kept && kept[i - first]) {
-			keep_book(leaks, kept[i - first], holder);
+			keep_book(leaks, kept[i - first], site);
 			continue;
 		}
-		if (rulings && suppress_holder(leaks, &rules, &rulings[i - first], holder))
+		if (rulings && suppress_holder(leaks, &rules, &rulings[i - first], site))
 			continue;
-		sum->blocks += holder->blocks;
-		sum->bytes += holder->bytes;
-		leaks->usable_bytes += holder->usable_bytes;
-		leaks->usable_is_known = leaks->usable_is_known && holder->usable_is_known;
-		leaks->found.items[n++] = *holder;
+		sum->blocks += site->blocks;
+		sum->bytes += site->bytes;
+		leaks->usable_bytes += site->usable_bytes;
+		leaks->usable_is_known = leaks->usable_is_known && site->usable_is_known;
+		leaks->found.items[n++] = *site;
 	}
 	leaks->found.n = n;
 	free(rulings);
@@ -310,7 +310,7 @@ static void find_in_process(struct leaks *leaks, const struct profile_process *p
 		count_inherited(leaks, process);
 }
 
-void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,
+void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes, size_t n_processes,
 		      struct symbols *symbols, struct suppress *suppress)
 {
 	leaks->usable_is_known = true;
@@ -326,12 +326,12 @@ void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *proces
 		leaks->blocks += leaks->processes[i].blocks;
 		leaks->bytes += leaks->processes[i].bytes;
 	}
-	torsh_holders_merge_stacks(&leaks->found, symbols);
+	torsh_sites_merge_stacks(&leaks->found, symbols);
 }
 
 void torsh_leaks_free(struct leaks *leaks)
 {
-	torsh_holders_free(&leaks->found);
+	torsh_sites_free(&leaks->found);
 	free(leaks->processes);
 	free(leaks->bookkeeping);
 	*leaks = (struct leaks){0};

@@ -14,8 +14,8 @@
  * Of a device likewise: what was not freed when the process ended. What nobody freed before its context was destroyed is a leak
  * too, and also counted apart. Memory that a framework's allocator has got and not given out is bookkeeping.
  */
-#ifndef TORSH_PROFILE_LEAKS_H
-#define TORSH_PROFILE_LEAKS_H
+#ifndef TORSH_MEMORY_LEAKS_LEAKS_H
+#define TORSH_MEMORY_LEAKS_LEAKS_H
 
 #include "tools/device/memory/device_memory.h"
 #include "tools/memory/allocation_sites.h"
@@ -39,7 +39,7 @@ struct leaks {
 	const char *device;
 	struct device_sum with_context; /* of those found: that ended with their context */
 	bool at_exec; /* in place of leaks, what was alive when a process became another program is found */
-	struct holders found;
+	struct allocation_sites found;
 	uint64_t blocks, bytes, usable_bytes;
 	bool usable_is_known; /* of all blocks */
 	struct leaks_process *processes;
@@ -57,7 +57,7 @@ struct leaks {
  * suppress may be NULL. leaks->devices and ->device, ->at_exec, ->found.depth and .view may be set before; the found are neither sorted nor
  * named.
  */
-void torsh_leaks_find(struct leaks *leaks, struct profile_process *const *processes, size_t n_processes,
+void torsh_leaks_find(struct leaks *leaks, struct recorded_process *const *processes, size_t n_processes,
 		      struct symbols *symbols, struct suppress *suppress);
 
 void torsh_leaks_free(struct leaks *leaks);

@@ -9,8 +9,8 @@
  * With "kept:" in place of "leak:" only native frames inside of the innermost line of Python are looked at; with "import:"
  * too, and only what Python's import of a module did counts; both as long as it is no more than is kept on purpose: see tools/memory/leaks/leaks.h.
  */
-#ifndef TORSH_PROFILE_SUPPRESS_H
-#define TORSH_PROFILE_SUPPRESS_H
+#ifndef TORSH_MEMORY_LEAKS_SUPPRESS_H
+#define TORSH_MEMORY_LEAKS_SUPPRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* When a device was busy: the union of the times of all that it did, exactly. Held are 16 bytes for each stretch. */
-#ifndef TORSH_PROFILE_BUSY_H
-#define TORSH_PROFILE_BUSY_H
+#ifndef TORSH_TIMELINE_DEVICE_BUSY_H
+#define TORSH_TIMELINE_DEVICE_BUSY_H
 
 #include <stddef.h>
 #include <stdint.h>

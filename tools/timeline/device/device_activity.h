@@ -2,8 +2,8 @@
 /*
  * What devices did: kernels, copies and memsets in one form.
  */
-#ifndef TORSH_PROFILE_DEVICE_H
-#define TORSH_PROFILE_DEVICE_H
+#ifndef TORSH_TIMELINE_DEVICE_DEVICE_ACTIVITY_H
+#define TORSH_TIMELINE_DEVICE_DEVICE_ACTIVITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The devices of a process, as they said what they are. */
-#ifndef TORSH_PROFILE_DEVICE_LIST_H
-#define TORSH_PROFILE_DEVICE_LIST_H
+#ifndef TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
+#define TORSH_TIMELINE_DEVICE_DEVICE_LIST_H
 
 #include <stddef.h>
 

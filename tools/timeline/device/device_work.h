@@ -3,8 +3,8 @@
  * How much devices did for each launch of one process. A first walk adds it up; a second one knows it when it comes to the
  * launch, before the kernels are told.
  */
-#ifndef TORSH_PROFILE_DEVICE_WORK_H
-#define TORSH_PROFILE_DEVICE_WORK_H
+#ifndef TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
+#define TORSH_TIMELINE_DEVICE_DEVICE_WORK_H
 
 #include <stdbool.h>
 #include <stddef.h>

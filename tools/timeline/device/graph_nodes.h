@@ -3,8 +3,8 @@
  * Nodes of CUDA graphs and what asked for them: what was open on the thread that captured a node, which is what its replays
  * belong to. Of one process; a visitor's own number stands for what was open.
  */
-#ifndef TORSH_PROFILE_GRAPH_NODES_H
-#define TORSH_PROFILE_GRAPH_NODES_H
+#ifndef TORSH_TIMELINE_DEVICE_GRAPH_NODES_H
+#define TORSH_TIMELINE_DEVICE_GRAPH_NODES_H
 
 #include "agent/wire/event.h"
 #include "tools/base/key_index.h"

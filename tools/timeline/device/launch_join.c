@@ -26,7 +26,7 @@ struct early_list {
 };
 
 struct process_state {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	const struct device_work *work;
 	struct launches waiting;
 	struct early_row *early;
@@ -47,18 +47,18 @@ struct device_join {
 	size_t n_states;
 };
 
-struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
+struct device_join *torsh_device_join_create(const struct prepass *prepass, const struct device_visitor *visitor,
 					     void *context)
 {
 	struct device_join *join = torsh_need(calloc(1, sizeof(*join)));
 
 	join->visitor = visitor;
 	join->context = context;
-	join->n_states = survey->n;
-	join->states = torsh_need_items(NULL, 0, survey->n, sizeof(*join->states));
-	for (size_t i = 0; i < survey->n; i++) {
-		join->states[i].process = survey->items[i].process;
-		join->states[i].work = &survey->items[i].work;
+	join->n_states = prepass->n;
+	join->states = torsh_need_items(NULL, 0, prepass->n, sizeof(*join->states));
+	for (size_t i = 0; i < prepass->n; i++) {
+		join->states[i].process = prepass->items[i].process;
+		join->states[i].work = &prepass->items[i].work;
 		torsh_launches_create(&join->states[i].waiting);
 		torsh_key_index_create(&join->states[i].index);
 		torsh_graph_nodes_create(&join->states[i].nodes);
@@ -67,7 +67,7 @@ struct device_join *torsh_device_join_create(const struct survey *survey, const 
 	return join;
 }
 
-static struct process_state *find_state(struct device_join *join, const struct profile_process *process)
+static struct process_state *find_state(struct device_join *join, const struct recorded_process *process)
 {
 	if (join->last && join->last->process == process)
 		return join->last;
@@ -221,7 +221,7 @@ static void see_node(struct process_state *state, const struct timeline_event *e
 	torsh_graph_nodes_see(&state->nodes, node, cause->has_operator ? (uint32_t)state->n_captures : 0);
 }
 
-void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
+void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
 			      const struct timeline_event *event, const struct calls_around *around)
 {
 	struct process_state *state = find_state(join, process);
@@ -253,7 +253,7 @@ void torsh_device_join_launch(struct device_join *join, const struct profile_pro
 		tell_early(join, state, launch.correlation);
 }
 
-void torsh_device_join_event(struct device_join *join, const struct profile_process *process, const struct event *event)
+void torsh_device_join_event(struct device_join *join, const struct recorded_process *process, const struct event *event)
 {
 	struct device_row row = {.process = process};
 	struct process_state *state;

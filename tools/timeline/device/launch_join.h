@@ -3,14 +3,14 @@
  * Who made a device work: kernels, copies and memsets, each with the call that launched it and what was open around that.
  *
  * A device's work is told some time after it was done, which is after its launch was told, but for rare races; what
- * comes too early waits for its launch. What is held are launches whose work has not all come (the survey knows how
+ * comes too early waits for its launch. What is held are launches whose work has not all come (the pre-pass knows how
  * much there is), so that memory is bounded by what was under way at once.
  *
  * torsh ops does without: it adds up by operators that are still open, and needs of a launch no more than the time that all
- * of its work took, which the survey has when the launch is told.
+ * of its work took, which the pre-pass has when the launch is told.
  */
-#ifndef TORSH_PROFILE_DEVICE_JOIN_H
-#define TORSH_PROFILE_DEVICE_JOIN_H
+#ifndef TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
+#define TORSH_TIMELINE_DEVICE_LAUNCH_JOIN_H
 
 #include "tools/timeline/prepass/prepass.h"
 
@@ -59,7 +59,7 @@ struct device_launch {
 
 /* What a device did. */
 struct device_row {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	struct event event; /* EVENT_KERNEL, EVENT_COPY or EVENT_MEMSET; EVENT_SUBMISSION of a graph, or untimed */
 	struct device_span span; /* of it */
 	/* What it belongs to: of a graph's node where it was captured, else where it was launched; zeros where that isn't known. */
@@ -91,12 +91,12 @@ struct device_visitor {
 	 * What the visitor wants to know again of a launch, or of a node of a graph, with each row that comes of it
 	 * (cause.own); asked before launch is told of it. May be NULL.
 	 */
-	uint64_t (*own)(void *context, const struct profile_process *process, const struct timeline_event *event,
+	uint64_t (*own)(void *context, const struct recorded_process *process, const struct timeline_event *event,
 			const struct calls_around *around);
 	/* A launch, when it is told, before all that it caused. May be NULL. */
-	void (*launch)(void *context, const struct profile_process *process, const struct device_launch *launch);
+	void (*launch)(void *context, const struct recorded_process *process, const struct device_launch *launch);
 	/* A call that gives devices nothing to do (it waits, allocates, ...), when it is told. May be NULL. */
-	void (*call)(void *context, const struct profile_process *process, const struct device_launch *call);
+	void (*call)(void *context, const struct recorded_process *process, const struct device_launch *call);
 	/* In the order in which devices told it, not that in which it began. */
 	void (*row)(void *context, const struct device_row *row);
 };
@@ -104,15 +104,15 @@ struct device_visitor {
 struct device_join;
 
 /* All of these are to outlive it. */
-struct device_join *torsh_device_join_create(const struct survey *survey, const struct device_visitor *visitor,
+struct device_join *torsh_device_join_create(const struct prepass *prepass, const struct device_visitor *visitor,
 					     void *context);
 /* Let go of it, after telling what still waits. */
 void torsh_device_join_destroy(struct device_join *join);
 
 /* For the callbacks of a walk (struct calls_visitor): to be told of what its launch is, and of all other events. */
-void torsh_device_join_launch(struct device_join *join, const struct profile_process *process,
+void torsh_device_join_launch(struct device_join *join, const struct recorded_process *process,
 			      const struct timeline_event *event, const struct calls_around *around);
-void torsh_device_join_event(struct device_join *join, const struct profile_process *process,
+void torsh_device_join_event(struct device_join *join, const struct recorded_process *process,
 			     const struct event *event);
 
 #endif

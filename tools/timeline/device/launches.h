@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Launches whose work has not all come, by correlation: a hash table out of which entries go. */
-#ifndef TORSH_PROFILE_LAUNCHES_H
-#define TORSH_PROFILE_LAUNCHES_H
+#ifndef TORSH_TIMELINE_DEVICE_LAUNCHES_H
+#define TORSH_TIMELINE_DEVICE_LAUNCHES_H
 
 #include "tools/timeline/device/launch_join.h"
 

@@ -16,16 +16,16 @@ struct signs {
 };
 
 struct data_workers {
-	const struct profile *profile;
-	struct signs *signs; /* by place in the profile's processes */
+	const struct recording *recording;
+	struct signs *signs; /* by place in the recording's processes */
 };
 
-struct data_workers *torsh_data_workers_create(const struct profile *profile)
+struct data_workers *torsh_data_workers_create(const struct recording *recording)
 {
 	struct data_workers *workers = torsh_need(calloc(1, sizeof(*workers)));
 
-	workers->profile = profile;
-	workers->signs = torsh_need_items(NULL, 0, profile->n_processes, sizeof(*workers->signs));
+	workers->recording = recording;
+	workers->signs = torsh_need_items(NULL, 0, recording->n_processes, sizeof(*workers->signs));
 	return workers;
 }
 
@@ -36,40 +36,40 @@ void torsh_data_workers_destroy(struct data_workers *workers)
 }
 
 /* The place of the process with that number, or n_processes: they are in the order of their numbers. */
-static size_t find_number(const struct profile *profile, uint32_t number)
+static size_t find_number(const struct recording *recording, uint32_t number)
 {
-	size_t low = 0, high = profile->n_processes;
+	size_t low = 0, high = recording->n_processes;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (profile->processes[middle]->number < number)
+		if (recording->processes[middle]->number < number)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < profile->n_processes && profile->processes[low]->number == number ? low : profile->n_processes;
+	return low < recording->n_processes && recording->processes[low]->number == number ? low : recording->n_processes;
 }
 
 /* What a process was before an exec or a fork, else who has its parent's pid; n_processes: nobody. Always before it. */
-static size_t find_parent(const struct profile *profile, size_t child)
+static size_t find_parent(const struct recording *recording, size_t child)
 {
-	const struct profile_process *process = profile->processes[child];
+	const struct recorded_process *process = recording->processes[child];
 	uint32_t number = process->executed_from ? process->executed_from : process->forked_from;
-	size_t i = number ? find_number(profile, number) : profile->n_processes;
+	size_t i = number ? find_number(recording, number) : recording->n_processes;
 
 	if (i < child)
 		return i;
 	for (i = child; i-- > 0;) {
-		if (profile->processes[i]->pid == process->parent_pid)
+		if (recording->processes[i]->pid == process->parent_pid)
 			return i;
 	}
-	return profile->n_processes;
+	return recording->n_processes;
 }
 
 void torsh_data_workers_add(struct data_workers *workers, const struct call *call)
 {
-	size_t i = find_number(workers->profile, call->process->number);
+	size_t i = find_number(workers->recording, call->process->number);
 	struct signs *signs = &workers->signs[i];
 
 	signs->has_calls = true;
@@ -99,24 +99,24 @@ static void see_begin(void *context, struct call *call)
 static int add_ancestors(struct data_workers *workers)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin};
-	const struct profile *profile = workers->profile;
-	struct profile_process **ancestors =
-		torsh_need_items(NULL, 0, profile->n_processes, sizeof(struct profile_process *));
+	const struct recording *recording = workers->recording;
+	struct recorded_process **ancestors =
+		torsh_need_items(NULL, 0, recording->n_processes, sizeof(struct recorded_process *));
 	size_t n = 0;
 	int rc = 0;
 
-	for (size_t child = 0; child < profile->n_processes; child++) {
+	for (size_t child = 0; child < recording->n_processes; child++) {
 		if (!may_be_worker(&workers->signs[child]))
 			continue;
-		for (size_t i = find_parent(profile, child); i < profile->n_processes; i = find_parent(profile, i)) {
+		for (size_t i = find_parent(recording, child); i < recording->n_processes; i = find_parent(recording, i)) {
 			if (workers->signs[i].is_added)
 				continue;
 			workers->signs[i].is_added = true;
-			ancestors[n++] = profile->processes[i];
+			ancestors[n++] = recording->processes[i];
 		}
 	}
 	if (n)
-		rc = torsh_calls_walk(profile, ancestors, n, NULL, NULL, &visitor, workers, NULL);
+		rc = torsh_calls_walk(recording, ancestors, n, NULL, NULL, &visitor, workers, NULL);
 	free(ancestors);
 	return rc;
 }
@@ -124,7 +124,7 @@ static int add_ancestors(struct data_workers *workers)
 /* ---- the decision ------------------------------------------------------------------------------------------------- */
 
 /* Does the process live while that one gets batches from workers? */
-static bool lives_with(const struct profile_process *process, const struct signs *of)
+static bool lives_with(const struct recorded_process *process, const struct signs *of)
 {
 	return of->has_workers && process->start_ns <= of->last_batch_ns &&
 	       (!process->has_end_ns || process->end_ns >= of->first_batch_ns);
@@ -132,28 +132,28 @@ static bool lives_with(const struct profile_process *process, const struct signs
 
 static bool is_worker(const struct data_workers *workers, size_t child)
 {
-	const struct profile *profile = workers->profile;
+	const struct recording *recording = workers->recording;
 
 	if (!may_be_worker(&workers->signs[child]))
 		return false;
-	for (size_t i = find_parent(profile, child); i < profile->n_processes; i = find_parent(profile, i)) {
-		if (lives_with(profile->processes[child], &workers->signs[i]))
+	for (size_t i = find_parent(recording, child); i < recording->n_processes; i = find_parent(recording, i)) {
+		if (lives_with(recording->processes[child], &workers->signs[i]))
 			return true;
 	}
 	return false;
 }
 
-int torsh_data_workers_decide(struct data_workers *workers, struct profile_process *const *processes,
+int torsh_data_workers_decide(struct data_workers *workers, struct recorded_process *const *processes,
 			      size_t n_processes)
 {
 	int rc;
 
 	for (size_t i = 0; i < n_processes; i++)
-		workers->signs[find_number(workers->profile, processes[i]->number)].is_added = true;
+		workers->signs[find_number(workers->recording, processes[i]->number)].is_added = true;
 	rc = add_ancestors(workers);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n_processes; i++)
-		processes[i]->is_data_worker = is_worker(workers, find_number(workers->profile, processes[i]->number));
+		processes[i]->is_data_worker = is_worker(workers, find_number(workers->recording, processes[i]->number));
 	return 0;
 }

@@ -4,14 +4,14 @@
  * they call. Such a process descends from one that gets batches from workers in its lifetime, and neither trains nor
  * has batches of its own.
  */
-#ifndef TORSH_PROFILE_DATA_WORKERS_H
-#define TORSH_PROFILE_DATA_WORKERS_H
+#ifndef TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
+#define TORSH_TIMELINE_PREPASS_DATA_WORKERS_H
 
 #include "tools/timeline/spans.h"
 
 struct data_workers;
 
-struct data_workers *torsh_data_workers_create(const struct profile *profile);
+struct data_workers *torsh_data_workers_create(const struct recording *recording);
 void torsh_data_workers_destroy(struct data_workers *workers);
 
 /* Report each call of a process, in any order. */
@@ -21,7 +21,7 @@ void torsh_data_workers_add(struct data_workers *workers, const struct call *cal
  * Set is_data_worker of these processes, whose calls were reported. Where it is needed, reads the timeline of those
  * that they descend from and that are not among them. Returns 0 or -errno.
  */
-int torsh_data_workers_decide(struct data_workers *workers, struct profile_process *const *processes,
+int torsh_data_workers_decide(struct data_workers *workers, struct recorded_process *const *processes,
 			      size_t n_processes);
 
 #endif

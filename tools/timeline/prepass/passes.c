@@ -129,7 +129,7 @@ void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call)
 		finder->passes[finder->n - 1].end_ns = call->end_ns;
 }
 
-void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process *process)
+void torsh_pass_finder_decide(struct pass_finder *finder, struct recorded_process *process)
 {
 	process->setup_end_ns = finder->has_start ? finder->start_ns : finder->first_ns;
 	free(process->passes);
@@ -139,7 +139,7 @@ void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process
 	finder->n = finder->n_room = 0;
 }
 
-bool torsh_passes_have(const struct profile_process *process, uint64_t at_ns)
+bool torsh_passes_have(const struct recorded_process *process, uint64_t at_ns)
 {
 	size_t low = 0, high = process->n_passes;
 

@@ -3,8 +3,8 @@
  * The backward passes of a process, and with them the end of its setup. What follows a pass until an optimizer is
  * called works on gradients (reducers, clipping), and so do the threads of a collective: only the time shows that.
  */
-#ifndef TORSH_PROFILE_PASSES_H
-#define TORSH_PROFILE_PASSES_H
+#ifndef TORSH_TIMELINE_PREPASS_PASSES_H
+#define TORSH_TIMELINE_PREPASS_PASSES_H
 
 #include "tools/timeline/spans.h"
 
@@ -18,9 +18,9 @@ void torsh_pass_finder_begin(struct pass_finder *finder, const struct call *call
 void torsh_pass_finder_end(struct pass_finder *finder, const struct call *call);
 
 /* Set passes and setup_end_ns of that process. */
-void torsh_pass_finder_decide(struct pass_finder *finder, struct profile_process *process);
+void torsh_pass_finder_decide(struct pass_finder *finder, struct recorded_process *process);
 
 /* Is the moment within a pass, or between one and the optimizer? */
-bool torsh_passes_have(const struct profile_process *process, uint64_t at_ns);
+bool torsh_passes_have(const struct recorded_process *process, uint64_t at_ns);
 
 #endif

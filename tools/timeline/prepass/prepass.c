@@ -7,18 +7,18 @@
 
 #include "tools/base/die.h"
 
-const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process)
+const struct prepass_process *torsh_prepass_of(const struct prepass *prepass, const struct recorded_process *process)
 {
-	for (size_t i = 0; i < survey->n; i++) {
-		if (survey->items[i].process == process)
-			return &survey->items[i];
+	for (size_t i = 0; i < prepass->n; i++) {
+		if (prepass->items[i].process == process)
+			return &prepass->items[i];
 	}
 	return NULL;
 }
 
-static struct survey_process *find(struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+static struct prepass_process *find(struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
 {
-	struct survey_process *of = (struct survey_process *)torsh_survey_of(survey, process);
+	struct prepass_process *of = (struct prepass_process *)torsh_prepass_of(prepass, process);
 
 	if (!of->has_events || at_ns < of->first_ns)
 		of->first_ns = at_ns;
@@ -30,31 +30,31 @@ static struct survey_process *find(struct survey *survey, const struct profile_p
 
 static void see_begin(void *context, struct call *call)
 {
-	struct survey *survey = context;
-	struct survey_process *of = find(survey, call->process, call->start_ns);
+	struct prepass *prepass = context;
+	struct prepass_process *of = find(prepass, call->process, call->start_ns);
 
 	of->n_operators += call->kind == CALL_OPERATOR;
 	of->n_modules += call->is_module;
 	of->n_ranges += call->kind == CALL_RANGE && !call->is_module;
-	survey->has_inputs = survey->has_inputs || call->inputs;
-	survey->has_stacks = survey->has_stacks || call->stack;
-	torsh_data_workers_add(survey->data_workers, call);
+	prepass->has_inputs = prepass->has_inputs || call->inputs;
+	prepass->has_stacks = prepass->has_stacks || call->stack;
+	torsh_data_workers_add(prepass->data_workers, call);
 	torsh_pass_finder_begin(of->passes, call);
 	torsh_step_finder_begin(of->finder, call);
 }
 
 static void see_end(void *context, struct call *call)
 {
-	struct survey_process *of = find(context, call->process, call->end_ns);
+	struct prepass_process *of = find(context, call->process, call->end_ns);
 
 	torsh_pass_finder_end(of->passes, call);
 	torsh_step_finder_end(of->finder, call);
 }
 
-static void see_event(void *context, const struct profile_process *process, const struct timeline_event *event,
+static void see_event(void *context, const struct recorded_process *process, const struct timeline_event *event,
 		      struct call *innermost)
 {
-	struct survey_process *of;
+	struct prepass_process *of;
 
 	/* The writer's own: nothing happened then. */
 	if (event->event.id == EVENT_HEAP_MARK)
@@ -64,34 +64,34 @@ static void see_event(void *context, const struct profile_process *process, cons
 	torsh_step_finder_event(of->finder, event);
 	torsh_device_work_add(&of->work, &event->event, innermost);
 	torsh_device_list_add(&of->devices, &event->event);
-	torsh_facts_add(&of->facts, process, &event->event);
+	torsh_process_attributes_add(&of->facts, process, &event->event);
 }
 
-void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,
+void torsh_prepass_make(struct prepass *prepass, const struct recording *recording, struct recorded_process *const *processes,
 		       size_t n_processes)
 {
 	static const struct calls_visitor visitor = {.begin = see_begin, .end = see_end, .event = see_event};
 	int rc;
 
-	*survey = (struct survey){.n = n_processes, .crossings = torsh_crossings_create()};
-	survey->data_workers = torsh_data_workers_create(profile);
-	survey->items = torsh_need_items(NULL, 0, n_processes, sizeof(*survey->items));
+	*prepass = (struct prepass){.n = n_processes, .unnested = torsh_unnested_spans_create()};
+	prepass->data_workers = torsh_data_workers_create(recording);
+	prepass->items = torsh_need_items(NULL, 0, n_processes, sizeof(*prepass->items));
 	for (size_t i = 0; i < n_processes; i++) {
-		survey->items[i].process = processes[i];
-		survey->items[i].finder = torsh_step_finder_create();
-		survey->items[i].passes = torsh_pass_finder_create();
-		torsh_device_work_create(&survey->items[i].work);
+		prepass->items[i].process = processes[i];
+		prepass->items[i].finder = torsh_step_finder_create();
+		prepass->items[i].passes = torsh_pass_finder_create();
+		torsh_device_work_create(&prepass->items[i].work);
 	}
-	rc = torsh_calls_walk(profile, processes, n_processes, NULL, survey->crossings, &visitor, survey,
-			      &survey->counts);
+	rc = torsh_calls_walk(recording, processes, n_processes, NULL, prepass->unnested, &visitor, prepass,
+			      &prepass->counts);
 	if (rc == 0)
-		rc = torsh_data_workers_decide(survey->data_workers, processes, n_processes);
-	torsh_data_workers_destroy(survey->data_workers);
-	survey->data_workers = NULL;
+		rc = torsh_data_workers_decide(prepass->data_workers, processes, n_processes);
+	torsh_data_workers_destroy(prepass->data_workers);
+	prepass->data_workers = NULL;
 	if (rc < 0)
-		torsh_die("can't read the timeline of %s: %s", profile->path, strerror(-rc));
+		torsh_die("can't read the timeline of %s: %s", recording->path, strerror(-rc));
 	for (size_t i = 0; i < n_processes; i++) {
-		struct survey_process *of = &survey->items[i];
+		struct prepass_process *of = &prepass->items[i];
 
 		torsh_pass_finder_decide(of->passes, processes[i]);
 		torsh_pass_finder_destroy(of->passes);
@@ -102,38 +102,38 @@ void torsh_survey_make(struct survey *survey, const struct profile *profile, str
 	}
 }
 
-size_t torsh_survey_choose(struct survey *survey, const struct steps_choice *choice)
+size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < survey->n; i++) {
-		torsh_steps_choose(&survey->items[i].steps, choice);
-		n += survey->items[i].steps.n;
+	for (size_t i = 0; i < prepass->n; i++) {
+		torsh_steps_choose(&prepass->items[i].steps, choice);
+		n += prepass->items[i].steps.n;
 	}
 	return n;
 }
 
-bool torsh_survey_has(const struct survey *survey, const struct profile_process *process, uint64_t at_ns)
+bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns)
 {
-	return torsh_steps_have(&torsh_survey_of(survey, process)->steps, at_ns);
+	return torsh_steps_have(&torsh_prepass_of(prepass, process)->steps, at_ns);
 }
 
-bool torsh_survey_has_operators(const struct survey *survey)
+bool torsh_prepass_has_operators(const struct prepass *prepass)
 {
-	for (size_t i = 0; i < survey->n; i++) {
-		if (survey->items[i].n_operators)
+	for (size_t i = 0; i < prepass->n; i++) {
+		if (prepass->items[i].n_operators)
 			return true;
 	}
 	return false;
 }
 
-void torsh_survey_free(struct survey *survey)
+void torsh_prepass_free(struct prepass *prepass)
 {
-	for (size_t i = 0; i < survey->n; i++) {
-		torsh_steps_free(&survey->items[i].steps);
-		torsh_device_work_destroy(&survey->items[i].work);
-		torsh_device_list_free(&survey->items[i].devices);
+	for (size_t i = 0; i < prepass->n; i++) {
+		torsh_steps_free(&prepass->items[i].steps);
+		torsh_device_work_destroy(&prepass->items[i].work);
+		torsh_device_list_free(&prepass->items[i].devices);
 	}
-	free(survey->items);
-	torsh_crossings_destroy(survey->crossings);
+	free(prepass->items);
+	torsh_unnested_spans_destroy(prepass->unnested);
 }

@@ -3,8 +3,8 @@
  * A first look over the timeline, for those that then go over it a second time: which calls don't nest, where steps
  * begin, what there is at all.
  */
-#ifndef TORSH_PROFILE_SURVEY_H
-#define TORSH_PROFILE_SURVEY_H
+#ifndef TORSH_TIMELINE_PREPASS_PREPASS_H
+#define TORSH_TIMELINE_PREPASS_PREPASS_H
 
 #include "tools/timeline/device/device_activity.h"
 #include "tools/timeline/device/device_list.h"
@@ -14,8 +14,8 @@
 #include "tools/timeline/prepass/process_attributes.h"
 #include "tools/timeline/steps.h"
 
-struct survey_process {
-	const struct profile_process *process;
+struct prepass_process {
+	const struct recorded_process *process;
 	uint64_t n_operators, n_ranges, n_modules, n_tensors;
 	uint64_t first_ns, last_ns; /* of its events; 0 where there are none */
 	bool has_events;
@@ -24,33 +24,33 @@ struct survey_process {
 	struct pass_finder *passes;
 	struct device_work work;
 	struct device_list devices;
-	struct facts facts;
+	struct process_attributes facts;
 };
 
-struct survey {
-	struct survey_process *items; /* in the order of the processes given */
+struct prepass {
+	struct prepass_process *items; /* in the order of the processes given */
 	size_t n;
-	struct crossings *crossings;
+	struct unnested_spans *unnested;
 	struct data_workers *data_workers; /* NULL once it is known which processes are some */
 	struct calls_counts counts;
 	bool has_inputs, has_stacks; /* of some operator */
 };
 
 /* Look over these processes. Dies where the recording can't be read. */
-void torsh_survey_make(struct survey *survey, const struct profile *profile, struct profile_process *const *processes,
+void torsh_prepass_make(struct prepass *prepass, const struct recording *recording, struct recorded_process *const *processes,
 		       size_t n_processes);
-void torsh_survey_free(struct survey *survey);
+void torsh_prepass_free(struct prepass *prepass);
 
-/* Leave out of all that is asked of the survey's steps what was not chosen. Returns how many steps are left. */
-size_t torsh_survey_choose(struct survey *survey, const struct steps_choice *choice);
+/* Leave out of all that is asked of the pre-pass's steps what was not chosen. Returns how many steps are left. */
+size_t torsh_prepass_choose(struct prepass *prepass, const struct steps_choice *choice);
 
 /* Is a call reported, by the steps that were chosen or recorded? */
-bool torsh_survey_has(const struct survey *survey, const struct profile_process *process, uint64_t at_ns);
+bool torsh_prepass_has(const struct prepass *prepass, const struct recorded_process *process, uint64_t at_ns);
 
 /* Did some process run operators? */
-bool torsh_survey_has_operators(const struct survey *survey);
+bool torsh_prepass_has_operators(const struct prepass *prepass);
 
 /* What was found of a process, or NULL. */
-const struct survey_process *torsh_survey_of(const struct survey *survey, const struct profile_process *process);
+const struct prepass_process *torsh_prepass_of(const struct prepass *prepass, const struct recorded_process *process);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void torsh_facts_add(struct facts *facts, const struct profile_process *process, const struct event *event)
+void torsh_process_attributes_add(struct process_attributes *facts, const struct recorded_process *process, const struct event *event)
 {
 	const char *name, *value;
 
@@ -12,13 +12,13 @@ void torsh_facts_add(struct facts *facts, const struct profile_process *process,
 		return;
 	name = torsh_timeline_label(process, event->fact.name);
 	value = torsh_timeline_label(process, event->fact.value);
-	if (!name || !value || torsh_facts_find(facts, name))
+	if (!name || !value || torsh_process_attributes_find(facts, name))
 		return;
 	facts->items[facts->n].name = name;
 	facts->items[facts->n++].value = value;
 }
 
-const char *torsh_facts_find(const struct facts *facts, const char *name)
+const char *torsh_process_attributes_find(const struct process_attributes *facts, const char *name)
 {
 	for (size_t i = 0; i < facts->n; i++) {
 		if (strcmp(facts->items[i].name, name) == 0)

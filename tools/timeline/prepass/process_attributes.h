@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What a process said that holds for all of its run, by name: versions, folders. See `fact` in agent/wire/events.def. */
-#ifndef TORSH_PROFILE_FACTS_H
-#define TORSH_PROFILE_FACTS_H
+#ifndef TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
+#define TORSH_TIMELINE_PREPASS_PROCESS_ATTRIBUTES_H
 
 #include "tools/recording/timeline.h"
 
 #define FACTS_MAX 16u /* more are not kept: anybody may have written the file */
 
-struct facts {
+struct process_attributes {
 	struct {
 		const char *name, *value; /* the process's texts */
 	} items[FACTS_MAX];
@@ -15,9 +15,9 @@ struct facts {
 };
 
 /* Take an event, whatever it is. */
-void torsh_facts_add(struct facts *facts, const struct profile_process *process, const struct event *event);
+void torsh_process_attributes_add(struct process_attributes *facts, const struct recorded_process *process, const struct event *event);
 
 /* The value, or NULL: it was not told. */
-const char *torsh_facts_find(const struct facts *facts, const char *name);
+const char *torsh_process_attributes_find(const struct process_attributes *facts, const char *name);
 
 #endif

@@ -38,7 +38,7 @@ static const struct {
 	{"alltoall_base_", 1, 0},
 };
 
-void torsh_groups_add(struct process_groups *groups, const struct profile_process *process,
+void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event)
 {
 	groups->items = torsh_need_room(groups->items, groups->n, &groups->n_room, sizeof(*groups->items));

@@ -3,16 +3,16 @@
  * Groups of processes that did collectives together, as the timeline tells them: each before its first collective. And
  * what a collective of PyTorch's moved, in its process's view.
  */
-#ifndef TORSH_PROFILE_PROCESS_GROUPS_H
-#define TORSH_PROFILE_PROCESS_GROUPS_H
+#ifndef TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
+#define TORSH_TIMELINE_PREPASS_PROCESS_GROUPS_H
 
 #include "tools/timeline/inputs.h"
 #include "tools/timeline/spans.h"
 
 struct process_group {
-	const struct profile_process *process;
+	const struct recorded_process *process;
 	uint32_t number;
-	const char *name, *description, *backend, *ranks; /* texts of the profile; NULL: not known */
+	const char *name, *description, *backend, *ranks; /* texts of the recording; NULL: not known */
 	uint32_t n_ranks;
 };
 
@@ -21,7 +21,7 @@ struct process_groups {
 	size_t n, n_room;
 };
 
-void torsh_groups_add(struct process_groups *groups, const struct profile_process *process,
+void torsh_groups_add(struct process_groups *groups, const struct recorded_process *process,
 		      const struct event_process_group *event);
 void torsh_groups_free(struct process_groups *groups);
 

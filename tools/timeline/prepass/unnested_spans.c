@@ -6,42 +6,42 @@
 
 #include "tools/base/die.h"
 
-struct crossings *torsh_crossings_create(void)
+struct unnested_spans *torsh_unnested_spans_create(void)
 {
-	return torsh_need(calloc(1, sizeof(struct crossings)));
+	return torsh_need(calloc(1, sizeof(struct unnested_spans)));
 }
 
-void torsh_crossings_destroy(struct crossings *crossings)
+void torsh_unnested_spans_destroy(struct unnested_spans *unnested)
 {
-	if (!crossings)
+	if (!unnested)
 		return;
-	for (size_t i = 0; i < crossings->n; i++)
-		free(crossings->lists[i].ordinals);
-	free(crossings->lists);
-	free(crossings);
+	for (size_t i = 0; i < unnested->n; i++)
+		free(unnested->lists[i].ordinals);
+	free(unnested->lists);
+	free(unnested);
 }
 
-static struct crossing_list *find_list(const struct crossings *crossings, uint32_t process)
+static struct unnested_list *find_list(const struct unnested_spans *unnested, uint32_t process)
 {
-	for (size_t i = 0; crossings && i < crossings->n; i++) {
-		if (crossings->lists[i].process == process)
-			return &crossings->lists[i];
+	for (size_t i = 0; unnested && i < unnested->n; i++) {
+		if (unnested->lists[i].process == process)
+			return &unnested->lists[i];
 	}
 	return NULL;
 }
 
-const struct crossing_list *torsh_crossings_of(const struct crossings *crossings, uint32_t process)
+const struct unnested_list *torsh_unnested_spans_of(const struct unnested_spans *unnested, uint32_t process)
 {
-	return find_list(crossings, process);
+	return find_list(unnested, process);
 }
 
-void torsh_crossings_add(struct crossings *crossings, const struct call *call)
+void torsh_unnested_spans_add(struct unnested_spans *unnested, const struct call *call)
 {
-	struct crossing_list *list = find_list(crossings, call->process->number);
+	struct unnested_list *list = find_list(unnested, call->process->number);
 
 	if (!list) {
-		crossings->lists = torsh_need_room(crossings->lists, crossings->n, &crossings->n_room, sizeof(*list));
-		list = &crossings->lists[crossings->n++];
+		unnested->lists = torsh_need_room(unnested->lists, unnested->n, &unnested->n_room, sizeof(*list));
+		list = &unnested->lists[unnested->n++];
 		list->process = call->process->number;
 	}
 	list->ordinals = torsh_need_room(list->ordinals, list->n, &list->n_room, sizeof(*list->ordinals));
@@ -55,8 +55,8 @@ static int compare_ordinals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void torsh_crossings_sort(struct crossings *crossings)
+void torsh_unnested_spans_sort(struct unnested_spans *unnested)
 {
-	for (size_t i = 0; i < crossings->n; i++)
-		qsort(crossings->lists[i].ordinals, crossings->lists[i].n, sizeof(uint64_t), compare_ordinals);
+	for (size_t i = 0; i < unnested->n; i++)
+		qsort(unnested->lists[i].ordinals, unnested->lists[i].n, sizeof(uint64_t), compare_ordinals);
 }

@@ -26,11 +26,11 @@ void torsh_cost_look(struct cost *cost, struct target *const *targets, uint32_t 
 	struct cost now = {.resident_bytes = read_resident()};
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tally *tally = &targets[i]->tally;
+		const struct process_state *process_state = &targets[i]->process_state;
 
-		now.live_blocks += tally->heap.live.n_blocks + tally->heap.small.n_blocks;
-		now.live_bytes += torsh_heap_table_bytes(&tally->heap);
-		now.stacks += tally->stacks.n_rows;
+		now.live_blocks += process_state->heap.live.n_blocks + process_state->heap.small.n_blocks;
+		now.live_bytes += torsh_heap_table_bytes(&process_state->heap);
+		now.stacks += process_state->stacks.n_rows;
 	}
 	if (now.resident_bytes >= cost->resident_bytes)
 		*cost = now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What recording costs in memory of the writer's own: reports say it. The drain thread's. */
-#ifndef TORSH_WRITER_COST_H
-#define TORSH_WRITER_COST_H
+#ifndef TORSH_WRITER_BUDGET_COST_H
+#define TORSH_WRITER_BUDGET_COST_H
 
 #include "tools/writer/input/target.h"
 

@@ -33,7 +33,7 @@ static int open_file(const char *folder, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The number in a file; ROOM_NO_LIMIT: none. */
+/* The number in a file; MEMORY_NO_LIMIT: none. */
 static uint64_t read_number(int fd)
 {
 	char text[32];
@@ -42,13 +42,13 @@ static uint64_t read_number(int fd)
 	char *end;
 
 	if (n <= 0)
-		return ROOM_NO_LIMIT;
+		return MEMORY_NO_LIMIT;
 	text[n] = '\0';
 	number = strtoull(text, &end, 10);
-	return end == text || number >= UNLIMITED ? ROOM_NO_LIMIT : number;
+	return end == text || number >= UNLIMITED ? MEMORY_NO_LIMIT : number;
 }
 
-static void close_group(const struct room_group *group)
+static void close_group(const struct memory_limit_group *group)
 {
 	const int fds[] = {group->limit_fds[0], group->limit_fds[1], group->usage_fd, group->stat_fd};
 
@@ -58,17 +58,17 @@ static void close_group(const struct room_group *group)
 	}
 }
 
-static void add_opened(struct room *room, const struct room_group *group)
+static void add_opened(struct memory_limit *room, const struct memory_limit_group *group)
 {
-	if (room->n_groups < ROOM_GROUPS_MAX)
+	if (room->n_groups < MEMORY_LIMIT_GROUPS_MAX)
 		room->groups[room->n_groups++] = *group;
 	else
 		close_group(group);
 }
 
-static void add_group(struct room *room, const char *folder, const struct version *version)
+static void add_group(struct memory_limit *room, const char *folder, const struct version *version)
 {
-	struct room_group group = {
+	struct memory_limit_group group = {
 		.limit_fds = {open_file(folder, version->limits[0]), open_file(folder, version->limits[1])},
 		.usage_fd = open_file(folder, version->usage),
 		.stat_fd = open_file(folder, "memory.stat"),
@@ -82,7 +82,7 @@ static void add_group(struct room *room, const char *folder, const struct versio
 }
 
 /* The group's folder below the mount point, and those around it up to there. */
-static void add_groups(struct room *room, const char *mount, const char *path, const struct version *version)
+static void add_groups(struct memory_limit *room, const char *mount, const char *path, const struct version *version)
 {
 	char folder[PATH_MAX];
 	size_t n_mount = strlen(mount);
@@ -178,29 +178,29 @@ static const char *path_below(const char *root, const char *path)
 }
 
 /* Of the same groups, seen through two mounts: those of which there are more. */
-static void keep_more(struct room *best, struct room *found)
+static void keep_more(struct memory_limit *best, struct memory_limit *found)
 {
-	struct room less = found->n_groups > best->n_groups ? *best : *found;
+	struct memory_limit less = found->n_groups > best->n_groups ? *best : *found;
 
 	if (found->n_groups > best->n_groups)
 		*best = *found;
-	torsh_room_close(&less);
+	torsh_memory_limit_close(&less);
 }
 
 /*
  * path is the group's as the kernel has it. Parts of the hierarchy may be mounted, some of them below what was mounted there
  * later: the groups are those that the mount shows which shows most.
  */
-static void add_mounted(struct room *room, const char *root, const char *path, bool is_first)
+static void add_mounted(struct memory_limit *room, const char *root, const char *path, bool is_first)
 {
 	char *line = NULL, mount_root[PATH_MAX], mount[PATH_MAX], folder[PATH_MAX];
-	struct room best = {0};
+	struct memory_limit best = {0};
 	size_t n_line = 0;
 	FILE *mounts = open_own(root, "mountinfo");
 
 	while (mounts && getline(&line, &n_line, mounts) > 0) {
 		const char *below = parse_mount(line, is_first, mount_root, mount) ? path_below(mount_root, path) : NULL;
-		struct room found = {0};
+		struct memory_limit found = {0};
 
 		if (!below || snprintf(folder, sizeof(folder), "%s%s", root, mount) >= (int)sizeof(folder))
 			continue;
@@ -214,13 +214,13 @@ static void add_mounted(struct room *room, const char *root, const char *path, b
 		fclose(mounts);
 }
 
-void torsh_room_open(struct room *room, const char *root)
+void torsh_memory_limit_open(struct memory_limit *room, const char *root)
 {
 	char *line = NULL, controllers[256], path[PATH_MAX];
 	size_t n_line = 0;
 	FILE *groups = open_own(root, "cgroup");
 
-	*room = (struct room){0};
+	*room = (struct memory_limit){0};
 	/* "4:memory:/a/b" of version 1, "0::/a/b" of version 2. */
 	while (groups && getline(&line, &n_line, groups) > 0) {
 		if (sscanf(line, "%*u:%255[^:\n]:%4095[^\n]", controllers, path) == 2 && has_word(controllers, "memory"))
@@ -233,14 +233,14 @@ void torsh_room_open(struct room *room, const char *root)
 		fclose(groups);
 }
 
-void torsh_room_close(struct room *room)
+void torsh_memory_limit_close(struct memory_limit *room)
 {
 	while (room->n_groups)
 		close_group(&room->groups[--room->n_groups]);
 }
 
 /* Pages of files, which the kernel drops before it kills anybody. */
-static uint64_t file_bytes(const struct room_group *group)
+static uint64_t file_bytes(const struct memory_limit_group *group)
 {
 	static const char *const names[][2] = {{"\ninactive_file ", "\ntotal_inactive_file "},
 					       {"\nactive_file ", "\ntotal_active_file "}};
@@ -259,14 +259,14 @@ static uint64_t file_bytes(const struct room_group *group)
 	return sum;
 }
 
-static uint64_t left_in(const struct room_group *group, uint64_t *limit)
+static uint64_t left_in(const struct memory_limit_group *group, uint64_t *limit)
 {
 	uint64_t most = read_number(group->limit_fds[0]), high = read_number(group->limit_fds[1]);
 	uint64_t usage = read_number(group->usage_fd), left;
 
 	*limit = high < most ? high : most;
-	if (*limit == ROOM_NO_LIMIT || usage == ROOM_NO_LIMIT)
-		return ROOM_NO_LIMIT;
+	if (*limit == MEMORY_NO_LIMIT || usage == MEMORY_NO_LIMIT)
+		return MEMORY_NO_LIMIT;
 	left = usage < *limit ? *limit - usage : 0;
 	/* It costs more to read, and is read only where it may matter. */
 	return left < *limit / 2 ? left + file_bytes(group) : left;
@@ -279,9 +279,9 @@ static uint64_t needed_of(uint64_t limit)
 	return needed < NEEDED_LEAST ? NEEDED_LEAST : needed > NEEDED_MOST ? NEEDED_MOST : needed;
 }
 
-struct room_left torsh_room_left(const struct room *room)
+struct room_left torsh_memory_limit_left(const struct memory_limit *room)
 {
-	struct room_left least = {.bytes = ROOM_NO_LIMIT, .limit = ROOM_NO_LIMIT};
+	struct room_left least = {.bytes = MEMORY_NO_LIMIT, .limit = MEMORY_NO_LIMIT};
 
 	for (uint32_t i = 0; i < room->n_groups; i++) {
 		uint64_t limit, left = left_in(&room->groups[i], &limit);
@@ -292,11 +292,11 @@ struct room_left torsh_room_left(const struct room *room)
 	return least;
 }
 
-bool torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
+bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why)
 {
 	char at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
 
-	if (left->bytes == ROOM_NO_LIMIT || left->bytes >= left->needed)
+	if (left->bytes == MEMORY_NO_LIMIT || left->bytes >= left->needed)
 		return false;
 	snprintf(why, n_why,
 		 "the writer ended %s after the start, as its memory control group had %s left of %s, and nothing is known of "

@@ -5,23 +5,23 @@
  * with all groups around it that can be seen. Swap doesn't count: memory that goes there slows the target down. Owned by
  * one thread.
  */
-#ifndef TORSH_WRITER_ROOM_H
-#define TORSH_WRITER_ROOM_H
+#ifndef TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
+#define TORSH_WRITER_BUDGET_MEMORY_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROOM_GROUPS_MAX 16u
-#define ROOM_NO_LIMIT UINT64_MAX
+#define MEMORY_LIMIT_GROUPS_MAX 16u
+#define MEMORY_NO_LIMIT UINT64_MAX
 
-struct room_group {
+struct memory_limit_group {
 	int limit_fds[2], usage_fd, stat_fd; /* -1: there is no such file */
 	bool is_first; /* version 1: of the memory.stat fields, those that begin with total_ */
 };
 
-struct room {
-	struct room_group groups[ROOM_GROUPS_MAX]; /* that have a limit or may get one */
+struct memory_limit {
+	struct memory_limit_group groups[MEMORY_LIMIT_GROUPS_MAX]; /* that have a limit or may get one */
 	uint32_t n_groups;
 };
 
@@ -29,19 +29,19 @@ struct room {
  * Find the groups of this process; none where there are none, or nothing can be read of them. root: the folder in which
  * /proc and what it names are opened, "" but for tests.
  */
-void torsh_room_open(struct room *room, const char *root);
-void torsh_room_close(struct room *room);
+void torsh_memory_limit_open(struct memory_limit *room, const char *root);
+void torsh_memory_limit_close(struct memory_limit *room);
 
 /* Of the group that has the least left. */
 struct room_left {
-	uint64_t bytes; /* ROOM_NO_LIMIT: no group has a limit */
+	uint64_t bytes; /* MEMORY_NO_LIMIT: no group has a limit */
 	uint64_t limit;
 	uint64_t needed; /* with less than that somebody may be killed before the next look */
 };
 
-struct room_left torsh_room_left(const struct room *room);
+struct room_left torsh_memory_limit_left(const struct memory_limit *room);
 
 /* Is less left than is needed? *why: what a report says then. */
-bool torsh_room_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
+bool torsh_memory_limit_is_short(const struct room_left *left, uint64_t session_ns, char *why, size_t n_why);
 
 #endif

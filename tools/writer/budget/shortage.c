@@ -15,11 +15,11 @@ static uint64_t table_bytes(struct target *const *targets, uint32_t n)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		sum += torsh_heap_table_bytes(&targets[i]->tally.heap);
+		sum += torsh_heap_table_bytes(&targets[i]->process_state.heap);
 	return sum;
 }
 
-static void say(struct shortage *shortage, const struct room_left *left, struct tally *tally, uint64_t session_ns)
+static void say(struct shortage *shortage, const struct room_left *left, struct process_state *process_state, uint64_t session_ns)
 {
 	char text[256], at[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
 
@@ -28,21 +28,21 @@ static void say(struct shortage *shortage, const struct room_left *left, struct 
 		 "left of %s",
 		 torsh_size_duration(session_ns, at), torsh_size_human(left->bytes, has),
 		 torsh_size_human(left->limit, limit));
-	torsh_tally_note(tally, "%s", text);
+	torsh_process_state_note(process_state, "%s", text);
 	if (!shortage->is_said)
 		fprintf(stderr, "torsh: %s\n", text);
 	shortage->is_said = true;
 }
 
-static void leave_out_stacks(struct tally *tally, bool is_so)
+static void leave_out_stacks(struct process_state *process_state, bool is_so)
 {
-	struct heap *heap = &tally->heap;
+	struct heap *heap = &process_state->heap;
 	uint32_t mark;
 
 	if (is_so == heap->leaves_out_stacks)
 		return;
-	mark = is_so ? torsh_code_mark(&tally->code, ADDRESS_CUT_NO_MEMORY) : 0;
-	torsh_heap_leave_out_stacks(heap, &tally->stacks, is_so, is_so ? torsh_stacks_below(&tally->stacks, 0, mark) : 0);
+	mark = is_so ? torsh_code_mark(&process_state->code, ADDRESS_CUT_NO_MEMORY) : 0;
+	torsh_heap_leave_out_stacks(heap, &process_state->stacks, is_so, is_so ? torsh_stacks_below(&process_state->stacks, 0, mark) : 0);
 }
 
 void torsh_shortage_look(struct shortage *shortage, const struct room_left *left, struct target *const *targets, uint32_t n,
@@ -50,18 +50,18 @@ void torsh_shortage_look(struct shortage *shortage, const struct room_left *left
 {
 	uint64_t taken, spare;
 
-	if (left->bytes == ROOM_NO_LIMIT)
+	if (left->bytes == MEMORY_NO_LIMIT)
 		return;
 	taken = table_bytes(targets, n);
 	spare = left->bytes > left->needed ? left->bytes - left->needed : 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct tally *tally = &targets[i]->tally;
+		struct process_state *process_state = &targets[i]->process_state;
 		bool is_short = taken >= TABLES_LEAST && spare < FEW_TIMES * taken;
 
-		if (is_short && !tally->heap.small_site)
-			say(shortage, left, tally, session_ns);
-		leave_out_stacks(tally, is_short);
+		if (is_short && !process_state->heap.small_site)
+			say(shortage, left, process_state, session_ns);
+		leave_out_stacks(process_state, is_short);
 		if (is_short && spare < FEWER_TIMES * taken)
-			torsh_heap_move_small(&tally->heap);
+			torsh_heap_move_small(&process_state->heap);
 	}
 }

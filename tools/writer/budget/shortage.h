@@ -3,8 +3,8 @@
  * What the writer does without while its memory control group gets short of memory, long before it has to end: small
  * blocks that come are kept without their stacks first, then those that are there, too. The drain thread's.
  */
-#ifndef TORSH_WRITER_SHORTAGE_H
-#define TORSH_WRITER_SHORTAGE_H
+#ifndef TORSH_WRITER_BUDGET_SHORTAGE_H
+#define TORSH_WRITER_BUDGET_SHORTAGE_H
 
 #include "tools/writer/budget/memory_limit.h"
 #include "tools/writer/input/target.h"

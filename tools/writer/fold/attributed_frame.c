@@ -40,28 +40,28 @@ static uint32_t rank_of(const struct code_table *code, uint32_t number)
 	return is_run_time(code->modules[address->module].path) ? RANK_ANY : RANK_PROGRAM;
 }
 
-void torsh_leads_update(struct leads *leads, const struct code_table *code, const struct stack_table *stacks)
+void torsh_attributed_frames_update(struct attributed_frames *attributed, const struct code_table *code, const struct stack_table *stacks)
 {
-	uint8_t *ranks = leads->n < stacks->n_rows ? torsh_memory_new(code->n_addresses, sizeof(*ranks)) : NULL;
+	uint8_t *ranks = attributed->n < stacks->n_rows ? torsh_memory_new(code->n_addresses, sizeof(*ranks)) : NULL;
 
-	while (leads->n < stacks->n_rows) {
-		const struct stack_row *row = &stacks->rows[leads->n];
+	while (attributed->n < stacks->n_rows) {
+		const struct stack_row *row = &stacks->rows[attributed->n];
 		struct lead *own;
 
-		leads->items = torsh_memory_grow(leads->items, &leads->capacity, leads->n, sizeof(*leads->items));
-		own = &leads->items[leads->n++];
-		if (leads->n == 1)
+		attributed->items = torsh_memory_grow(attributed->items, &attributed->capacity, attributed->n, sizeof(*attributed->items));
+		own = &attributed->items[attributed->n++];
+		if (attributed->n == 1)
 			continue;
 		if (!ranks[row->address])
 			ranks[row->address] = (uint8_t)rank_of(code, row->address);
-		*own = leads->items[row->parent];
+		*own = attributed->items[row->parent];
 		if (ranks[row->address] >= own->rank)
 			*own = (struct lead){.address = row->address, .rank = ranks[row->address]};
 	}
 	free(ranks);
 }
 
-void torsh_leads_destroy(struct leads *leads)
+void torsh_attributed_frames_destroy(struct attributed_frames *attributed)
 {
-	free(leads->items);
+	free(attributed->items);
 }

@@ -6,8 +6,8 @@
  * It follows from a stack's own address and its parent's lead, so that each stack is looked at once, when somebody first
  * asks. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_LEADS_H
-#define TORSH_WRITER_LEADS_H
+#ifndef TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
+#define TORSH_WRITER_FOLD_ATTRIBUTED_FRAME_H
 
 #include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
@@ -17,13 +17,13 @@ struct lead {
 	uint32_t rank; /* how much it says; 0: the empty stack's, which has none */
 };
 
-struct leads {
+struct attributed_frames {
 	struct lead *items; /* by stack */
 	uint32_t n, capacity;
 };
 
 /* Take the stacks that are new; afterwards each has its lead. */
-void torsh_leads_update(struct leads *leads, const struct code_table *code, const struct stack_table *stacks);
-void torsh_leads_destroy(struct leads *leads);
+void torsh_attributed_frames_update(struct attributed_frames *attributed, const struct code_table *code, const struct stack_table *stacks);
+void torsh_attributed_frames_destroy(struct attributed_frames *attributed);
 
 #endif

@@ -60,10 +60,10 @@ static void change_site(struct heap *heap, uint32_t number, int64_t n, int64_t b
 {
 	struct heap_site *site = &heap->sites[number];
 
-	torsh_share_change(&site->live, &heap->axis, heap->step_name, n, bytes);
+	torsh_site_usage_change(&site->live, &heap->tracker, heap->step_name, n, bytes);
 	site->is_changed = 1;
-	if (__builtin_expect(heap->joint != NULL, 0))
-		torsh_joint_note(heap->joint, heap->axis.last_stamp, number, n, bytes);
+	if (__builtin_expect(heap->session_heap != NULL, 0))
+		torsh_session_heap_note(heap->session_heap, heap->tracker.last_stamp, number, n, bytes);
 }
 
 void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
@@ -77,8 +77,8 @@ void torsh_heap_mark_step(struct heap *heap, uint64_t stamp)
 void torsh_heap_name_step(struct heap *heap, uint64_t stamp, uint32_t name, int is_by_optimizer)
 {
 	heap->step_name = name;
-	if (heap->joint)
-		torsh_joint_name_step(heap->joint, stamp, name, is_by_optimizer);
+	if (heap->session_heap)
+		torsh_session_heap_name_step(heap->session_heap, stamp, name, is_by_optimizer);
 }
 
 static void keep_ended(struct heap *heap, const struct live_block *block)
@@ -99,7 +99,7 @@ static void leave_site(struct heap *heap, const struct live_block *block)
 
 static void end_block(struct heap *heap, const struct live_block *block, uint64_t stamp)
 {
-	torsh_axis_change(&heap->axis, stamp, -1, -(int64_t)block->size);
+	torsh_peak_tracker_change(&heap->tracker, stamp, -1, -(int64_t)block->size);
 	leave_site(heap, block);
 }
 
@@ -238,14 +238,14 @@ void torsh_heap_alloc(struct heap *heap, struct heap_flow *flow, const struct he
 	uint32_t site = keep_block(heap, flow, alloc);
 
 	if (is_move) {
-		torsh_axis_change(&heap->axis, alloc->stamp, 0, (int64_t)(alloc->size - flow->old.size));
+		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 0, (int64_t)(alloc->size - flow->old.size));
 		leave_site(heap, &flow->old);
 		flow->is_reallocating = 0;
 		flow->frees++;
 		heap->frees++;
 		heap->reallocs++;
 	} else {
-		torsh_axis_change(&heap->axis, alloc->stamp, 1, (int64_t)alloc->size);
+		torsh_peak_tracker_change(&heap->tracker, alloc->stamp, 1, (int64_t)alloc->size);
 		if (alloc->is_realloc)
 			torsh_heap_end_unknown(heap, flow);
 	}
@@ -291,7 +291,7 @@ void torsh_heap_ignore(struct heap *heap, struct stack_table *stacks, uint64_t s
 	from = block->site;
 	to = torsh_heap_site(heap, stacks,
 			     torsh_stacks_below(stacks, heap->sites[from].stack, stacks->rows[stack].address));
-	torsh_axis_change(&heap->axis, stamp, 0, 0);
+	torsh_peak_tracker_change(&heap->tracker, stamp, 0, 0);
 	change_site(heap, from, -1, -(int64_t)block->size);
 	block->site = to;
 	heap->sites[to].is_ignored = true;
@@ -417,7 +417,7 @@ void torsh_heap_move_small(struct heap *heap)
 		return;
 	move.of_sites = torsh_memory_new(heap->n_sites, sizeof(*move.of_sites));
 	torsh_live_sift(&heap->live, move_block, &move);
-	torsh_axis_change(&heap->axis, heap->axis.last_stamp, 0, 0);
+	torsh_peak_tracker_change(&heap->tracker, heap->tracker.last_stamp, 0, 0);
 	for (uint32_t i = 0; i < heap->n_sites; i++) {
 		const struct moved *moved = &move.of_sites[i];
 

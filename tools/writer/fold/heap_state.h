@@ -14,8 +14,8 @@
  * sums and peaks stay exact. What is not known of them is when they were allocated and by whom: a block counts as
  * temporary where its address is that of the thread's latest allocation.
  */
-#ifndef TORSH_WRITER_HEAP_H
-#define TORSH_WRITER_HEAP_H
+#ifndef TORSH_WRITER_FOLD_HEAP_STATE_H
+#define TORSH_WRITER_FOLD_HEAP_STATE_H
 
 #include "tools/base/live_table.h"
 #include "tools/writer/fold/peak_tracker.h"
@@ -28,7 +28,7 @@
 
 /* A stack that blocks were allocated with. */
 struct heap_site {
-	struct share live;
+	struct site_usage live;
 	uint32_t stack;
 	uint64_t allocs, alloc_bytes;
 	uint64_t temporary, temporary_bytes;
@@ -47,7 +47,7 @@ struct heap_flow {
 	uint32_t is_reallocating_unknown; /* a block that was never seen */
 	struct live_block old; /* while is_reallocating */
 	uint64_t allocs, alloc_bytes, frees;
-	uint32_t n_turned; /* the tally's, at its latest event */
+	uint32_t n_turned; /* the process state's, at its latest event */
 	const struct scope *scope; /* what its thread is in; NULL: nothing */
 };
 
@@ -58,7 +58,7 @@ struct ended_block {
 	uint32_t site;
 };
 
-struct joint_member;
+struct session_member;
 
 struct heap {
 	struct live_table live;
@@ -68,8 +68,8 @@ struct heap {
 	uint64_t small_first, small_last; /* since first_stamp: allocations of blocks that ever were in it */
 	uint64_t n_left_out; /* blocks that came without a stack, or lost it */
 	uint64_t next_move; /* blocks in live from which on torsh_heap_move_small is worth while again */
-	struct axis axis;
-	struct joint_member *joint; /* told of each change of a site; NULL: nobody is */
+	struct peak_tracker tracker;
+	struct session_member *session_heap; /* told of each change of a site; NULL: nobody is */
 	uint32_t step_name; /* of the step that goes on, see step_marks.h */
 	uint64_t first_step, step; /* since first_stamp: when the first and the latest step began; 0: none did */
 	struct ended_block *ended; /* since then */

@@ -58,7 +58,7 @@ static void cut_site(void *context, uint32_t site, int n, uint64_t bytes)
 {
 	struct mappings *mappings = context;
 
-	torsh_share_change(&mappings->sites[site].live, &mappings->axis, 0, n, -(int64_t)bytes);
+	torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, n, -(int64_t)bytes);
 }
 
 /* Bytes of either span that are mapped. */
@@ -76,14 +76,14 @@ static void replace_span(struct mappings *mappings, uint64_t stamp, struct span 
 {
 	uint64_t bytes = made.end - made.start;
 
-	torsh_axis_change(&mappings->axis, stamp, 0, (int64_t)(bytes - covered_by(mappings, gone, made)));
+	torsh_peak_tracker_change(&mappings->tracker, stamp, 0, (int64_t)(bytes - covered_by(mappings, gone, made)));
 	torsh_ranges_remove(&mappings->ranges, gone.start, gone.end, cut_site, mappings);
 	torsh_ranges_remove(&mappings->ranges, made.start, made.end, cut_site, mappings);
 	if (bytes) {
 		torsh_ranges_add(&mappings->ranges, made.start, made.end, site);
-		torsh_share_change(&mappings->sites[site].live, &mappings->axis, 0, 1, (int64_t)bytes);
+		torsh_site_usage_change(&mappings->sites[site].live, &mappings->tracker, 0, 1, (int64_t)bytes);
 	}
-	mappings->axis.n = mappings->ranges.n_ranges;
+	mappings->tracker.n = mappings->ranges.n_ranges;
 }
 
 static uint64_t map_page_bytes(const struct mappings *mappings, uint32_t flags)

@@ -4,8 +4,8 @@
  * peak. What is mapped over something else ends that; lengths are rounded up to pages as the kernel does. A mapping
  * that mremap moved or grew belongs to the stack of the mremap, one that it shrank stays where it was.
  */
-#ifndef TORSH_WRITER_MAPPINGS_H
-#define TORSH_WRITER_MAPPINGS_H
+#ifndef TORSH_WRITER_FOLD_MAPPINGS_H
+#define TORSH_WRITER_FOLD_MAPPINGS_H
 
 #include "agent/wire/event.h"
 #include "tools/writer/fold/peak_tracker.h"
@@ -13,14 +13,14 @@
 #include "tools/writer/fold/tables/stack_table.h"
 
 struct map_site {
-	struct share live;
+	struct site_usage live;
 	uint32_t stack;
 	uint64_t total_bytes; /* ever mapped */
 };
 
 struct mappings {
 	struct ranges ranges;
-	struct axis axis;
+	struct peak_tracker tracker;
 	struct map_site *sites; /* 0 is for the empty stack */
 	uint32_t n_sites, site_capacity;
 	uint64_t page_bytes;

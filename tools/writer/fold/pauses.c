@@ -19,10 +19,10 @@ static void tell_all(struct target *const *targets, uint32_t n_targets, int is_p
 static void add_turn(struct target *target, const struct ticks_moment *turn)
 {
 	if (target->is_clock_foreign)
-		torsh_tally_note(&target->tally, "its clock is not the writer's: where a pause began and ended is not "
+		torsh_process_state_note(&target->process_state, "its clock is not the writer's: where a pause began and ended is not "
 						 "known exactly");
 	else
-		torsh_tally_turn(&target->tally, torsh_ticks_stamp(&target->tally.clock, turn));
+		torsh_process_state_turn(&target->process_state, torsh_ticks_stamp(&target->process_state.clock, turn));
 }
 
 void torsh_pauses_turn(struct pauses *pauses, struct target *const *targets, uint32_t n_targets)

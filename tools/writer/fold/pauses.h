@@ -4,8 +4,8 @@
  * in which a block was allocated; that agents stop sending such events saves work only, so that it doesn't matter how
  * soon one of them notices. Frees are recorded all the while. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_PAUSES_H
-#define TORSH_WRITER_PAUSES_H
+#ifndef TORSH_WRITER_FOLD_PAUSES_H
+#define TORSH_WRITER_FOLD_PAUSES_H
 
 #include "tools/writer/input/target.h"
 #include "tools/writer/output/rows/rows.h"

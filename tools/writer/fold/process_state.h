@@ -3,8 +3,8 @@
  * Everything that is known of one process image, folded from its events in the order of time. It knows nothing of
  * channels' life or of files: it is filled by merge.h and written down by rows.h. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_TALLY_H
-#define TORSH_WRITER_TALLY_H
+#ifndef TORSH_WRITER_FOLD_PROCESS_STATE_H
+#define TORSH_WRITER_FOLD_PROCESS_STATE_H
 
 #include <stdbool.h>
 
@@ -19,13 +19,13 @@
 #include "tools/writer/input/clock_conversion.h"
 #include "tools/writer/input/ring_consumer.h"
 
-#define TALLY_NOTES_MAX 64u
+#define PROCESS_STATE_NOTES_MAX 64u
 
 /*
- * One use of a slot: a thread, or its interrupted hooks. Its number in tally.threads is its identity in the recording:
+ * One use of a slot: a thread, or its interrupted hooks. Its number in process_state.threads is its identity in the recording:
  * tids come back, and times are as exact as the clock's rate of their moment.
  */
-struct tally_thread {
+struct folded_thread {
 	uint32_t tid;
 	uint32_t is_interrupt;
 	bool is_changed; /* since the last checkpoint */
@@ -37,20 +37,20 @@ struct tally_thread {
 };
 
 /* The heap at the moment of a fork: what the child inherited. */
-struct tally_fork {
+struct folded_fork {
 	uint32_t child; /* pid as the process saw it */
 	uint64_t blocks, bytes; /* of its own */
 	uint64_t n_unknown_frees; /* so far: in a fork, of blocks that it had inherited */
 };
 
 /* A program event, until it is taken. */
-struct tally_program {
+struct folded_program {
 	uint64_t stamp;
 	uint32_t child, problem, text, length;
 };
 
 /* An allocator of the framework ran out of memory. */
-struct tally_out_of_memory {
+struct folded_out_of_memory {
 	uint64_t stamp;
 	uint32_t operator, module; /* labels of what its thread was in, 0: none */
 	struct event_out_of_memory event;
@@ -63,21 +63,21 @@ enum writer_loss {
 	N_WRITER_LOSSES
 };
 
-struct tally {
+struct process_state {
 	const struct channel_view *view;
-	struct ticks_clock clock;
+	struct clock_conversion clock;
 	struct code_table code;
 	struct stack_table stacks;
 	struct heap heap;
 	struct mappings mappings;
 	struct series series;
-	struct tally_thread *threads;
+	struct folded_thread *threads;
 	uint32_t n_threads, thread_capacity;
-	struct tally_fork *forks;
+	struct folded_fork *forks;
 	uint32_t n_forks, fork_capacity;
-	struct tally_program *programs; /* not taken yet, in order */
+	struct folded_program *programs; /* not taken yet, in order */
 	uint32_t n_programs, program_capacity;
-	char *notes[TALLY_NOTES_MAX];
+	char *notes[PROCESS_STATE_NOTES_MAX];
 	uint32_t n_notes;
 
 	uint64_t *turns; /* stamps in which a pause began, ended, began, ... */
@@ -99,13 +99,13 @@ struct tally {
 	uint64_t exec_own_stamp; /* the same as its thread has it */
 	uint32_t exec_thread; /* whose it was */
 
-	struct joint *joint; /* that the heap joins when the process forks, unless it did before; NULL: none */
+	struct session_heap *session_heap; /* that the heap joins when the process forks, unless it did before; NULL: none */
 	uint32_t process; /* number in the session */
 	struct columns_writer *columns; /* NULL: events are not kept */
 	int columns_failed; /* -errno: an event could not be kept, and none is from there on */
 	struct step_marks steps;
 	struct scopes scopes;
-	struct tally_out_of_memory out_of_memory; /* the last one */
+	struct folded_out_of_memory out_of_memory; /* the last one */
 	int has_refusals; /* of the driver: said once */
 	int is_out_of_memory; /* nothing may be folded before somebody has looked, who clears it */
 	struct timeline_writer *timeline; /* NULL: it has none yet, or is not kept any more */
@@ -114,35 +114,35 @@ struct tally {
 	uint32_t device_thread; /* of the last one */
 };
 
-/* view and clock stay the caller's; view must outlive the tally. */
-void torsh_tally_create(struct tally *tally, const struct channel_view *view, const struct ticks_clock *clock);
-void torsh_tally_destroy(struct tally *tally);
+/* view and clock stay the caller's; view must outlive the process state. */
+void torsh_process_state_create(struct process_state *process_state, const struct channel_view *view, const struct clock_conversion *clock);
+void torsh_process_state_destroy(struct process_state *process_state);
 
 /* The process is not the session's only one: its heap joins the session's sum, where there is one. */
-void torsh_tally_join(struct tally *tally);
+void torsh_process_state_join(struct process_state *process_state);
 
 /* A sentence for the report; each is kept once. */
-void torsh_tally_note(struct tally *tally, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void torsh_process_state_note(struct process_state *process_state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* From this stamp on, which is not below that of any turn before, a pause lasts, or the one that lasted has ended. */
-void torsh_tally_turn(struct tally *tally, uint64_t stamp);
+void torsh_process_state_turn(struct process_state *process_state, uint64_t stamp);
 
 /* A new thread, whose first event is not before that stamp. Returns its number, which no other thread will have. */
-uint32_t torsh_tally_add_thread(struct tally *tally, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp);
+uint32_t torsh_process_state_add_thread(struct process_state *process_state, uint32_t tid, const char *name, int is_interrupt, uint64_t stamp);
 
-/* Fold the intake's event number i. */
-void torsh_tally_fold(struct tally *tally, struct intake *intake, uint32_t i);
+/* Fold the ring consumer's event number i. */
+void torsh_process_state_fold(struct process_state *process_state, struct ring_consumer *consumer, uint32_t i);
 
 /* The timeline so far is going to be written: what the heap was since the last change of devices' memory belongs to it. */
-void torsh_tally_mark_heap(struct tally *tally);
+void torsh_process_state_mark_heap(struct process_state *process_state);
 
 /*
  * Was an exec that hasn't failed the last that its thread said? Where it says more, a handler's jump has left the call before
  * it could fail. As of the last time that the thread's counts were taken over.
  */
-bool torsh_tally_is_executing(const struct tally *tally);
+bool torsh_process_state_is_executing(const struct process_state *process_state);
 
-/* Take over the counts of an intake that is done; a realloc under way is given up. */
-void torsh_tally_end_intake(struct tally *tally, struct intake *intake);
+/* Take over the counts of a ring consumer that is done; a realloc under way is given up. */
+void torsh_process_state_end_consumer(struct process_state *process_state, struct ring_consumer *consumer);
 
 #endif

@@ -3,8 +3,8 @@
  * What the threads of a process are in: the innermost operator and module of each, by its timeline. An operator may end
  * on another thread than it began on. Owned by the drain thread.
  */
-#ifndef TORSH_WRITER_SCOPES_H
-#define TORSH_WRITER_SCOPES_H
+#ifndef TORSH_WRITER_FOLD_SCOPES_H
+#define TORSH_WRITER_FOLD_SCOPES_H
 
 #include "agent/wire/channel.h"
 #include "agent/wire/event.h"

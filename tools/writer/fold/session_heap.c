@@ -7,25 +7,25 @@
 #include "tools/base/memory.h"
 #include "tools/writer/fold/heap_state.h"
 
-static void destroy_member(struct joint_member *member)
+static void destroy_member(struct session_member *member)
 {
 	free(member->log);
 	free(member->shares);
 	free(member);
 }
 
-void torsh_joint_destroy(struct joint *joint)
+void torsh_session_heap_destroy(struct session_heap *session_heap)
 {
-	while (joint->members) {
-		struct joint_member *member = joint->members;
+	while (session_heap->members) {
+		struct session_member *member = session_heap->members;
 
-		joint->members = member->next;
+		session_heap->members = member->next;
 		destroy_member(member);
 	}
-	*joint = (struct joint){0};
+	*session_heap = (struct session_heap){0};
 }
 
-static struct joint_share *share_of(struct joint_member *member, uint32_t site)
+static struct joint_share *share_of(struct session_member *member, uint32_t site)
 {
 	while (member->n_shares <= site) {
 		member->shares = torsh_memory_grow(member->shares, &member->share_capacity, member->n_shares,
@@ -36,47 +36,47 @@ static struct joint_share *share_of(struct joint_member *member, uint32_t site)
 }
 
 /* The first process's sum so far is the session's. */
-static void begin_with(struct joint *joint, struct joint_member *member, struct heap *heap)
+static void begin_with(struct session_heap *session_heap, struct session_member *member, struct heap *heap)
 {
-	torsh_axis_settle(&heap->axis);
-	joint->axis = heap->axis;
-	joint->settled = heap->axis.last_stamp;
+	torsh_peak_tracker_settle(&heap->tracker);
+	session_heap->tracker = heap->tracker;
+	session_heap->settled = heap->tracker.last_stamp;
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		share_of(member, i)->share = heap->sites[i].live;
 }
 
-struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uint32_t process)
+struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap, uint32_t process)
 {
-	struct joint_member *member = torsh_memory_new(1, sizeof(*member));
+	struct session_member *member = torsh_memory_new(1, sizeof(*member));
 
-	*member = (struct joint_member){
-		.next = joint->members, .joint = joint, .heap = heap, .process = process, .step_name = heap->step_name};
-	if (!joint->n_added++)
-		begin_with(joint, member, heap);
-	joint->members = member;
-	heap->joint = member;
+	*member = (struct session_member){
+		.next = session_heap->members, .session_heap = session_heap, .heap = heap, .process = process, .step_name = heap->step_name};
+	if (!session_heap->n_added++)
+		begin_with(session_heap, member, heap);
+	session_heap->members = member;
+	heap->session_heap = member;
 	return member;
 }
 
-void torsh_joint_note(struct joint_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes)
+void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes)
 {
-	struct joint *joint = member->joint;
+	struct session_heap *session_heap = member->session_heap;
 
-	if (__builtin_expect(stamp < joint->settled, 0)) {
-		stamp = joint->settled;
-		joint->late_changes++;
+	if (__builtin_expect(stamp < session_heap->settled, 0)) {
+		stamp = session_heap->settled;
+		session_heap->late_changes++;
 	}
 	member->log = torsh_memory_grow(member->log, &member->capacity, member->n, sizeof(*member->log));
 	member->log[member->n++] = (struct joint_change){.stamp = stamp, .bytes = bytes, .site = site, .n = (int32_t)n};
-	joint->n_logged++;
+	session_heap->n_logged++;
 }
 
-void torsh_joint_name_step(struct joint_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer)
+void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer)
 {
-	torsh_joint_note(member, stamp, is_by_optimizer ? JOINT_STEP_BY_OPTIMIZER : JOINT_STEP, (int32_t)name, 0);
+	torsh_session_heap_note(member, stamp, is_by_optimizer ? SESSION_STEP_BY_OPTIMIZER : SESSION_STEP, (int32_t)name, 0);
 }
 
-void torsh_joint_end(struct joint_member *member, uint64_t stamp)
+void torsh_session_heap_end(struct session_member *member, uint64_t stamp)
 {
 	const struct heap *heap = member->heap;
 	uint64_t last = member->n ? member->log[member->n - 1].stamp : 0;
@@ -84,11 +84,11 @@ void torsh_joint_end(struct joint_member *member, uint64_t stamp)
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		share_of(member, i)->stack = heap->sites[i].stack;
 	member->heap = NULL;
-	torsh_joint_note(member, stamp > last ? stamp : last, JOINT_NO_SITE, 0, 0);
+	torsh_session_heap_note(member, stamp > last ? stamp : last, SESSION_NO_SITE, 0, 0);
 }
 
 /* All that the process still had, as one change of the sum. */
-static void take_end(struct joint *joint, struct joint_member *member, uint64_t stamp)
+static void take_end(struct session_heap *session_heap, struct session_member *member, uint64_t stamp)
 {
 	int64_t n = 0, bytes = 0;
 
@@ -96,46 +96,46 @@ static void take_end(struct joint *joint, struct joint_member *member, uint64_t 
 		n += (int64_t)member->shares[i].share.n;
 		bytes += (int64_t)member->shares[i].share.bytes;
 	}
-	torsh_axis_change(&joint->axis, stamp, -n, -bytes);
+	torsh_peak_tracker_change(&session_heap->tracker, stamp, -n, -bytes);
 	for (uint32_t i = 0; i < member->n_shares; i++) {
-		struct share *share = &member->shares[i].share;
+		struct site_usage *share = &member->shares[i].share;
 
-		torsh_share_change(share, &joint->axis, 0, -(int64_t)share->n, -(int64_t)share->bytes);
+		torsh_site_usage_change(share, &session_heap->tracker, 0, -(int64_t)share->n, -(int64_t)share->bytes);
 	}
 	member->has_ended = 1;
 }
 
-static void take(struct joint *joint, struct joint_member *member)
+static void take(struct session_heap *session_heap, struct session_member *member)
 {
 	const struct joint_change *change = &member->log[member->first++];
 
-	joint->n_logged--;
-	if (change->site == JOINT_NO_SITE) {
-		take_end(joint, member, change->stamp);
+	session_heap->n_logged--;
+	if (change->site == SESSION_NO_SITE) {
+		take_end(session_heap, member, change->stamp);
 		return;
 	}
-	if (change->site >= JOINT_STEP_BY_OPTIMIZER) {
+	if (change->site >= SESSION_STEP_BY_OPTIMIZER) {
 		member->step_name = (uint32_t)change->n;
-		member->is_by_optimizer = change->site == JOINT_STEP_BY_OPTIMIZER;
+		member->is_by_optimizer = change->site == SESSION_STEP_BY_OPTIMIZER;
 		return;
 	}
-	torsh_axis_change(&joint->axis, change->stamp, change->n, change->bytes);
-	torsh_share_change(&share_of(member, change->site)->share, &joint->axis, member->step_name, change->n,
+	torsh_peak_tracker_change(&session_heap->tracker, change->stamp, change->n, change->bytes);
+	torsh_site_usage_change(&share_of(member, change->site)->share, &session_heap->tracker, member->step_name, change->n,
 			   change->bytes);
 }
 
-static uint64_t first_stamp(const struct joint_member *member)
+static uint64_t first_stamp(const struct session_member *member)
 {
 	return member->first < member->n ? member->log[member->first].stamp : UINT64_MAX;
 }
 
-static int is_due(const struct joint_member *member, uint64_t stamp)
+static int is_due(const struct session_member *member, uint64_t stamp)
 {
 	return first_stamp(member) < stamp;
 }
 
 /* The most that the member's changes below the stamp raise the sum by, at any moment. */
-static uint64_t rise_of(const struct joint_member *member, uint64_t stamp)
+static uint64_t rise_of(const struct session_member *member, uint64_t stamp)
 {
 	int64_t sum = 0, most = 0;
 
@@ -146,36 +146,36 @@ static uint64_t rise_of(const struct joint_member *member, uint64_t stamp)
 	return (uint64_t)most;
 }
 
-static int may_break_record(const struct joint *joint, uint64_t stamp)
+static int may_break_record(const struct session_heap *session_heap, uint64_t stamp)
 {
-	uint64_t bound = joint->axis.bytes;
+	uint64_t bound = session_heap->tracker.bytes;
 
-	for (const struct joint_member *member = joint->members; member; member = member->next)
+	for (const struct session_member *member = session_heap->members; member; member = member->next)
 		bound += rise_of(member, stamp);
-	return bound > joint->axis.peak_bytes;
+	return bound > session_heap->tracker.peak_bytes;
 }
 
 /* No moment of the span is a peak, in whatever order its changes are taken. */
-static void take_one_by_one(struct joint *joint, uint64_t stamp)
+static void take_one_by_one(struct session_heap *session_heap, uint64_t stamp)
 {
-	uint64_t last = joint->axis.last_stamp;
+	uint64_t last = session_heap->tracker.last_stamp;
 
-	for (struct joint_member *member = joint->members; member; member = member->next) {
+	for (struct session_member *member = session_heap->members; member; member = member->next) {
 		while (is_due(member, stamp))
-			take(joint, member);
-		last = joint->axis.last_stamp > last ? joint->axis.last_stamp : last;
+			take(session_heap, member);
+		last = session_heap->tracker.last_stamp > last ? session_heap->tracker.last_stamp : last;
 	}
-	joint->axis.last_stamp = last;
+	session_heap->tracker.last_stamp = last;
 }
 
 /* The member with the oldest change, NULL when none is below the stamp; *until: another one's turn, or the stamp. */
-static struct joint_member *next_in_order(const struct joint *joint, uint64_t stamp, uint64_t *until)
+static struct session_member *next_in_order(const struct session_heap *session_heap, uint64_t stamp, uint64_t *until)
 {
-	struct joint_member *next = NULL;
+	struct session_member *next = NULL;
 	uint64_t first = stamp;
 
 	*until = stamp;
-	for (struct joint_member *member = joint->members; member; member = member->next) {
+	for (struct session_member *member = session_heap->members; member; member = member->next) {
 		uint64_t own = first_stamp(member);
 
 		if (own < first) {
@@ -189,20 +189,20 @@ static struct joint_member *next_in_order(const struct joint *joint, uint64_t st
 	return next;
 }
 
-static void take_in_order(struct joint *joint, uint64_t stamp)
+static void take_in_order(struct session_heap *session_heap, uint64_t stamp)
 {
-	struct joint_member *member;
+	struct session_member *member;
 	uint64_t until;
 
-	while ((member = next_in_order(joint, stamp, &until))) {
+	while ((member = next_in_order(session_heap, stamp, &until))) {
 		do
-			take(joint, member);
+			take(session_heap, member);
 		while (is_due(member, until));
 	}
 }
 
 /* What was taken leaves the log. */
-static void shorten_log(struct joint_member *member)
+static void shorten_log(struct session_member *member)
 {
 	uint32_t n_left = member->n - member->first;
 
@@ -213,27 +213,27 @@ static void shorten_log(struct joint_member *member)
 	member->n = n_left;
 }
 
-static int had_share(const struct joint *joint, const struct joint_member *member)
+static int had_share(const struct session_heap *session_heap, const struct session_member *member)
 {
 	for (uint32_t i = 0; i < member->n_shares; i++) {
-		if (torsh_joint_peak_bytes(joint, &member->shares[i]) || torsh_joint_peak_n(joint, &member->shares[i]))
+		if (torsh_session_heap_peak_bytes(session_heap, &member->shares[i]) || torsh_session_heap_peak_n(session_heap, &member->shares[i]))
 			return 1;
 	}
 	return 0;
 }
 
 /* A process that ended and had nothing at the peak will never be asked for. */
-static void forget_members(struct joint *joint)
+static void forget_members(struct session_heap *session_heap)
 {
-	struct joint_member **at = &joint->members;
+	struct session_member **at = &session_heap->members;
 
 	while (*at) {
-		struct joint_member *member = *at;
+		struct session_member *member = *at;
 
-		if (!member->has_ended || member->kept_for == joint->axis.peak_number + 1) {
+		if (!member->has_ended || member->kept_for == session_heap->tracker.peak_number + 1) {
 			at = &member->next;
-		} else if (had_share(joint, member)) {
-			member->kept_for = joint->axis.peak_number + 1;
+		} else if (had_share(session_heap, member)) {
+			member->kept_for = session_heap->tracker.peak_number + 1;
 			at = &member->next;
 		} else {
 			*at = member->next;
@@ -242,18 +242,18 @@ static void forget_members(struct joint *joint)
 	}
 }
 
-void torsh_joint_settle(struct joint *joint, uint64_t stamp)
+void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp)
 {
-	if (stamp <= joint->settled)
+	if (stamp <= session_heap->settled)
 		return;
-	if (joint->n_logged) {
-		if (may_break_record(joint, stamp))
-			take_in_order(joint, stamp);
+	if (session_heap->n_logged) {
+		if (may_break_record(session_heap, stamp))
+			take_in_order(session_heap, stamp);
 		else
-			take_one_by_one(joint, stamp);
-		for (struct joint_member *member = joint->members; member; member = member->next)
+			take_one_by_one(session_heap, stamp);
+		for (struct session_member *member = session_heap->members; member; member = member->next)
 			shorten_log(member);
-		forget_members(joint);
+		forget_members(session_heap);
 	}
-	joint->settled = stamp;
+	session_heap->settled = stamp;
 }

@@ -13,17 +13,17 @@
  * What a process had goes when it ends: with its last event where it said that it exits or becomes another program, and
  * when the writer learnt of its death where it was killed.
  */
-#ifndef TORSH_WRITER_JOINT_H
-#define TORSH_WRITER_JOINT_H
+#ifndef TORSH_WRITER_FOLD_SESSION_HEAP_H
+#define TORSH_WRITER_FOLD_SESSION_HEAP_H
 
 #include "tools/writer/fold/peak_tracker.h"
 
 struct heap;
 
 /* Changes of these sites are none: the process ended; a step of it begins whose name is in n, also told by an optimizer. */
-#define JOINT_NO_SITE UINT32_MAX
-#define JOINT_STEP (UINT32_MAX - 1)
-#define JOINT_STEP_BY_OPTIMIZER (UINT32_MAX - 2)
+#define SESSION_NO_SITE UINT32_MAX
+#define SESSION_STEP (UINT32_MAX - 1)
+#define SESSION_STEP_BY_OPTIMIZER (UINT32_MAX - 2)
 
 struct joint_change {
 	uint64_t stamp;
@@ -33,14 +33,14 @@ struct joint_change {
 };
 
 struct joint_share {
-	struct share share;
+	struct site_usage share;
 	uint32_t stack;
 };
 
 /* One process. */
-struct joint_member {
-	struct joint_member *next;
-	struct joint *joint;
+struct session_member {
+	struct session_member *next;
+	struct session_heap *session_heap;
 	const struct heap *heap; /* NULL: the process has ended */
 	uint32_t process; /* number in the session */
 	struct joint_change *log; /* in the order of stamps: [first, n) */
@@ -53,44 +53,44 @@ struct joint_member {
 	uint32_t kept_for; /* number of the peak that it had a share of when that was last asked, and 1; 0: not asked */
 };
 
-struct joint {
-	struct axis axis;
-	struct joint_member *members; /* that are alive, or had a share of the peak */
+struct session_heap {
+	struct peak_tracker tracker;
+	struct session_member *members; /* that are alive, or had a share of the peak */
 	uint64_t settled; /* changes with a stamp below this were taken */
 	uint64_t n_logged; /* in all logs */
 	uint64_t late_changes; /* that came when younger ones had been taken: counted as of then */
 	uint32_t n_added; /* processes, ever */
 };
 
-void torsh_joint_destroy(struct joint *joint);
+void torsh_session_heap_destroy(struct session_heap *session_heap);
 
 /*
  * A process joins; its heap's changes from now on go to the member's log. The first one joins with all that its heap
  * holds and ever held, others with an empty heap.
  */
-struct joint_member *torsh_joint_add(struct joint *joint, struct heap *heap, uint32_t process);
+struct session_member *torsh_session_heap_add(struct session_heap *session_heap, struct heap *heap, uint32_t process);
 
 /* A change of the member's heap; stamps never go back. */
-void torsh_joint_note(struct joint_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes);
+void torsh_session_heap_note(struct session_member *member, uint64_t stamp, uint32_t site, int64_t n, int64_t bytes);
 
 /* A step of the member's process begins: see torsh_heap_name_step. */
-void torsh_joint_name_step(struct joint_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer);
+void torsh_session_heap_name_step(struct session_member *member, uint64_t stamp, uint32_t name, int is_by_optimizer);
 
 /* The member's process ended at that time; its heap is not looked at any more. */
-void torsh_joint_end(struct joint_member *member, uint64_t stamp);
+void torsh_session_heap_end(struct session_member *member, uint64_t stamp);
 
 /* Take all changes below the stamp: no process will bring others. UINT64_MAX: all. */
-void torsh_joint_settle(struct joint *joint, uint64_t stamp);
+void torsh_session_heap_settle(struct session_heap *session_heap, uint64_t stamp);
 
 /* What a share was at the peak of all that was settled. */
-static inline uint64_t torsh_joint_peak_bytes(const struct joint *joint, const struct joint_share *share)
+static inline uint64_t torsh_session_heap_peak_bytes(const struct session_heap *session_heap, const struct joint_share *share)
 {
-	return torsh_share_peak_bytes(&share->share, &joint->axis);
+	return torsh_site_usage_peak_bytes(&share->share, &session_heap->tracker);
 }
 
-static inline uint64_t torsh_joint_peak_n(const struct joint *joint, const struct joint_share *share)
+static inline uint64_t torsh_session_heap_peak_n(const struct session_heap *session_heap, const struct joint_share *share)
 {
-	return torsh_share_peak_n(&share->share, &joint->axis);
+	return torsh_site_usage_peak_n(&share->share, &session_heap->tracker);
 }
 
 #endif

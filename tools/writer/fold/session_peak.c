@@ -9,84 +9,84 @@
 #define LOGGED_MAX (1u << 20) /* changes that may wait for that */
 
 /* Stamps of different clocks can't be put in order. */
-static int has_clock(const struct together *together, const struct target *target)
+static int has_clock(const struct session_peak *session_peak, const struct target *target)
 {
-	const struct ticks_clock *clock = &target->tally.clock;
+	const struct clock_conversion *clock = &target->process_state.clock;
 
-	return !target->is_clock_foreign && clock->rate == together->clock.rate && clock->base == together->clock.base;
+	return !target->is_clock_foreign && clock->rate == session_peak->clock.rate && clock->base == session_peak->clock.base;
 }
 
-void torsh_together_destroy(struct together *together)
+void torsh_session_peak_destroy(struct session_peak *session_peak)
 {
-	torsh_joint_destroy(&together->joint);
-	free(together->places.items);
-	*together = (struct together){0};
+	torsh_session_heap_destroy(&session_peak->session_heap);
+	free(session_peak->places.items);
+	*session_peak = (struct session_peak){0};
 }
 
-void torsh_together_join(struct together *together, struct target *target, struct target *const *targets,
+void torsh_session_peak_join(struct session_peak *session_peak, struct target *target, struct target *const *targets,
 			 uint32_t n_targets)
 {
-	target->tally.process = target->number;
+	target->process_state.process = target->number;
 	if (target->number == 1) {
-		together->clock = target->tally.clock;
-		together->clock.lift = NULL; /* the target's memory goes */
+		session_peak->clock = target->process_state.clock;
+		session_peak->clock.lift = NULL; /* the target's memory goes */
 	}
-	if (!has_clock(together, target)) {
-		torsh_tally_note(&target->tally, "its clock is not that of the session's first process: what it held "
+	if (!has_clock(session_peak, target)) {
+		torsh_process_state_note(&target->process_state, "its clock is not that of the session's first process: what it held "
 						 "is not in the session's peak");
 		return;
 	}
-	target->tally.joint = &together->joint;
+	target->process_state.session_heap = &session_peak->session_heap;
 	if (target->number == 1)
 		return;
 	for (uint32_t i = 0; i < n_targets; i++)
-		torsh_tally_join(&targets[i]->tally);
-	torsh_tally_join(&target->tally);
+		torsh_process_state_join(&targets[i]->process_state);
+	torsh_process_state_join(&target->process_state);
 }
 
-void torsh_together_leave(struct target *target)
+void torsh_session_peak_leave(struct target *target)
 {
-	struct tally *tally = &target->tally;
-	uint64_t now = torsh_ticks_now(&tally->clock), age;
+	struct process_state *process_state = &target->process_state;
+	uint64_t now = torsh_ticks_now(&process_state->clock), age;
 
-	torsh_tally_join(tally);
-	if (!tally->heap.joint)
+	torsh_process_state_join(process_state);
+	if (!process_state->heap.session_heap)
 		return;
-	age = torsh_ticks_of_ns(&tally->clock, torsh_ticks_monotonic_ns() - target->end_monotonic_ns);
-	torsh_joint_end(tally->heap.joint, tally->has_exited || torsh_tally_is_executing(tally) ? tally->last_stamp : now - age);
-	tally->heap.joint = NULL;
+	age = torsh_ticks_of_ns(&process_state->clock, torsh_ticks_monotonic_ns() - target->end_monotonic_ns);
+	torsh_session_heap_end(process_state->heap.session_heap, process_state->has_exited || torsh_process_state_is_executing(process_state) ? process_state->last_stamp : now - age);
+	process_state->heap.session_heap = NULL;
 }
 
-void torsh_together_settle(struct together *together, struct target *const *targets, uint32_t n_targets)
+void torsh_session_peak_settle(struct session_peak *session_peak, struct target *const *targets, uint32_t n_targets)
 {
 	uint64_t bound = ORDER_NO_BOUND, lag;
 
-	if (!together->joint.n_logged)
+	if (!session_peak->session_heap.n_logged)
 		return;
-	if (together->joint.n_logged < LOGGED_MAX) {
-		lag = torsh_ticks_of_ns(&together->clock, LAG_NS);
-		bound = torsh_ticks_now(&together->clock) - lag;
+	if (session_peak->session_heap.n_logged < LOGGED_MAX) {
+		lag = torsh_ticks_of_ns(&session_peak->clock, LAG_NS);
+		bound = torsh_ticks_now(&session_peak->clock) - lag;
 	}
 	for (uint32_t i = 0; i < n_targets; i++) {
 		uint64_t own = torsh_target_bound(targets[i]);
 
-		bound = targets[i]->tally.joint && own < bound ? own : bound;
+		bound = targets[i]->process_state.session_heap && own < bound ? own : bound;
 	}
 	if (bound != ORDER_NO_BOUND)
-		torsh_joint_settle(&together->joint, bound);
+		torsh_session_heap_settle(&session_peak->session_heap, bound);
 }
 
-void torsh_together_checkpoint(struct together *together, struct recording_file *file)
+void torsh_session_peak_checkpoint(struct session_peak *session_peak, struct recording_file *file)
 {
-	torsh_axis_settle(&together->joint.axis);
-	if (together->written == together->joint.axis.peak_number)
+	torsh_peak_tracker_settle(&session_peak->session_heap.tracker);
+	if (session_peak->written == session_peak->session_heap.tracker.peak_number)
 		return;
-	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_CHECKPOINT, &together->places);
-	together->written = together->joint.axis.peak_number;
+	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock, RECORDING_CHECKPOINT, &session_peak->places);
+	session_peak->written = session_peak->session_heap.tracker.peak_number;
 }
 
-void torsh_together_end(struct together *together, struct recording_file *file)
+void torsh_session_peak_end(struct session_peak *session_peak, struct recording_file *file)
 {
-	torsh_joint_settle(&together->joint, UINT64_MAX);
-	torsh_rows_joint(file, &together->joint, &together->clock, RECORDING_LAST, &together->places);
+	torsh_session_heap_settle(&session_peak->session_heap, UINT64_MAX);
+	torsh_rows_session_peak(file, &session_peak->session_heap, &session_peak->clock, RECORDING_LAST, &session_peak->places);
 }

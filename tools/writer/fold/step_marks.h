@@ -7,8 +7,8 @@
  * At most STEP_MARKS_MAX are kept: when they are full every second one goes, and from then on only each so many
  * steps is one.
  */
-#ifndef TORSH_WRITER_STEP_MARKS_H
-#define TORSH_WRITER_STEP_MARKS_H
+#ifndef TORSH_WRITER_FOLD_STEP_MARKS_H
+#define TORSH_WRITER_FOLD_STEP_MARKS_H
 
 #include <stdint.h>
 

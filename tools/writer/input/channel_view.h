@@ -3,8 +3,8 @@
  * A target's channel as the writer sees it: mapped, its layout checked once against the file's size, its tables behind
  * functions that copy before they look. The layout's numbers are copies: the header may be overwritten at any time.
  */
-#ifndef TORSH_WRITER_CHANNEL_VIEW_H
-#define TORSH_WRITER_CHANNEL_VIEW_H
+#ifndef TORSH_WRITER_INPUT_CHANNEL_VIEW_H
+#define TORSH_WRITER_INPUT_CHANNEL_VIEW_H
 
 #include <stddef.h>
 

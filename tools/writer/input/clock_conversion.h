@@ -4,12 +4,12 @@
  * the quotient over all the time since it began, so that it grows more exact all the while. What is written once and
  * for all (a recorded event) has the rate of that moment.
  *
- * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this axis. The counter may run on meanwhile, or
+ * CLOCK_MONOTONIC stands still while the machine is suspended, and so does this peak tracker. The counter may run on meanwhile, or
  * be set back, and to anywhere when a virtual machine moves. Set back: it is lifted here, and by each target for itself
  * (agent/producer/stamp.h). Forward: stamps go on as the counter does, and what it jumped over is left out of the time.
  */
-#ifndef TORSH_WRITER_TICKS_H
-#define TORSH_WRITER_TICKS_H
+#ifndef TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
+#define TORSH_WRITER_INPUT_CLOCK_CONVERSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,17 +67,17 @@ struct ticks_reading torsh_ticks_measure(struct ticks_rate *rate);
 void torsh_ticks_publish(const struct ticks_rate *rate, uint64_t base, struct clock_reference *reference);
 
 /* The clock of one target. */
-struct ticks_clock {
+struct clock_conversion {
 	const struct ticks_rate *rate; /* NULL: ticks are nanoseconds */
 	uint64_t start_ticks;
-	uint64_t start_ns; /* of start_ticks, on the session's axis */
+	uint64_t start_ns; /* of start_ticks, on the session's peak tracker */
 	uint64_t start_monotonic_ns; /* of start_ticks */
 	uint64_t base; /* the rate's lift at that time: the target began without one */
 	const _Atomic uint64_t *lift; /* its own since then, another process's memory; NULL: not known */
 };
 
 /* The target's own lift, or what it will be at least as soon as it stamps again. */
-static inline uint64_t torsh_ticks_lift(const struct ticks_clock *clock)
+static inline uint64_t torsh_ticks_lift(const struct clock_conversion *clock)
 {
 	uint64_t own = clock->lift ? atomic_load_explicit(clock->lift, memory_order_relaxed) : 0;
 	uint64_t least = clock->rate->lift - clock->base;
@@ -100,20 +100,20 @@ static inline struct ticks_moment torsh_ticks_moment(void)
 }
 
 /* The moment in the target's stamps. */
-static inline uint64_t torsh_ticks_stamp(const struct ticks_clock *clock, const struct ticks_moment *moment)
+static inline uint64_t torsh_ticks_stamp(const struct clock_conversion *clock, const struct ticks_moment *moment)
 {
 	return (clock->rate ? moment->ticks + torsh_ticks_lift(clock) : moment->ns) >> CHANNEL_STAMP_SHIFT;
 }
 
 /* Now in the target's stamps. */
-static inline uint64_t torsh_ticks_now(const struct ticks_clock *clock)
+static inline uint64_t torsh_ticks_now(const struct clock_conversion *clock)
 {
 	return (clock->rate ? torsh_ticks_counter() + torsh_ticks_lift(clock) : torsh_ticks_monotonic_ns()) >>
 	       CHANNEL_STAMP_SHIFT;
 }
 
 /* This many nanoseconds in the target's stamps. */
-static inline uint64_t torsh_ticks_of_ns(const struct ticks_clock *clock, uint64_t ns)
+static inline uint64_t torsh_ticks_of_ns(const struct clock_conversion *clock, uint64_t ns)
 {
 	return (uint64_t)((double)ns / (clock->rate ? clock->rate->ns_a_tick : 1.0)) >> CHANNEL_STAMP_SHIFT;
 }
@@ -122,7 +122,7 @@ static inline uint64_t torsh_ticks_of_ns(const struct ticks_clock *clock, uint64
 uint64_t torsh_ticks_jumped_until(const struct ticks_rate *rate, uint64_t ticks);
 
 /* What the counter jumped over between the target's start and this tick of it. */
-static inline uint64_t torsh_ticks_jumped(const struct ticks_clock *clock, uint64_t ticks)
+static inline uint64_t torsh_ticks_jumped(const struct clock_conversion *clock, uint64_t ticks)
 {
 	if (!clock->rate->n_gaps || ticks <= clock->start_ticks)
 		return 0;
@@ -130,8 +130,8 @@ static inline uint64_t torsh_ticks_jumped(const struct ticks_clock *clock, uint6
 	       torsh_ticks_jumped_until(clock->rate, clock->start_ticks + clock->base);
 }
 
-/* A stamp on the session's axis of nanoseconds; one from before the target's start counts as its start. */
-static inline uint64_t torsh_ticks_to_ns(const struct ticks_clock *clock, uint64_t stamp)
+/* A stamp on the session's peak tracker of nanoseconds; one from before the target's start counts as its start. */
+static inline uint64_t torsh_ticks_to_ns(const struct clock_conversion *clock, uint64_t stamp)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 	uint64_t ticks = stamp > start ? (stamp - start) << CHANNEL_STAMP_SHIFT : 0;
@@ -142,8 +142,8 @@ static inline uint64_t torsh_ticks_to_ns(const struct ticks_clock *clock, uint64
 	return clock->start_ns + (uint64_t)((double)ticks * clock->rate->ns_a_tick);
 }
 
-/* A moment of CLOCK_MONOTONIC on the session's axis; one from before the target's start counts as its start. */
-static inline uint64_t torsh_ticks_of_moment(const struct ticks_clock *clock, uint64_t monotonic_ns)
+/* A moment of CLOCK_MONOTONIC on the session's peak tracker; one from before the target's start counts as its start. */
+static inline uint64_t torsh_ticks_of_moment(const struct clock_conversion *clock, uint64_t monotonic_ns)
 {
 	return clock->start_ns +
 	       (monotonic_ns > clock->start_monotonic_ns ? monotonic_ns - clock->start_monotonic_ns : 0);

@@ -14,24 +14,24 @@ struct ancestor {
 	uint32_t parent_pid;
 	uint64_t start_ticks, start_ns;
 	struct target *target; /* NULL: it has ended, and what follows is its own */
-	struct tally_fork *forks;
+	struct folded_fork *forks;
 	uint32_t n_forks;
 	struct inheritance inheritance;
 };
 
-void torsh_lineage_destroy(struct lineage *lineage)
+void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry)
 {
-	for (uint32_t i = 0; i < lineage->n; i++)
-		free(lineage->ancestors[i].forks);
-	free(lineage->ancestors);
-	*lineage = (struct lineage){0};
+	for (uint32_t i = 0; i < ancestry->n; i++)
+		free(ancestry->ancestors[i].forks);
+	free(ancestry->ancestors);
+	*ancestry = (struct fork_ancestry){0};
 }
 
 /* The number of the image that the target is a fork of, 0: not known. The latest are asked first. */
-static uint32_t find_parent(const struct lineage *lineage, const struct target *target)
+static uint32_t find_parent(const struct fork_ancestry *ancestry, const struct target *target)
 {
-	for (uint32_t i = lineage->n; i-- > 0;) {
-		const struct ancestor *ancestor = &lineage->ancestors[i];
+	for (uint32_t i = ancestry->n; i-- > 0;) {
+		const struct ancestor *ancestor = &ancestry->ancestors[i];
 
 		if (ancestor->own_pid == target->start.forked_from &&
 		    ancestor->start_ticks == target->start.forked_from_ticks)
@@ -40,36 +40,36 @@ static uint32_t find_parent(const struct lineage *lineage, const struct target *
 	return 0;
 }
 
-void torsh_lineage_begin(struct lineage *lineage, struct target *target)
+void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *target)
 {
-	const struct ancestor *ancestors = lineage->ancestors;
+	const struct ancestor *ancestors = ancestry->ancestors;
 
 	target->inheritance.is_fork = target->start.forked_from != 0;
 	if (target->inheritance.is_fork)
-		target->parent_number = find_parent(lineage, target);
+		target->parent_number = find_parent(ancestry, target);
 	/* What adopted it meanwhile is not its parent. */
 	if (target->parent_number)
 		target->parent_pid = ancestors[target->parent_number - 1].pid;
-	else if (target->former_number && target->former_number <= lineage->n)
+	else if (target->former_number && target->former_number <= ancestry->n)
 		target->parent_pid = ancestors[target->former_number - 1].parent_pid;
 	target->inheritance.is_settled = !target->parent_number;
-	lineage->ancestors =
-		torsh_memory_grow(lineage->ancestors, &lineage->capacity, lineage->n, sizeof(*lineage->ancestors));
-	lineage->ancestors[lineage->n++] = (struct ancestor){
+	ancestry->ancestors =
+		torsh_memory_grow(ancestry->ancestors, &ancestry->capacity, ancestry->n, sizeof(*ancestry->ancestors));
+	ancestry->ancestors[ancestry->n++] = (struct ancestor){
 		.pid = (uint32_t)target->pid,
 		.own_pid = target->start.pid,
 		.parent_pid = target->parent_pid,
 		.start_ticks = target->start.start_ticks,
-		.start_ns = target->tally.clock.start_ns,
+		.start_ns = target->process_state.clock.start_ns,
 		.target = target,
 	};
 }
 
 /* The fork that made this child, taken out of the list. Pids come back: the latest one counts. */
-static int take_fork(struct ancestor *parent, uint32_t child, struct tally_fork *taken)
+static int take_fork(struct ancestor *parent, uint32_t child, struct folded_fork *taken)
 {
-	struct tally_fork *forks = parent->target ? parent->target->tally.forks : parent->forks;
-	uint32_t *n_forks = parent->target ? &parent->target->tally.n_forks : &parent->n_forks;
+	struct folded_fork *forks = parent->target ? parent->target->process_state.forks : parent->forks;
+	uint32_t *n_forks = parent->target ? &parent->target->process_state.n_forks : &parent->n_forks;
 
 	for (uint32_t i = *n_forks; i-- > 0;) {
 		if (forks[i].child != child)
@@ -82,7 +82,7 @@ static int take_fork(struct ancestor *parent, uint32_t child, struct tally_fork 
 }
 
 /* The parent's own blocks, and what it still had of its parent's. Of those that it freed the sizes are not known. */
-static struct inheritance sum_up(const struct tally_fork *fork, const struct inheritance *parent)
+static struct inheritance sum_up(const struct folded_fork *fork, const struct inheritance *parent)
 {
 	struct inheritance sum = {.is_fork = 1, .is_settled = 1, .blocks = fork->blocks, .bytes = fork->bytes};
 
@@ -95,21 +95,21 @@ static struct inheritance sum_up(const struct tally_fork *fork, const struct inh
 	return sum;
 }
 
-int torsh_lineage_is_awaited(const struct target *target)
+int torsh_fork_ancestry_is_awaited(const struct target *target)
 {
 	return target->inheritance.is_fork && !target->inheritance.is_settled;
 }
 
-void torsh_lineage_inherit(struct lineage *lineage, struct target *target)
+void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *target)
 {
 	struct ancestor *parent;
-	struct tally_fork fork;
+	struct folded_fork fork;
 
-	if (!torsh_lineage_is_awaited(target))
+	if (!torsh_fork_ancestry_is_awaited(target))
 		return;
-	parent = &lineage->ancestors[target->parent_number - 1];
+	parent = &ancestry->ancestors[target->parent_number - 1];
 	/* First what the parent itself inherited. */
-	if (parent->target && torsh_lineage_is_awaited(parent->target))
+	if (parent->target && torsh_fork_ancestry_is_awaited(parent->target))
 		return;
 	if (take_fork(parent, (uint32_t)target->pid, &fork) || take_fork(parent, target->start.pid, &fork))
 		target->inheritance =
@@ -118,26 +118,26 @@ void torsh_lineage_inherit(struct lineage *lineage, struct target *target)
 		target->inheritance.is_settled = !parent->target;
 }
 
-void torsh_lineage_end(struct lineage *lineage, struct target *target)
+void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *target)
 {
-	struct ancestor *ancestor = &lineage->ancestors[target->number - 1];
+	struct ancestor *ancestor = &ancestry->ancestors[target->number - 1];
 
 	ancestor->target = NULL;
 	ancestor->inheritance = target->inheritance;
-	ancestor->forks = target->tally.forks;
-	ancestor->n_forks = target->tally.n_forks;
-	target->tally.forks = NULL;
-	target->tally.n_forks = target->tally.fork_capacity = 0;
+	ancestor->forks = target->process_state.forks;
+	ancestor->n_forks = target->process_state.n_forks;
+	target->process_state.forks = NULL;
+	target->process_state.n_forks = target->process_state.fork_capacity = 0;
 }
 
-int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			     uint64_t *start_ns)
 {
 	int is_found = 0;
 
 	/* They are in the order of their hellos, which is nearly that of their starts. */
-	for (uint32_t i = lineage->n; i-- > 0 && lineage->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
-		const struct ancestor *ancestor = &lineage->ancestors[i];
+	for (uint32_t i = ancestry->n; i-- > 0 && ancestry->ancestors[i].start_ns + LATE_HELLO_NS > from_ns;) {
+		const struct ancestor *ancestor = &ancestry->ancestors[i];
 
 		if (ancestor->pid != pid || ancestor->start_ns < from_ns || ancestor->start_ns > to_ns)
 			continue;

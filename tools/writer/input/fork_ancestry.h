@@ -7,34 +7,34 @@
  * What a child inherits is the parent's heap as it was folded up to the parent's fork event: exact where no other
  * thread of the parent allocates or frees during the fork.
  */
-#ifndef TORSH_WRITER_LINEAGE_H
-#define TORSH_WRITER_LINEAGE_H
+#ifndef TORSH_WRITER_INPUT_FORK_ANCESTRY_H
+#define TORSH_WRITER_INPUT_FORK_ANCESTRY_H
 
 #include "tools/writer/input/target.h"
 
 struct ancestor;
 
-struct lineage {
+struct fork_ancestry {
 	struct ancestor *ancestors; /* in the order of their numbers; [i] is number i + 1 */
 	uint32_t n, capacity;
 };
 
-void torsh_lineage_destroy(struct lineage *lineage);
+void torsh_fork_ancestry_destroy(struct fork_ancestry *ancestry);
 
 /* A target that has begun, in the order of numbers from 1 on: its parents' number and pid are set. */
-void torsh_lineage_begin(struct lineage *lineage, struct target *target);
+void torsh_fork_ancestry_begin(struct fork_ancestry *ancestry, struct target *target);
 
 /* Ask the parent what a fork inherited, if that isn't known: it may have to be folded that far first. */
-void torsh_lineage_inherit(struct lineage *lineage, struct target *target);
+void torsh_fork_ancestry_inherit(struct fork_ancestry *ancestry, struct target *target);
 
 /* May asking again bring more? Not once the parent has ended. */
-int torsh_lineage_is_awaited(const struct target *target);
+int torsh_fork_ancestry_is_awaited(const struct target *target);
 
-/* All of it is folded, and it is about to be destroyed: its forks are taken over from its tally. */
-void torsh_lineage_end(struct lineage *lineage, struct target *target);
+/* All of it is folded, and it is about to be destroyed: its forks are taken over from its process state. */
+void torsh_fork_ancestry_end(struct fork_ancestry *ancestry, struct target *target);
 
-/* Did an image of the process pid begin between these times of the session's axis? Then *start_ns says when the first did. */
-int torsh_lineage_find_image(const struct lineage *lineage, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
+/* Did an image of the process pid begin between these times of the session's peak tracker? Then *start_ns says when the first did. */
+int torsh_fork_ancestry_find_image(const struct fork_ancestry *ancestry, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			     uint64_t *start_ns);
 
 #endif

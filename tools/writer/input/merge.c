@@ -8,12 +8,12 @@
 /* Intakes with events at hand: a binary heap by the stamp of the first. */
 struct front {
 	uint64_t stamp;
-	struct intake *intake;
+	struct ring_consumer *consumer;
 };
 
 struct merge {
-	struct tally *tally;
-	struct intake_tables tables;
+	struct process_state *process_state;
+	struct consumer_tables tables;
 	struct front *fronts;
 	uint32_t n_fronts;
 	uint64_t limit;
@@ -38,33 +38,33 @@ static void sink(struct merge *merge, uint32_t i)
 	fronts[i] = moved;
 }
 
-/* Are there events at hand? If not, the intake's bound joins the limit. */
-static int has_events(struct merge *merge, struct intake *intake)
+/* Are there events at hand? If not, the ring consumer's bound joins the limit. */
+static int has_events(struct merge *merge, struct ring_consumer *consumer)
 {
 	uint64_t bound;
 
-	if (intake->first < intake->n_events || torsh_intake_decode(intake, &merge->tables))
+	if (consumer->first < consumer->n_events || torsh_ring_consumer_decode(consumer, &merge->tables))
 		return 1;
-	bound = torsh_intake_bound(intake);
+	bound = torsh_ring_consumer_bound(consumer);
 	if (bound < merge->limit)
 		merge->limit = bound;
 	return 0;
 }
 
-static void collect_fronts(struct merge *merge, struct intake *const *intakes, uint32_t n_intakes)
+static void collect_fronts(struct merge *merge, struct ring_consumer *const *consumers, uint32_t n_consumers)
 {
-	for (uint32_t i = 0; i < n_intakes; i++) {
-		if (has_events(merge, intakes[i]))
+	for (uint32_t i = 0; i < n_consumers; i++) {
+		if (has_events(merge, consumers[i]))
 			merge->fronts[merge->n_fronts++] = (struct front){
-				.stamp = intakes[i]->events[intakes[i]->first].stamp,
-				.intake = intakes[i],
+				.stamp = consumers[i]->events[consumers[i]->first].stamp,
+				.consumer = consumers[i],
 			};
 	}
 	for (uint32_t i = merge->n_fronts / 2; i-- > 0;)
 		sink(merge, i);
 }
 
-/* Up to where the first intake may be folded before another one's turn comes. */
+/* Up to where the first ring consumer may be folded before another one's turn comes. */
 static uint64_t run_end(const struct merge *merge)
 {
 	uint64_t end = merge->limit;
@@ -76,36 +76,36 @@ static uint64_t run_end(const struct merge *merge)
 	return end;
 }
 
-static uint64_t fold_run(struct tally *tally, struct intake *intake, uint64_t end)
+static uint64_t fold_run(struct process_state *process_state, struct ring_consumer *consumer, uint64_t end)
 {
-	uint32_t i = intake->first;
+	uint32_t i = consumer->first;
 
-	for (; i < intake->n_events && intake->events[i].stamp <= end && !tally->is_out_of_memory; i++)
-		torsh_tally_fold(tally, intake, i);
-	i -= intake->first;
-	intake->first += i;
+	for (; i < consumer->n_events && consumer->events[i].stamp <= end && !process_state->is_out_of_memory; i++)
+		torsh_process_state_fold(process_state, consumer, i);
+	i -= consumer->first;
+	consumer->first += i;
 	return i;
 }
 
-uint64_t torsh_merge_fold(struct tally *tally, struct intake *const *intakes, uint32_t n_intakes, uint64_t limit,
+uint64_t torsh_merge_fold(struct process_state *process_state, struct ring_consumer *const *consumers, uint32_t n_consumers, uint64_t limit,
 			  uint64_t budget)
 {
-	struct front *fronts = torsh_memory_new(n_intakes + 1, sizeof(*fronts));
+	struct front *fronts = torsh_memory_new(n_consumers + 1, sizeof(*fronts));
 	struct merge merge = {
-		.tally = tally,
-		.tables = {.code = &tally->code, .stacks = &tally->stacks, .heap = &tally->heap},
+		.process_state = process_state,
+		.tables = {.code = &process_state->code, .stacks = &process_state->stacks, .heap = &process_state->heap},
 		.fronts = fronts,
 		.limit = limit,
 	};
 	uint64_t n_folded = 0;
 
-	collect_fronts(&merge, intakes, n_intakes);
-	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit && !tally->is_out_of_memory) {
-		struct intake *intake = fronts[0].intake;
+	collect_fronts(&merge, consumers, n_consumers);
+	while (merge.n_fronts && n_folded < budget && fronts[0].stamp <= merge.limit && !process_state->is_out_of_memory) {
+		struct ring_consumer *consumer = fronts[0].consumer;
 
-		n_folded += fold_run(tally, intake, run_end(&merge));
-		if (has_events(&merge, intake))
-			fronts[0].stamp = intake->events[intake->first].stamp;
+		n_folded += fold_run(process_state, consumer, run_end(&merge));
+		if (has_events(&merge, consumer))
+			fronts[0].stamp = consumer->events[consumer->first].stamp;
 		else
 			fronts[0] = fronts[--merge.n_fronts];
 		sink(&merge, 0);

@@ -16,7 +16,7 @@
  * is taken before any ring is looked at.
  *
  * A thread may be stopped between the two (a debugger, more runnable threads than CPUs). The others' events wait for
- * it, and their rings fill, so that the CPU comes free for it. After ORDER_PATIENCE_NS without progress it is not
+ * it, and their rings fill, so that the CPU comes free for it. After ORDER_TIMEOUT_NS without progress it is not
  * waited for any more: what comes after all is folded when it comes, and counted in Heap.late_events.
  *
  * Within a ring stamps never go back. Equal stamps of two threads: any order.
@@ -26,11 +26,11 @@
  * the two. A thread that stamps without the target's lift is the last that stamped at all, and stamps above its last event: all
  * that is at hand is older.
  */
-#ifndef TORSH_WRITER_ORDER_H
-#define TORSH_WRITER_ORDER_H
+#ifndef TORSH_WRITER_INPUT_ORDER_H
+#define TORSH_WRITER_INPUT_ORDER_H
 
 #define ORDER_SLACK_NS 50000u
-#define ORDER_PATIENCE_NS 1000000000u
+#define ORDER_TIMEOUT_NS 1000000000u
 #define ORDER_NO_BOUND UINT64_MAX /* nothing can come any more */
 
 #endif

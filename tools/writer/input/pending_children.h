@@ -2,34 +2,34 @@
 /*
  * Children that were forked by a process which is finished, and said no hello yet. Any thread may call.
  */
-#ifndef TORSH_WRITER_AWAITED_H
-#define TORSH_WRITER_AWAITED_H
+#ifndef TORSH_WRITER_INPUT_PENDING_CHILDREN_H
+#define TORSH_WRITER_INPUT_PENDING_CHILDREN_H
 
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* How long a process has to say what it is of another's. */
-#define FORK_PATIENCE_NS 500000000u
+#define FORK_TIMEOUT_NS 500000000u
 
-struct awaited_child;
+struct pending_child;
 
-struct awaited {
+struct pending_children {
 	pthread_mutex_t lock;
-	struct awaited_child *children;
+	struct pending_child *children;
 	uint32_t n, capacity;
 };
 
-void torsh_awaited_create(struct awaited *awaited);
-void torsh_awaited_destroy(struct awaited *awaited);
+void torsh_pending_children_create(struct pending_children *awaited);
+void torsh_pending_children_destroy(struct pending_children *awaited);
 
 /* Wait for a child from now on; nothing where it is gone already. */
-void torsh_awaited_add(struct awaited *awaited, pid_t pid, uint64_t now_ns);
+void torsh_pending_children_add(struct pending_children *awaited, pid_t pid, uint64_t now_ns);
 
 /* It said hello. */
-void torsh_awaited_forget(struct awaited *awaited, pid_t pid);
+void torsh_pending_children_forget(struct pending_children *awaited, pid_t pid);
 
 /* Is one of them alive, and not waited for too long? */
-int torsh_awaited_any(struct awaited *awaited, uint64_t now_ns);
+int torsh_pending_children_any(struct pending_children *awaited, uint64_t now_ns);
 
 #endif

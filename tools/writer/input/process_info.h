@@ -2,8 +2,8 @@
 /*
  * What the kernel says of a target: its memory while it lives, and how it ended.
  */
-#ifndef TORSH_WRITER_PROCESS_INFO_H
-#define TORSH_WRITER_PROCESS_INFO_H
+#ifndef TORSH_WRITER_INPUT_PROCESS_INFO_H
+#define TORSH_WRITER_INPUT_PROCESS_INFO_H
 
 #include <stddef.h>
 #include <stdint.h>

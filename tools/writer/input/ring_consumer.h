@@ -3,11 +3,11 @@
  * The consumer's end of one ring, for one use of its slot: bytes are copied out, so that the ring has room again, and
  * decoded from the copy; the thread's stack is kept up to date on the way. Owned by the drain thread.
  *
- * The ring is another process's memory: whatever it holds, nothing here fails but the intake, which is then broken:
+ * The ring is another process's memory: whatever it holds, nothing here fails but the ring consumer, which is then broken:
  * its bytes are still taken, so that nobody waits, and thrown away.
  */
-#ifndef TORSH_WRITER_INTAKE_H
-#define TORSH_WRITER_INTAKE_H
+#ifndef TORSH_WRITER_INPUT_RING_CONSUMER_H
+#define TORSH_WRITER_INPUT_RING_CONSUMER_H
 
 #include "agent/wire/codec.h"
 #include "agent/wire/ring.h"
@@ -15,10 +15,10 @@
 #include "tools/writer/fold/tables/code_table.h"
 #include "tools/writer/fold/tables/stack_table.h"
 
-#define INTAKE_EVENTS 256u /* decoded ahead */
+#define RING_CONSUMER_EVENTS 256u /* decoded ahead */
 
-/* A decoded event; the cold ones have their fields in intake.cold, at the same index. */
-struct intake_event {
+/* A decoded event; the cold ones have their fields in consumer.cold, at the same index. */
+struct consumed_event {
 	uint64_t stamp;
 	uint64_t address;
 	uint64_t size, usable;
@@ -31,21 +31,21 @@ struct intake_event {
  * What one of the codec's recent changes of the stack has led to. Written anew whenever the codec's change is, so that it
  * holds for any stack that begins like this one.
  */
-struct intake_change {
+struct consumer_change {
 	uint32_t base; /* the stack that frames were added to */
 	uint32_t n; /* frames added; 0: nothing is known */
 	uint32_t site; /* of the stack that came of it; 0: not asked yet */
 	struct stack_place path[CODEC_CHANGE_IDS];
 };
 
-/* What decoding an intake writes to: its process's tables. */
-struct intake_tables {
+/* What decoding a ring consumer writes to: its process's tables. */
+struct consumer_tables {
 	struct code_table *code;
 	struct stack_table *stacks;
 	struct heap *heap;
 };
 
-struct intake {
+struct ring_consumer {
 	struct ring ring; /* head: consumed so far */
 	struct codec codec;
 	const char *broken; /* NULL, or why nothing more is decoded */
@@ -53,14 +53,14 @@ struct intake {
 	uint8_t *bytes; /* copied, not decoded: [begin, end) */
 	uint32_t begin, end, capacity;
 
-	struct intake_event events[INTAKE_EVENTS];
-	struct event *cold; /* INTAKE_EVENTS, from the first cold event on */
+	struct consumed_event events[RING_CONSUMER_EVENTS];
+	struct event *cold; /* RING_CONSUMER_EVENTS, from the first cold event on */
 	uint32_t first, n_events; /* decoded, not folded: [first, n_events) */
 
 	uint32_t depth;
 	struct stack_place path[STACK_DEPTH_MAX + 1]; /* [i]: the outermost i frames; [depth] is the thread's stack */
-	struct intake_change changes[CODEC_RECENT];
-	struct intake_change *change; /* by which the thread's stack came to be, or NULL */
+	struct consumer_change changes[CODEC_RECENT];
+	struct consumer_change *change; /* by which the thread's stack came to be, or NULL */
 
 	uint64_t bound; /* order.h: what the ring said when it was last looked at */
 	uint64_t busy_head; /* its head while it is busy without progress */
@@ -73,51 +73,51 @@ struct intake {
 	uint64_t n_large; /* bytes that the large ring has, while this is the small one; 0: there is none */
 	int is_large; /* the ring is the large one */
 	int is_closed; /* its slot was, before the ring was last copied */
-	uint32_t index; /* in its target's intakes */
+	uint32_t index; /* in its target's ring consumers */
 	uint32_t thread; /* row of the process's threads */
 	uint32_t slot, use;
 };
 
 /* For any number of uses, one after the other. */
-struct intake *torsh_intake_create(void);
-void torsh_intake_destroy(struct intake *intake);
+struct ring_consumer *torsh_ring_consumer_create(void);
+void torsh_ring_consumer_destroy(struct ring_consumer *consumer);
 
 /* A ring whose first unseen byte is number `consumed`. ring_bytes of memory at `bytes`, once. */
-void torsh_intake_start(struct intake *intake, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
+void torsh_ring_consumer_start(struct ring_consumer *consumer, struct thread_slot *slot, const uint8_t *bytes, uint32_t ring_bytes,
 			uint64_t consumed, uint64_t base_stamp);
 
 /* All of the small ring was consumed, and its producer goes on in the large one, which is to be mapped. */
-int torsh_intake_is_at_end(const struct intake *intake);
-void torsh_intake_enlarge(struct intake *intake, const uint8_t *bytes, uint32_t ring_bytes);
+int torsh_ring_consumer_is_at_end(const struct ring_consumer *consumer);
+void torsh_ring_consumer_enlarge(struct ring_consumer *consumer, const uint8_t *bytes, uint32_t ring_bytes);
 
 /* Nothing more is decoded, because of that; the decoded events stay: they came before. */
-void torsh_intake_break(struct intake *intake, const char *why);
+void torsh_ring_consumer_break(struct ring_consumer *consumer, const char *why);
 
 /* Is it small enough to be kept for another use? */
-int torsh_intake_is_kept(const struct intake *intake);
+int torsh_ring_consumer_is_kept(const struct ring_consumer *consumer);
 
 /*
  * Copy what the ring has and make room there; wakes a producer that waits for it. limit is the idle ring's bound
  * (taken before), now_ns any clock for the patience with a busy one. Returns the bytes copied.
  */
-uint64_t torsh_intake_copy(struct intake *intake, uint64_t limit, uint64_t now_ns);
+uint64_t torsh_ring_consumer_copy(struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns);
 
 /* Has the ring nothing more that was committed, and is nothing left here? */
-int torsh_intake_is_dry(const struct intake *intake);
+int torsh_ring_consumer_is_dry(const struct ring_consumer *consumer);
 
 /*
  * The producer is gone and all was copied, decoded as far as possible, and folded as far as order allowed: nothing will
  * come any more, not even the rest of an event.
  */
-void torsh_intake_end(struct intake *intake);
+void torsh_ring_consumer_end(struct ring_consumer *consumer);
 
 /* Refill the decoded events; only when all were folded. Returns how many there are. */
-uint32_t torsh_intake_decode(struct intake *intake, struct intake_tables *tables);
+uint32_t torsh_ring_consumer_decode(struct ring_consumer *consumer, struct consumer_tables *tables);
 
 /* No event to come has a stamp below this; while events are decoded, ask the first of them instead. */
-static inline uint64_t torsh_intake_bound(const struct intake *intake)
+static inline uint64_t torsh_ring_consumer_bound(const struct ring_consumer *consumer)
 {
-	return intake->bound > intake->codec.stamp ? intake->bound : intake->codec.stamp;
+	return consumer->bound > consumer->codec.stamp ? consumer->bound : consumer->codec.stamp;
 }
 
 #endif

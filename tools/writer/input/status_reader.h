@@ -3,8 +3,8 @@
  * The thread that reads /proc/PID/status of the targets that request it (agent/session/status_request.h) and wait meanwhile. It is
  * none of the others: these may be busy for long.
  */
-#ifndef TORSH_WRITER_STATUS_READER_H
-#define TORSH_WRITER_STATUS_READER_H
+#ifndef TORSH_WRITER_INPUT_STATUS_READER_H
+#define TORSH_WRITER_INPUT_STATUS_READER_H
 
 #include "tools/writer/input/target.h"
 

@@ -46,7 +46,7 @@ int torsh_target_create(struct target **created, int fd, pid_t pid, int pidfd)
 	target->stat_fd = pidfd < 0 ? -1 : torsh_process_open_stat(pid);
 	target->parent_pid = parent_pid(target);
 	target->slots = torsh_memory_new(target->view.n_slots, sizeof(*target->slots));
-	target->intakes = torsh_memory_new(target->view.n_slots, sizeof(*target->intakes));
+	target->consumers = torsh_memory_new(target->view.n_slots, sizeof(*target->consumers));
 	target->lsan = torsh_memory_new(1, sizeof(*target->lsan));
 	*created = target;
 	return 0;
@@ -74,31 +74,31 @@ static void unmap_rings(struct target *target, uint32_t number)
 
 void torsh_target_destroy(struct target *target)
 {
-	for (uint32_t i = 0; i < target->n_intakes; i++)
-		torsh_intake_destroy(target->intakes[i]);
+	for (uint32_t i = 0; i < target->n_consumers; i++)
+		torsh_ring_consumer_destroy(target->consumers[i]);
 	while (target->n_spare)
-		torsh_intake_destroy(target->spare[--target->n_spare]);
+		torsh_ring_consumer_destroy(target->spare[--target->n_spare]);
 	for (uint32_t i = 0; i < target->n_seen; i++)
 		unmap_rings(target, i);
-	torsh_tally_destroy(&target->tally);
+	torsh_process_state_destroy(&target->process_state);
 	torsh_view_close(&target->view);
 	close_if_open(target->pidfd);
 	close_if_open(target->status_fd);
 	close_if_open(target->stat_fd);
 	free(target->slots);
-	free(target->intakes);
+	free(target->consumers);
 	torsh_rows_state_destroy(target->rows);
 	free(target->lsan->suppressions);
 	free(target->lsan);
-	torsh_leads_destroy(&target->leads);
+	torsh_attributed_frames_destroy(&target->attributed);
 	free(target);
 }
 
-void torsh_target_begin(struct target *target, const struct ticks_clock *clock)
+void torsh_target_begin(struct target *target, const struct clock_conversion *clock)
 {
 	uint64_t start = clock->start_ticks >> CHANNEL_STAMP_SHIFT;
 
-	torsh_tally_create(&target->tally, &target->view, clock);
+	torsh_process_state_create(&target->process_state, &target->view, clock);
 	target->is_clock_foreign = start > torsh_ticks_now(clock) + torsh_ticks_of_ns(clock, FOREIGN_NS);
 }
 
@@ -115,55 +115,55 @@ static void read_thread_name(const struct target *target, const struct thread_sl
 		torsh_process_thread_name(target->pid, (pid_t)slot->tid, name, n);
 }
 
-/* A slot that a producer has taken gets an intake. */
-static struct intake *open_slot(struct target *target, uint32_t number, struct thread_slot *slot)
+/* A slot that a producer has taken gets a ring consumer. */
+static struct ring_consumer *open_slot(struct target *target, uint32_t number, struct thread_slot *slot)
 {
 	struct target_slot *known = &target->slots[number];
-	struct intake *intake;
+	struct ring_consumer *consumer;
 	char name[sizeof(slot->name)];
 
 	if (!known->ring)
 		known->ring = torsh_view_map_ring(&target->view, number, 0);
 	if (!known->ring) {
-		torsh_tally_note(&target->tally, "the writer had no address space for the ring of a thread");
+		torsh_process_state_note(&target->process_state, "the writer had no address space for the ring of a thread");
 		return NULL;
 	}
-	intake = target->n_spare ? target->spare[--target->n_spare] : torsh_intake_create();
-	torsh_intake_start(intake, slot, known->ring, CHANNEL_RING_SMALL_BYTES, known->consumed, slot->base_stamp);
+	consumer = target->n_spare ? target->spare[--target->n_spare] : torsh_ring_consumer_create();
+	torsh_ring_consumer_start(consumer, slot, known->ring, CHANNEL_RING_SMALL_BYTES, known->consumed, slot->base_stamp);
 	if (number < target->view.n_large_rings)
-		intake->n_large = target->view.ring_bytes;
+		consumer->n_large = target->view.ring_bytes;
 	read_thread_name(target, slot, name, sizeof(name));
-	intake->slot = number;
-	intake->heap.number = number;
-	intake->thread = torsh_tally_add_thread(&target->tally, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,
-						intake->codec.stamp);
-	known->intake = intake;
-	intake->index = target->n_intakes;
-	target->intakes[target->n_intakes++] = intake;
-	return intake;
+	consumer->slot = number;
+	consumer->heap.number = number;
+	consumer->thread = torsh_process_state_add_thread(&target->process_state, slot->tid, name, slot->kind == THREAD_SLOT_INTERRUPT,
+						consumer->codec.stamp);
+	known->consumer = consumer;
+	consumer->index = target->n_consumers;
+	target->consumers[target->n_consumers++] = consumer;
+	return consumer;
 }
 
 /* The numbers of one use so far; `is_over`: nothing is in flight any more. */
-static struct target_counts count_intake(const struct intake *intake, int is_over)
+static struct target_counts count_consumer(const struct ring_consumer *consumer, int is_over)
 {
-	const struct thread_slot *slot = intake->ring.slot;
+	const struct thread_slot *slot = consumer->ring.slot;
 	uint64_t produced = atomic_load_explicit(&slot->produced, memory_order_acquire);
 	uint64_t dropped = atomic_load_explicit(&slot->dropped, memory_order_relaxed);
 	int is_busy = (int)(atomic_load_explicit(&slot->head, memory_order_relaxed) & 1);
 	struct target_counts counts = {
-		.delivered = intake->n_decoded,
+		.delivered = consumer->n_decoded,
 		.dropped = dropped,
 		.uncommitted = is_over && is_busy,
-		.ring_bytes = intake->n_bytes,
+		.ring_bytes = consumer->n_bytes,
 		.waited_ns = atomic_load_explicit(&slot->waited_ns, memory_order_relaxed),
 	};
 
 	/* The event in flight at the end may have been counted already, and was never sent. */
-	if (counts.uncommitted && produced == intake->n_decoded + 1)
+	if (counts.uncommitted && produced == consumer->n_decoded + 1)
 		produced--;
-	if (!is_over || produced < intake->n_decoded)
-		produced = intake->n_decoded;
-	counts.damaged = produced - intake->n_decoded;
+	if (!is_over || produced < consumer->n_decoded)
+		produced = consumer->n_decoded;
+	counts.damaged = produced - consumer->n_decoded;
 	counts.dropped += counts.damaged;
 	counts.produced = produced + dropped;
 	return counts;
@@ -180,92 +180,92 @@ static void add_counts(struct target_counts *sum, const struct target_counts *co
 	sum->waited_ns += counts->waited_ns;
 }
 
-static void forget_intake(struct target *target, struct intake *intake)
+static void forget_consumer(struct target *target, struct ring_consumer *consumer)
 {
-	struct intake *last = target->intakes[--target->n_intakes];
+	struct ring_consumer *last = target->consumers[--target->n_consumers];
 
-	target->intakes[intake->index] = last;
-	last->index = intake->index;
-	target->slots[intake->slot].intake = NULL;
-	if (target->n_spare < TARGET_SPARE && torsh_intake_is_kept(intake))
-		target->spare[target->n_spare++] = intake;
+	target->consumers[consumer->index] = last;
+	last->index = consumer->index;
+	target->slots[consumer->slot].consumer = NULL;
+	if (target->n_spare < TARGET_SPARE && torsh_ring_consumer_is_kept(consumer))
+		target->spare[target->n_spare++] = consumer;
 	else
-		torsh_intake_destroy(intake);
+		torsh_ring_consumer_destroy(consumer);
 }
 
 /* All its events are folded and no more can come. */
-static void end_intake(struct target *target, struct intake *intake)
+static void end_consumer(struct target *target, struct ring_consumer *consumer)
 {
-	struct target_counts counts = count_intake(intake, 1);
-	struct tally_thread *thread = &target->tally.threads[intake->thread];
+	struct target_counts counts = count_consumer(consumer, 1);
+	struct folded_thread *thread = &target->process_state.threads[consumer->thread];
 
-	if (intake->broken)
-		torsh_tally_note(&target->tally, "thread %u (%s): %s; its later events are counted as dropped",
-				 thread->tid, thread->name, intake->broken);
+	if (consumer->broken)
+		torsh_process_state_note(&target->process_state, "thread %u (%s): %s; its later events are counted as dropped",
+				 thread->tid, thread->name, consumer->broken);
 	thread->dropped = counts.dropped;
 	add_counts(&target->ended, &counts);
-	torsh_tally_end_intake(&target->tally, intake);
-	target->slots[intake->slot].consumed = intake->ring.head;
+	torsh_process_state_end_consumer(&target->process_state, consumer);
+	target->slots[consumer->slot].consumed = consumer->ring.head;
 }
 
 /* Give back what a thread's rings took. Those with low numbers are used again at once: a little of theirs stays. */
-static void give_back_rings(struct target *target, const struct intake *intake)
+static void give_back_rings(struct target *target, const struct ring_consumer *consumer)
 {
-	uint32_t number = intake->slot, n_kept = number < CHANNEL_WARM_SLOTS ? CHANNEL_WARM_BYTES : 0;
+	uint32_t number = consumer->slot, n_kept = number < CHANNEL_WARM_SLOTS ? CHANNEL_WARM_BYTES : 0;
 
-	if (intake->is_large)
+	if (consumer->is_large)
 		torsh_view_clear_ring(&target->view, number, 1, 0);
-	else if (intake->n_bytes > n_kept)
+	else if (consumer->n_bytes > n_kept)
 		torsh_view_clear_ring(&target->view, number, 0, n_kept);
-	if (!n_kept || intake->is_large)
+	if (!n_kept || consumer->is_large)
 		unmap_rings(target, number);
 }
 
 /* The next owner of the slot begins at the start of the small ring, further on than this one's bytes ended. */
-static void free_slot(struct target *target, struct intake *intake)
+static void free_slot(struct target *target, struct ring_consumer *consumer)
 {
-	struct thread_slot *slot = intake->ring.slot;
-	uint64_t head = (intake->ring.head + CHANNEL_RING_SMALL_BYTES - 1) & ~(uint64_t)(CHANNEL_RING_SMALL_BYTES - 1);
+	struct thread_slot *slot = consumer->ring.slot;
+	uint64_t head = (consumer->ring.head + CHANNEL_RING_SMALL_BYTES - 1) & ~(uint64_t)(CHANNEL_RING_SMALL_BYTES - 1);
 
-	target->slots[intake->slot].consumed = head;
+	target->slots[consumer->slot].consumed = head;
 	atomic_store_explicit(&slot->tail, head, memory_order_relaxed);
 	atomic_store_explicit(&slot->head, head << 1, memory_order_relaxed);
 	atomic_store_explicit(&slot->producer_waits, 0, memory_order_relaxed);
-	give_back_rings(target, intake);
-	torsh_view_free_slot(&target->view, intake->slot);
+	give_back_rings(target, consumer);
+	torsh_view_free_slot(&target->view, consumer->slot);
 }
 
-static void note_fill(const struct intake *intake, uint64_t n_bytes, struct target_pass *pass)
+static void note_fill(const struct ring_consumer *consumer, uint64_t n_bytes, struct target_pass *pass)
 {
-	uint32_t percent = (uint32_t)(n_bytes * 100 / (intake->ring.mask + 1));
+	uint32_t percent = (uint32_t)(n_bytes * 100 / (consumer->ring.mask + 1));
 
 	if (percent > pass->fill_percent)
 		pass->fill_percent = percent;
 }
 
 /* All of the small ring was taken: on with the large one. */
-static void follow_ring(struct target *target, struct intake *intake)
+static void follow_ring(struct target *target, struct ring_consumer *consumer)
 {
-	struct target_slot *known = &target->slots[intake->slot];
+	struct target_slot *known = &target->slots[consumer->slot];
 
 	if (!known->large)
-		known->large = torsh_view_map_ring(&target->view, intake->slot, 1);
+		known->large = torsh_view_map_ring(&target->view, consumer->slot, 1);
 	if (known->large) {
-		torsh_intake_enlarge(intake, known->large, target->view.ring_bytes);
-		torsh_view_clear_ring(&target->view, intake->slot, 0, 0);
+		torsh_ring_consumer_enlarge(consumer, known->large, target->view.ring_bytes);
+		torsh_view_clear_ring(&target->view, consumer->slot, 0, 0);
 	} else {
-		torsh_intake_break(intake, "the writer had no address space for its ring");
+		torsh_ring_consumer_break(consumer, "the writer had no address space for its ring");
 	}
 }
 
-static uint64_t copy_ring(struct target *target, struct intake *intake, uint64_t limit, uint64_t now_ns)
+static uint64_t copy_ring(struct target *target, struct ring_consumer *consumer, uint64_t limit, uint64_t now_ns)
 {
-	uint64_t n_bytes = torsh_intake_copy(intake, limit, now_ns);
+	uint64_t n_bytes = torsh_ring_consumer_copy(consumer, limit, now_ns);
 
-	if (!torsh_intake_is_at_end(intake))
+	if (!torsh_ring_consumer_is_at_end(consumer))
 		return n_bytes;
-	follow_ring(target, intake);
-	return n_bytes + torsh_intake_copy(intake, limit, now_ns);
+	follow_ring(target, consumer);
+	return n_bytes + torsh_ring_consumer_copy(consumer, limit, now_ns);
 }
 
 static uint32_t count_seen(struct target *target)
@@ -285,21 +285,21 @@ static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, s
 
 	target->n_closed = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct intake *intake = target->slots[i].intake;
-		struct thread_slot *slot = intake ? intake->ring.slot : torsh_view_slot(&target->view, i);
+		struct ring_consumer *consumer = target->slots[i].consumer;
+		struct thread_slot *slot = consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
 		/* Pairs with the releases of the producer: the identity, and at the end the last events, are there. */
 		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
 		uint64_t n_bytes;
 
-		if (!intake && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
-			intake = open_slot(target, i, slot);
-		if (!intake)
+		if (!consumer && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
+			consumer = open_slot(target, i, slot);
+		if (!consumer)
 			continue;
-		intake->is_closed = state == THREAD_SLOT_CLOSED;
+		consumer->is_closed = state == THREAD_SLOT_CLOSED;
 		target->n_closed += state == THREAD_SLOT_CLOSED;
-		n_bytes = copy_ring(target, intake, limit, now_ns);
+		n_bytes = copy_ring(target, consumer, limit, now_ns);
 		pass->n_copied += n_bytes;
-		note_fill(intake, n_bytes, pass);
+		note_fill(consumer, n_bytes, pass);
 	}
 }
 
@@ -307,13 +307,13 @@ static void copy_rings(struct target *target, uint64_t limit, uint64_t now_ns, s
 static void end_closed_slots(struct target *target, struct target_pass *pass)
 {
 	for (uint32_t i = target->n_closed ? target->n_seen : 0; i-- > 0;) {
-		struct intake *intake = target->slots[i].intake;
+		struct ring_consumer *consumer = target->slots[i].consumer;
 
-		if (!intake || !intake->is_closed || !torsh_intake_is_dry(intake))
+		if (!consumer || !consumer->is_closed || !torsh_ring_consumer_is_dry(consumer))
 			continue;
-		end_intake(target, intake);
-		free_slot(target, intake);
-		forget_intake(target, intake);
+		end_consumer(target, consumer);
+		free_slot(target, consumer);
+		forget_consumer(target, consumer);
 		pass->n_ended++;
 	}
 }
@@ -328,7 +328,7 @@ static void count_unread_rings(struct target *target)
 		uint32_t state = slot ? atomic_load_explicit(&slot->state, memory_order_acquire) : THREAD_SLOT_FREE;
 
 		if (!target->slots[i].ring && (state == THREAD_SLOT_ACTIVE || state == THREAD_SLOT_CLOSED))
-			target->tally.losses[WRITER_LOSS_ring_unread] +=
+			target->process_state.losses[WRITER_LOSS_ring_unread] +=
 				atomic_load_explicit(&slot->produced, memory_order_relaxed) +
 				atomic_load_explicit(&slot->dropped, memory_order_relaxed);
 	}
@@ -337,12 +337,12 @@ static void count_unread_rings(struct target *target)
 /* After the end: every ring was copied empty and folded. What is left over is the cut-off half of an event. */
 static void end_all(struct target *target)
 {
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		torsh_intake_end(target->intakes[i]);
-		end_intake(target, target->intakes[i]);
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		torsh_ring_consumer_end(target->consumers[i]);
+		end_consumer(target, target->consumers[i]);
 	}
-	while (target->n_intakes)
-		forget_intake(target, target->intakes[0]);
+	while (target->n_consumers)
+		forget_consumer(target, target->consumers[0]);
 	count_unread_rings(target);
 	target->is_drained = 1;
 }
@@ -350,7 +350,7 @@ static void end_all(struct target *target)
 /* The bound of what isn't there yet, as of now. */
 static uint64_t order_limit(const struct target *target, int is_over)
 {
-	const struct ticks_clock *clock = &target->tally.clock;
+	const struct clock_conversion *clock = &target->process_state.clock;
 	uint64_t now = torsh_ticks_now(clock), slack = torsh_ticks_of_ns(clock, ORDER_SLACK_NS);
 
 	if (is_over || target->is_clock_foreign)
@@ -368,11 +368,11 @@ struct target_pass torsh_target_drain(struct target *target, uint64_t now_ns, ui
 	if (!target->takes_no_more && (fate != TARGET_LEFT || target->n_leaving++ < LEAVING_PASSES))
 		copy_rings(target, limit, now_ns, &pass);
 	if (over) {
-		for (uint32_t i = 0; i < target->n_intakes; i++)
-			target->intakes[i]->bound = ORDER_NO_BOUND;
+		for (uint32_t i = 0; i < target->n_consumers; i++)
+			target->consumers[i]->bound = ORDER_NO_BOUND;
 	}
 	target->limit = limit;
-	pass.n_folded = torsh_merge_fold(&target->tally, target->intakes, target->n_intakes,
+	pass.n_folded = torsh_merge_fold(&target->process_state, target->consumers, target->n_consumers,
 					 limit < target->fold_until ? limit : target->fold_until, budget);
 	if (!over)
 		end_closed_slots(target, &pass);
@@ -386,10 +386,10 @@ static uint64_t bound_of_all(const struct target *target)
 {
 	uint64_t bound = target->limit;
 
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		const struct intake *intake = target->intakes[i];
-		uint64_t own = intake->first < intake->n_events ? intake->events[intake->first].stamp
-								: torsh_intake_bound(intake);
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		const struct ring_consumer *consumer = target->consumers[i];
+		uint64_t own = consumer->first < consumer->n_events ? consumer->events[consumer->first].stamp
+								: torsh_ring_consumer_bound(consumer);
 
 		bound = own < bound ? own : bound;
 	}
@@ -401,13 +401,13 @@ uint64_t torsh_target_bound(const struct target *target)
 	uint64_t bound = bound_of_all(target);
 
 	/* Of one that has ended but not yet been drained only this is sure. */
-	return bound == ORDER_NO_BOUND ? target->tally.last_stamp : bound;
+	return bound == ORDER_NO_BOUND ? target->process_state.last_stamp : bound;
 }
 
 void torsh_target_hold(struct target *target, const struct ticks_moment *moment)
 {
 	if (!target->is_clock_foreign)
-		target->fold_until = torsh_ticks_stamp(&target->tally.clock, moment);
+		target->fold_until = torsh_ticks_stamp(&target->process_state.clock, moment);
 }
 
 void torsh_target_let_go(struct target *target)
@@ -427,12 +427,12 @@ int torsh_target_has_bytes(struct target *target)
 	uint32_t n = count_seen(target);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct intake *intake = target->slots[i].intake;
-		const struct thread_slot *slot = intake ? intake->ring.slot : torsh_view_slot(&target->view, i);
+		const struct ring_consumer *consumer = target->slots[i].consumer;
+		const struct thread_slot *slot = consumer ? consumer->ring.slot : torsh_view_slot(&target->view, i);
 
 		if (!slot)
 			continue;
-		if (intake ? !torsh_intake_is_dry(intake)
+		if (consumer ? !torsh_ring_consumer_is_dry(consumer)
 			   : atomic_load_explicit(&slot->head, memory_order_acquire) >> 1 != target->slots[i].consumed)
 			return 1;
 	}
@@ -467,7 +467,7 @@ uint64_t torsh_target_watch(struct target *target, uint64_t now_ns)
 	target->watch_every_ns *= 2;
 	if (target->watch_every_ns > WATCH_SELDOM_NS)
 		target->watch_every_ns = WATCH_SELDOM_NS;
-	target->tally.rss_bytes = status.rss_bytes;
+	target->process_state.rss_bytes = status.rss_bytes;
 	if (status.rss_peak_bytes > target->rss_peak_bytes) {
 		target->rss_peak_bytes = status.rss_peak_bytes;
 		target->watch_every_ns = WATCH_OFTEN_NS;
@@ -498,8 +498,8 @@ static struct target_counts count_rings(const struct target *target)
 {
 	struct target_counts sum = target->ended;
 
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		struct target_counts counts = count_intake(target->intakes[i], 0);
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		struct target_counts counts = count_consumer(target->consumers[i], 0);
 
 		add_counts(&sum, &counts);
 	}
@@ -510,7 +510,7 @@ struct target_counts torsh_target_counts(const struct target *target)
 {
 	struct target_counts counts = count_rings(target);
 	/* Events that no ring ever had, or that were never seen on theirs. */
-	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) + target->tally.losses[WRITER_LOSS_ring_unread];
+	uint64_t lost = count_lost_by_agent(target, LOST_EVENTS) + target->process_state.losses[WRITER_LOSS_ring_unread];
 
 	counts.produced += lost;
 	counts.dropped += lost;
@@ -521,11 +521,11 @@ void torsh_target_losses(const struct target *target, uint64_t losses[N_WRITER_L
 {
 	struct target_counts counts = count_rings(target);
 
-	memcpy(losses, target->tally.losses, sizeof(target->tally.losses));
+	memcpy(losses, target->process_state.losses, sizeof(target->process_state.losses));
 	losses[WRITER_LOSS_ring_full] = counts.dropped - counts.damaged;
 	losses[WRITER_LOSS_ring_damaged] = counts.damaged;
-	losses[WRITER_LOSS_stacks_unkept] = target->tally.heap.n_left_out;
-	losses[WRITER_LOSS_scopes_unkept] = target->tally.scopes.n_unkept;
+	losses[WRITER_LOSS_stacks_unkept] = target->process_state.heap.n_left_out;
+	losses[WRITER_LOSS_scopes_unkept] = target->process_state.scopes.n_unkept;
 }
 
 int torsh_target_is_lossy(const struct target *target)

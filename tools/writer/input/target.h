@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * One process image that said hello: its channel, its slots' intakes, what is known of its life, and the tally that
+ * One process image that said hello: its channel, its slots' ring consumers, what is known of its life, and the process state that
  * all is folded into. Made by the control thread; from torsh_drain_add on the drain thread's, but for `fate`.
  */
-#ifndef TORSH_WRITER_TARGET_H
-#define TORSH_WRITER_TARGET_H
+#ifndef TORSH_WRITER_INPUT_TARGET_H
+#define TORSH_WRITER_INPUT_TARGET_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,7 +26,7 @@ struct process_status;
 struct target_slot {
 	const uint8_t *ring, *large; /* mapped at their first use */
 	uint64_t consumed; /* over all uses */
-	struct intake *intake; /* NULL: not in use */
+	struct ring_consumer *consumer; /* NULL: not in use */
 };
 
 struct target_counts {
@@ -65,13 +65,13 @@ struct target {
 	uint32_t parent_pid; /* at its birth: what adopted it later doesn't count. In our namespace; 0: not known */
 	struct inheritance inheritance;
 	struct target_slot *slots;
-	struct intake **intakes; /* those in use, in no order */
-	uint32_t n_intakes;
-	struct intake *spare[TARGET_SPARE]; /* of slots that ended */
+	struct ring_consumer **consumers; /* those in use, in no order */
+	uint32_t n_consumers;
+	struct ring_consumer *spare[TARGET_SPARE]; /* of slots that ended */
 	uint32_t n_spare;
-	uint32_t n_closed; /* of the intakes, in the last pass */
+	uint32_t n_closed; /* of the ring consumers, in the last pass */
 	uint32_t n_seen; /* slots that were ever taken are below this */
-	struct tally tally;
+	struct process_state process_state;
 	struct target_counts ended; /* of slots' uses that are over */
 	uint64_t limit; /* bound of threads that weren't there yet in the last pass */
 	uint64_t rss_peak_bytes; /* 0: never read */
@@ -83,10 +83,10 @@ struct target {
 	int is_drained; /* it has ended, and all was folded */
 	int wait_status; /* as of wait(), once is_drained; -1: not known */
 	uint64_t end_monotonic_ns; /* when the control thread learnt its fate: stored before that */
-	uint64_t end_ns; /* the same on the session's axis */
+	uint64_t end_ns; /* the same on the session's peak tracker */
 	struct rows_state *rows;
 	struct target_lsan *lsan;
-	struct leads leads; /* of its stacks, as soon as somebody asks */
+	struct attributed_frames attributed; /* of its stacks, as soon as somebody asks */
 	uint64_t n_written; /* events that were folded at the last checkpoint */
 };
 
@@ -98,8 +98,8 @@ struct target {
 int torsh_target_create(struct target **target, int fd, pid_t pid, int pidfd);
 void torsh_target_destroy(struct target *target);
 
-/* Its tally begins; called once, by the drain thread. */
-void torsh_target_begin(struct target *target, const struct ticks_clock *clock);
+/* Its process state begins; called once, by the drain thread. */
+void torsh_target_begin(struct target *target, const struct clock_conversion *clock);
 
 struct target_pass {
 	uint64_t n_copied; /* bytes */

@@ -8,174 +8,174 @@
 #include "tools/writer/input/process_info.h"
 #include "tools/writer/output/rows/rows.h"
 
-#define STRANGERS_MAX 65536u /* in a session; more are counted */
+#define UNFOLLOWED_MAX 65536u /* in a session; more are counted */
 #define SETTLE_NS UINT64_C(500000000) /* longer than what is on a ring stays there */
 
-static void destroy(struct stranger *stranger)
+static void destroy(struct unfollowed *unfollowed)
 {
-	if (stranger->pidfd >= 0)
-		close(stranger->pidfd);
-	if (stranger->stat_fd >= 0)
-		close(stranger->stat_fd);
-	free(stranger->text);
-	free(stranger);
+	if (unfollowed->pidfd >= 0)
+		close(unfollowed->pidfd);
+	if (unfollowed->stat_fd >= 0)
+		close(unfollowed->stat_fd);
+	free(unfollowed->text);
+	free(unfollowed);
 }
 
 /* Its pidfd, unless it is gone and another process has its pid. In another namespace pids mean nothing to us. */
-static void open_process(struct stranger *stranger, const struct target *starter)
+static void open_process(struct unfollowed *unfollowed, const struct target *starter)
 {
 	if (starter->start.pid != (uint32_t)starter->pid)
 		return;
-	stranger->pidfd = torsh_process_open((pid_t)stranger->pid);
-	stranger->stat_fd = torsh_process_open_stat((pid_t)stranger->pid);
-	if (stranger->pidfd < 0 || torsh_process_parent(stranger->stat_fd) == starter->pid)
+	unfollowed->pidfd = torsh_process_open((pid_t)unfollowed->pid);
+	unfollowed->stat_fd = torsh_process_open_stat((pid_t)unfollowed->pid);
+	if (unfollowed->pidfd < 0 || torsh_process_parent(unfollowed->stat_fd) == starter->pid)
 		return;
-	close(stranger->pidfd);
-	stranger->pidfd = -1;
+	close(unfollowed->pidfd);
+	unfollowed->pidfd = -1;
 }
 
-static struct stranger *add_stranger(struct strangers *strangers, const struct target *starter,
-				     const struct tally_program *program)
+static struct unfollowed *add_unfollowed(struct unfollowed_list *unfollowed_list, const struct target *starter,
+				     const struct folded_program *program)
 {
-	struct stranger *stranger = torsh_memory_new(1, sizeof(*stranger));
+	struct unfollowed *unfollowed = torsh_memory_new(1, sizeof(*unfollowed));
 	struct channel_text text = {.offset = program->text, .length = program->length};
 
-	*stranger = (struct stranger){
-		.number = ++strangers->n_ever,
+	*unfollowed = (struct unfollowed){
+		.number = ++unfollowed_list->n_ever,
 		.pid = program->child,
 		.child = program->child,
 		.starter = starter->number,
 		.is_image = program->child == starter->start.pid,
 		.problem =
 			program->problem < N_PROGRAM_PROBLEMS ? (enum program_problem)program->problem : PROGRAM_STATIC,
-		.start_ns = torsh_ticks_to_ns(&starter->tally.clock, program->stamp),
+		.start_ns = torsh_ticks_to_ns(&starter->process_state.clock, program->stamp),
 		.taken_monotonic_ns = torsh_ticks_monotonic_ns(),
 		.pidfd = -1,
 		.stat_fd = -1,
 		.wait_status = -1,
 	};
-	stranger->text = torsh_view_text(&starter->view, text, '\0', &stranger->n_text);
-	stranger->parent_pid = stranger->is_image ? starter->parent_pid : (uint32_t)starter->pid;
-	if (stranger->is_image)
-		stranger->pid = (uint32_t)starter->pid;
+	unfollowed->text = torsh_view_text(&starter->view, text, '\0', &unfollowed->n_text);
+	unfollowed->parent_pid = unfollowed->is_image ? starter->parent_pid : (uint32_t)starter->pid;
+	if (unfollowed->is_image)
+		unfollowed->pid = (uint32_t)starter->pid;
 	else
-		open_process(stranger, starter);
-	strangers->items =
-		torsh_memory_grow(strangers->items, &strangers->capacity, strangers->n, sizeof(*strangers->items));
-	strangers->items[strangers->n++] = stranger;
-	return stranger;
+		open_process(unfollowed, starter);
+	unfollowed_list->items =
+		torsh_memory_grow(unfollowed_list->items, &unfollowed_list->capacity, unfollowed_list->n, sizeof(*unfollowed_list->items));
+	unfollowed_list->items[unfollowed_list->n++] = unfollowed;
+	return unfollowed;
 }
 
-static void withdraw(struct strangers *strangers, const struct target *starter, uint32_t child)
+static void withdraw(struct unfollowed_list *unfollowed_list, const struct target *starter, uint32_t child)
 {
-	for (uint32_t i = strangers->n; i-- > 0;) {
-		struct stranger *stranger = strangers->items[i];
+	for (uint32_t i = unfollowed_list->n; i-- > 0;) {
+		struct unfollowed *unfollowed = unfollowed_list->items[i];
 
-		if (stranger->starter != starter->number || stranger->child != child || stranger->is_withdrawn)
+		if (unfollowed->starter != starter->number || unfollowed->child != child || unfollowed->is_withdrawn)
 			continue;
-		stranger->is_withdrawn = 1;
+		unfollowed->is_withdrawn = 1;
 		return;
 	}
 }
 
-void torsh_strangers_take(struct strangers *strangers, struct target *target,
-			  void (*watch)(void *context, struct stranger *), void *context)
+void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
+			  void (*watch)(void *context, struct unfollowed *), void *context)
 {
-	struct tally *tally = &target->tally;
+	struct process_state *process_state = &target->process_state;
 
-	for (uint32_t i = 0; i < tally->n_programs; i++) {
-		const struct tally_program *program = &tally->programs[i];
-		struct stranger *stranger;
+	for (uint32_t i = 0; i < process_state->n_programs; i++) {
+		const struct folded_program *program = &process_state->programs[i];
+		struct unfollowed *unfollowed;
 
 		if (program->problem == PROGRAM_FINE) {
-			withdraw(strangers, target, program->child);
+			withdraw(unfollowed_list, target, program->child);
 			continue;
 		}
-		if (strangers->n_ever >= STRANGERS_MAX) {
-			tally->losses[WRITER_LOSS_programs_unlisted]++;
+		if (unfollowed_list->n_ever >= UNFOLLOWED_MAX) {
+			process_state->losses[WRITER_LOSS_programs_unlisted]++;
 			continue;
 		}
-		stranger = add_stranger(strangers, target, program);
-		if (stranger->pidfd >= 0)
-			watch(context, stranger);
-		else if (!stranger->is_image)
-			atomic_store_explicit(&stranger->fate, TARGET_DIED, memory_order_relaxed);
+		unfollowed = add_unfollowed(unfollowed_list, target, program);
+		if (unfollowed->pidfd >= 0)
+			watch(context, unfollowed);
+		else if (!unfollowed->is_image)
+			atomic_store_explicit(&unfollowed->fate, TARGET_DIED, memory_order_relaxed);
 	}
-	tally->n_programs = 0;
+	process_state->n_programs = 0;
 }
 
-void torsh_strangers_leave(struct strangers *strangers, const struct target *target)
+void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struct target *target)
 {
-	for (uint32_t i = 0; i < strangers->n; i++) {
-		struct stranger *stranger = strangers->items[i];
+	for (uint32_t i = 0; i < unfollowed_list->n; i++) {
+		struct unfollowed *unfollowed = unfollowed_list->items[i];
 
-		if (!stranger->is_image || stranger->starter != target->number)
+		if (!unfollowed->is_image || unfollowed->starter != target->number)
 			continue;
-		stranger->end_monotonic_ns = target->end_monotonic_ns;
-		stranger->wait_status = target->wait_status;
-		atomic_store_explicit(&stranger->fate, atomic_load_explicit(&target->fate, memory_order_relaxed),
+		unfollowed->end_monotonic_ns = target->end_monotonic_ns;
+		unfollowed->wait_status = target->wait_status;
+		atomic_store_explicit(&unfollowed->fate, atomic_load_explicit(&target->fate, memory_order_relaxed),
 				      memory_order_relaxed);
 	}
 }
 
 /* While a process lives no other one has its pid: an image that began in this time is its own. */
-static void look_for_end(const struct strangers *strangers, const struct lineage *lineage, struct stranger *stranger)
+static void look_for_end(const struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct unfollowed *unfollowed)
 {
 	/* Pairs with the release of who watched it. */
-	int has_ended = atomic_load_explicit(&stranger->fate, memory_order_acquire) != TARGET_LIVES;
-	uint64_t end = has_ended ? stranger->end_monotonic_ns : 0;
+	int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
+	uint64_t end = has_ended ? unfollowed->end_monotonic_ns : 0;
 
-	stranger->has_end_ns = end != 0;
-	stranger->end_ns = end > strangers->zero_ns ? end - strangers->zero_ns : 0;
-	if (!stranger->is_image && stranger->pidfd >= 0)
-		stranger->has_executed =
-			torsh_lineage_find_image(lineage, stranger->pid, stranger->start_ns,
-						 end ? stranger->end_ns : UINT64_MAX, &stranger->end_ns);
-	stranger->has_end_ns |= stranger->has_executed;
+	unfollowed->has_end_ns = end != 0;
+	unfollowed->end_ns = end > unfollowed_list->zero_ns ? end - unfollowed_list->zero_ns : 0;
+	if (!unfollowed->is_image && unfollowed->pidfd >= 0)
+		unfollowed->has_executed =
+			torsh_fork_ancestry_find_image(ancestry, unfollowed->pid, unfollowed->start_ns,
+						 end ? unfollowed->end_ns : UINT64_MAX, &unfollowed->end_ns);
+	unfollowed->has_end_ns |= unfollowed->has_executed;
 }
 
-static void write_row(const struct strangers *strangers, const struct lineage *lineage, struct recording_file *file,
-		      struct stranger *stranger)
+static void write_row(const struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file,
+		      struct unfollowed *unfollowed)
 {
-	look_for_end(strangers, lineage, stranger);
-	stranger->is_written = 1;
-	if (!stranger->is_withdrawn)
-		torsh_rows_stranger(file, stranger);
+	look_for_end(unfollowed_list, ancestry, unfollowed);
+	unfollowed->is_written = 1;
+	if (!unfollowed->is_withdrawn)
+		torsh_rows_unfollowed(file, unfollowed);
 }
 
 /* That its start failed may be told after its end was seen. */
-static int is_recent(const struct stranger *stranger, int has_ended)
+static int is_recent(const struct unfollowed *unfollowed, int has_ended)
 {
-	uint64_t since = stranger->taken_monotonic_ns;
+	uint64_t since = unfollowed->taken_monotonic_ns;
 
-	if (has_ended && stranger->end_monotonic_ns > since)
-		since = stranger->end_monotonic_ns;
+	if (has_ended && unfollowed->end_monotonic_ns > since)
+		since = unfollowed->end_monotonic_ns;
 	return torsh_ticks_monotonic_ns() < since + SETTLE_NS;
 }
 
-void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file)
+void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file)
 {
-	for (uint32_t i = strangers->n; i-- > 0;) {
-		struct stranger *stranger = strangers->items[i];
+	for (uint32_t i = unfollowed_list->n; i-- > 0;) {
+		struct unfollowed *unfollowed = unfollowed_list->items[i];
 		/* Pairs with the release of the control thread: it has let go, and what it found out is there. */
-		int has_ended = atomic_load_explicit(&stranger->fate, memory_order_acquire) != TARGET_LIVES;
+		int has_ended = atomic_load_explicit(&unfollowed->fate, memory_order_acquire) != TARGET_LIVES;
 
-		if (is_recent(stranger, has_ended) || (!has_ended && stranger->is_written))
+		if (is_recent(unfollowed, has_ended) || (!has_ended && unfollowed->is_written))
 			continue;
-		write_row(strangers, lineage, file, stranger);
+		write_row(unfollowed_list, ancestry, file, unfollowed);
 		if (!has_ended)
 			continue;
-		destroy(stranger);
-		strangers->items[i] = strangers->items[--strangers->n];
+		destroy(unfollowed);
+		unfollowed_list->items[i] = unfollowed_list->items[--unfollowed_list->n];
 	}
 }
 
-void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file)
+void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file)
 {
-	for (uint32_t i = 0; i < strangers->n; i++) {
-		write_row(strangers, lineage, file, strangers->items[i]);
-		destroy(strangers->items[i]);
+	for (uint32_t i = 0; i < unfollowed_list->n; i++) {
+		write_row(unfollowed_list, ancestry, file, unfollowed_list->items[i]);
+		destroy(unfollowed_list->items[i]);
 	}
-	free(strangers->items);
-	*strangers = (struct strangers){0};
+	free(unfollowed_list->items);
+	*unfollowed_list = (struct unfollowed_list){0};
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A stranger: a program of the session that can't be followed, because nothing can be preloaded into it. The process
+ * A unfollowed process: a program of the session that can't be followed, because nothing can be preloaded into it. The process
  * that starts it says so. Where a process executes one itself, it is that process from then on; another one is watched
  * by its pidfd, if that could be had before it was gone: then how and when it ended is known.
  *
  * Made and written down by the drain thread. The control thread gets those that are to be watched, and gives each back
  * by storing its fate.
  */
-#ifndef TORSH_WRITER_STRANGER_H
-#define TORSH_WRITER_STRANGER_H
+#ifndef TORSH_WRITER_INPUT_UNFOLLOWED_H
+#define TORSH_WRITER_INPUT_UNFOLLOWED_H
 
 #include "tools/store/recording_write.h"
 #include "tools/writer/input/fork_ancestry.h"
 
-struct stranger {
-	uint32_t number; /* of strangers in the session: 1, 2, ... */
+struct unfollowed {
+	uint32_t number; /* of unfollowed processes in the session: 1, 2, ... */
 	uint32_t pid, parent_pid;
 	uint32_t child; /* its pid as its starter saw it, perhaps in another namespace */
 	uint32_t starter; /* number of the process image that started it */
@@ -22,7 +22,7 @@ struct stranger {
 	enum program_problem problem;
 	char *text; /* strings: program, culprit, arguments */
 	size_t n_text;
-	uint64_t start_ns; /* on the session's axis */
+	uint64_t start_ns; /* on the session's peak tracker */
 	int pidfd, stat_fd; /* each may be -1 */
 
 	uint64_t taken_monotonic_ns; /* when the writer heard of it */
@@ -33,31 +33,31 @@ struct stranger {
 	int wait_status; /* -1: not known */
 	int has_executed; /* it has become a program that can be followed */
 	int has_end_ns;
-	uint64_t end_ns; /* on the session's axis */
+	uint64_t end_ns; /* on the session's peak tracker */
 	int is_withdrawn; /* the start failed */
 };
 
-struct strangers {
-	struct stranger **items;
+struct unfollowed_list {
+	struct unfollowed **items;
 	uint32_t n, capacity;
 	uint32_t n_ever;
-	uint64_t zero_ns; /* monotonic time of the session's axis */
+	uint64_t zero_ns; /* monotonic time of the session's peak tracker */
 };
 
 /*
- * Take the program events that the target's tally has gathered. watch is called with each new one that has a pidfd, and
+ * Take the program events that the target's process state has gathered. watch is called with each new one that has a pidfd, and
  * must see to it that its fate is stored.
  */
-void torsh_strangers_take(struct strangers *strangers, struct target *target,
-			  void (*watch)(void *context, struct stranger *), void *context);
+void torsh_unfollowed_take(struct unfollowed_list *unfollowed_list, struct target *target,
+			  void (*watch)(void *context, struct unfollowed *), void *context);
 
-/* The target has ended, and with it the stranger that it may have become. */
-void torsh_strangers_leave(struct strangers *strangers, const struct target *target);
+/* The target has ended, and with it the unfollowed process that it may have become. */
+void torsh_unfollowed_leave(struct unfollowed_list *unfollowed_list, const struct target *target);
 
 /* For a checkpoint: write down those that have ended, and forget them; those that go on are written down once. */
-void torsh_strangers_write(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file);
+void torsh_unfollowed_write(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file);
 
 /* Write down all, and forget them. Nobody watches them any more. */
-void torsh_strangers_end(struct strangers *strangers, const struct lineage *lineage, struct recording_file *file);
+void torsh_unfollowed_end(struct unfollowed_list *unfollowed_list, const struct fork_ancestry *ancestry, struct recording_file *file);
 
 #endif

@@ -12,14 +12,14 @@
 #define FIRST_CHECKPOINT_NS UINT64_C(250000000)
 #define CHECKPOINT_COST 100u /* at most one part in so many of the time */
 
-int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limits *limits, int is_full,
+int torsh_checkpoints_open(struct checkpoints *checkpoints, int fd, const struct recording_limits *limits, int is_full,
 		      uint64_t interval_ns)
 {
 	uint64_t first_ns = interval_ns < FIRST_CHECKPOINT_NS ? interval_ns : FIRST_CHECKPOINT_NS;
 	struct timespec real;
 
 	clock_gettime(CLOCK_REALTIME, &real);
-	*ledger = (struct ledger){
+	*checkpoints = (struct checkpoints){
 		.file = torsh_recording_create(fd, limits,
 					       (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec),
 		.is_full = is_full,
@@ -28,122 +28,122 @@ int torsh_ledger_open(struct ledger *ledger, int fd, const struct recording_limi
 		.step_ns = first_ns,
 		.syncer = torsh_syncer_start(fd),
 	};
-	return ledger->file ? 0 : -ENOMEM;
+	return checkpoints->file ? 0 : -ENOMEM;
 }
 
-void torsh_ledger_destroy(struct ledger *ledger)
+void torsh_checkpoints_destroy(struct checkpoints *checkpoints)
 {
-	torsh_syncer_stop(ledger->syncer);
-	for (uint32_t i = 0; i < ledger->n_reasons; i++)
-		free(ledger->reasons[i]);
-	free(ledger->reasons);
+	torsh_syncer_stop(checkpoints->syncer);
+	for (uint32_t i = 0; i < checkpoints->n_reasons; i++)
+		free(checkpoints->reasons[i]);
+	free(checkpoints->reasons);
 }
 
-void torsh_ledger_give_reason(struct ledger *ledger, const char *format, const char *why)
+void torsh_checkpoints_give_reason(struct checkpoints *checkpoints, const char *format, const char *why)
 {
-	char text[LEDGER_REASON_BYTES];
+	char text[CHECKPOINTS_REASON_BYTES];
 
 	snprintf(text, sizeof(text), format, why);
-	for (uint32_t i = 0; i < ledger->n_reasons; i++) {
-		if (!strcmp(ledger->reasons[i], text))
+	for (uint32_t i = 0; i < checkpoints->n_reasons; i++) {
+		if (!strcmp(checkpoints->reasons[i], text))
 			return;
 	}
-	ledger->reasons = torsh_memory_grow(ledger->reasons, &ledger->reason_capacity, ledger->n_reasons,
-					    sizeof(*ledger->reasons));
-	ledger->reasons[ledger->n_reasons++] = torsh_memory_text(text);
+	checkpoints->reasons = torsh_memory_grow(checkpoints->reasons, &checkpoints->reason_capacity, checkpoints->n_reasons,
+					    sizeof(*checkpoints->reasons));
+	checkpoints->reasons[checkpoints->n_reasons++] = torsh_memory_text(text);
 	fprintf(stderr, "torsh: %s\n", text);
 }
 
-void torsh_ledger_close(struct ledger *ledger, int is_complete, uint64_t at_ns)
+void torsh_checkpoints_close(struct checkpoints *checkpoints, int is_complete, uint64_t at_ns)
 {
-	const char *missed = torsh_recording_missed(ledger->file);
+	const char *missed = torsh_recording_missed(checkpoints->file);
 	struct rows_end end;
 
 	if (missed)
-		torsh_ledger_give_reason(ledger, "some of what was known at the end is not in the recording: %s", missed);
+		torsh_checkpoints_give_reason(checkpoints, "some of what was known at the end is not in the recording: %s", missed);
 	end = (struct rows_end){
 		.is_complete = is_complete && !missed,
 		.at_ns = at_ns,
-		.reasons = ledger->reasons,
-		.n_reasons = ledger->n_reasons,
-		.cost = &ledger->cost,
+		.reasons = checkpoints->reasons,
+		.n_reasons = checkpoints->n_reasons,
+		.cost = &checkpoints->cost,
 	};
-	torsh_recording_give_back(ledger->file, ledger->checkpoint);
-	torsh_rows_end(ledger->file, &end);
-	torsh_recording_finish(ledger->file);
-	ledger->file = NULL;
+	torsh_recording_give_back(checkpoints->file, checkpoints->checkpoint);
+	torsh_rows_end(checkpoints->file, &end);
+	torsh_recording_finish(checkpoints->file);
+	checkpoints->file = NULL;
 }
 
-void torsh_ledger_look(struct ledger *ledger)
+void torsh_checkpoints_poll(struct checkpoints *checkpoints)
 {
-	const char *events = torsh_recording_stopped(ledger->file, RECORDING_EVENTS);
-	const char *last = torsh_recording_stopped(ledger->file, RECORDING_LAST);
-	const char *checkpoint = torsh_recording_stopped(ledger->file, RECORDING_CHECKPOINT);
+	const char *events = torsh_recording_stopped(checkpoints->file, RECORDING_EVENTS);
+	const char *last = torsh_recording_stopped(checkpoints->file, RECORDING_LAST);
+	const char *checkpoint = torsh_recording_stopped(checkpoints->file, RECORDING_CHECKPOINT);
 
 	if (last)
-		torsh_ledger_give_reason(ledger, "the recording stopped: %s", last);
+		torsh_checkpoints_give_reason(checkpoints, "the recording stopped: %s", last);
 	else if (checkpoint)
-		torsh_ledger_give_reason(ledger, "stopped writing until the end: %s", checkpoint);
-	else if (events && ledger->is_full)
-		torsh_ledger_give_reason(ledger, "stopped keeping events, all else goes on: %s", events);
+		torsh_checkpoints_give_reason(checkpoints, "stopped writing until the end: %s", checkpoint);
+	else if (events && checkpoints->is_full)
+		torsh_checkpoints_give_reason(checkpoints, "stopped keeping events, all else goes on: %s", events);
 }
 
-void torsh_ledger_events(struct ledger *ledger, struct target *target, uint32_t n_least)
+void torsh_checkpoints_events(struct checkpoints *checkpoints, struct target *target, uint32_t n_least)
 {
-	struct tally *tally = &target->tally;
-	uint32_t n_lost = torsh_rows_events(ledger->file, target, n_least);
+	struct process_state *process_state = &target->process_state;
+	uint32_t n_lost = torsh_rows_events(checkpoints->file, target, n_least);
 
-	if (!n_lost && !tally->columns_failed)
+	if (!n_lost && !process_state->columns_failed)
 		return;
-	if (tally->columns_failed)
-		torsh_ledger_give_reason(ledger, "stopped keeping events, all else goes on: %s", strerror(-tally->columns_failed));
+	if (process_state->columns_failed)
+		torsh_checkpoints_give_reason(checkpoints, "stopped keeping events, all else goes on: %s", strerror(-process_state->columns_failed));
 	else
-		tally->columns_failed = -ENOSPC;
-	tally->losses[WRITER_LOSS_events_unkept] += n_lost + (tally->columns ? torsh_columns_count(tally->columns) : 0);
-	torsh_tally_note(tally, "not all events were kept in the recording; the totals have them all");
-	torsh_columns_destroy(tally->columns);
-	tally->columns = NULL;
-	torsh_ledger_look(ledger);
+		process_state->columns_failed = -ENOSPC;
+	process_state->losses[WRITER_LOSS_events_unkept] += n_lost + (process_state->columns ? torsh_columns_count(process_state->columns) : 0);
+	torsh_process_state_note(process_state, "not all events were kept in the recording; the totals have them all");
+	torsh_columns_destroy(process_state->columns);
+	process_state->columns = NULL;
+	torsh_checkpoints_poll(checkpoints);
 }
 
-void torsh_ledger_timeline(struct ledger *ledger, struct target *target, uint32_t n_least)
+void torsh_checkpoints_timeline(struct checkpoints *checkpoints, struct target *target, uint32_t n_least)
 {
-	struct tally *tally = &target->tally;
+	struct process_state *process_state = &target->process_state;
 
-	uint32_t n_lost = torsh_rows_timeline(ledger->file, target, n_least);
+	uint32_t n_lost = torsh_rows_timeline(checkpoints->file, target, n_least);
 
-	if (!n_lost && !tally->timeline_failed)
+	if (!n_lost && !process_state->timeline_failed)
 		return;
-	if (!tally->timeline_failed)
-		tally->timeline_failed = -ENOSPC;
-	tally->losses[WRITER_LOSS_timeline_unkept] += n_lost + (tally->timeline ? torsh_timeline_count(tally->timeline) : 0);
-	torsh_tally_note(tally, "not all of the timeline was kept in the recording: %s", strerror(-tally->timeline_failed));
-	torsh_timeline_destroy(tally->timeline);
-	tally->timeline = NULL;
-	torsh_ledger_look(ledger);
+	if (!process_state->timeline_failed)
+		process_state->timeline_failed = -ENOSPC;
+	process_state->losses[WRITER_LOSS_timeline_unkept] += n_lost + (process_state->timeline ? torsh_timeline_count(process_state->timeline) : 0);
+	torsh_process_state_note(process_state, "not all of the timeline was kept in the recording: %s", strerror(-process_state->timeline_failed));
+	torsh_timeline_destroy(process_state->timeline);
+	process_state->timeline = NULL;
+	torsh_checkpoints_poll(checkpoints);
 }
 
-void torsh_ledger_checkpoint(struct ledger *ledger, struct target *target)
+void torsh_checkpoints_write(struct checkpoints *checkpoints, struct target *target)
 {
-	if (target->n_written == target->tally.n_folded)
+	if (target->n_written == target->process_state.n_folded)
 		return;
-	target->n_written = target->tally.n_folded;
-	torsh_ledger_events(ledger, target, 1);
-	torsh_ledger_timeline(ledger, target, 1);
-	torsh_rows_target(ledger->file, target, RECORDING_CHECKPOINT);
+	target->n_written = target->process_state.n_folded;
+	torsh_checkpoints_events(checkpoints, target, 1);
+	torsh_checkpoints_timeline(checkpoints, target, 1);
+	torsh_rows_target(checkpoints->file, target, RECORDING_CHECKPOINT);
 }
 
-void torsh_ledger_end_checkpoint(struct ledger *ledger, uint64_t begin_ns, uint64_t at_ns)
+void torsh_checkpoints_end(struct checkpoints *checkpoints, uint64_t begin_ns, uint64_t at_ns)
 {
 	uint64_t took_ns, pause_ns;
 
-	torsh_rows_checkpoint(ledger->file, at_ns, &ledger->cost, &ledger->checkpoint);
-	if (ledger->syncer)
-		torsh_syncer_request(ledger->syncer);
+	torsh_rows_checkpoint(checkpoints->file, at_ns, &checkpoints->cost, &checkpoints->checkpoint);
+	if (checkpoints->syncer)
+		torsh_syncer_request(checkpoints->syncer);
 	took_ns = torsh_ticks_monotonic_ns() - begin_ns;
 	pause_ns = took_ns * CHECKPOINT_COST;
-	if (pause_ns < ledger->step_ns)
-		pause_ns = ledger->step_ns;
-	ledger->step_ns = ledger->step_ns * 2 < ledger->interval_ns ? ledger->step_ns * 2 : ledger->interval_ns;
-	ledger->next_checkpoint_ns = begin_ns + pause_ns;
+	if (pause_ns < checkpoints->step_ns)
+		pause_ns = checkpoints->step_ns;
+	checkpoints->step_ns = checkpoints->step_ns * 2 < checkpoints->interval_ns ? checkpoints->step_ns * 2 : checkpoints->interval_ns;
+	checkpoints->next_checkpoint_ns = begin_ns + pause_ns;
 }

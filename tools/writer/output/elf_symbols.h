@@ -3,8 +3,8 @@
  * Function names out of a file's ELF symbol tables, for few addresses of perhaps very many symbols: the tables are
  * read once from front to back, nothing is sorted but the addresses.
  */
-#ifndef TORSH_WRITER_ELF_SYMBOLS_H
-#define TORSH_WRITER_ELF_SYMBOLS_H
+#ifndef TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
+#define TORSH_WRITER_OUTPUT_ELF_SYMBOLS_H
 
 #include <libelf.h>
 #include <stddef.h>

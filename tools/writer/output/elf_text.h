@@ -2,8 +2,8 @@
 /*
  * What a function returns that does nothing but return a constant text, read from its file: the function isn't run.
  */
-#ifndef TORSH_WRITER_ELF_TEXT_H
-#define TORSH_WRITER_ELF_TEXT_H
+#ifndef TORSH_WRITER_OUTPUT_ELF_TEXT_H
+#define TORSH_WRITER_OUTPUT_ELF_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * The few lines on stderr at the end of a session.
  */
-#ifndef TORSH_WRITER_SUMMARY_H
-#define TORSH_WRITER_SUMMARY_H
+#ifndef TORSH_WRITER_OUTPUT_SUMMARY_H
+#define TORSH_WRITER_OUTPUT_SUMMARY_H
 
 #include <stdio.h>
 

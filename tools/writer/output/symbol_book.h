@@ -3,8 +3,8 @@
  * The names found so far in a session, by file and address: a process tree of many short programs, or many workers
  * that are forks of one, asks for the same again and again.
  */
-#ifndef TORSH_WRITER_SYMBOL_BOOK_H
-#define TORSH_WRITER_SYMBOL_BOOK_H
+#ifndef TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
+#define TORSH_WRITER_OUTPUT_SYMBOL_BOOK_H
 
 #include "tools/writer/fold/tables/code_table.h"
 

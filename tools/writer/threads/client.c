@@ -10,7 +10,7 @@
 
 #define FDS_MAX 4u
 
-union caller_fds {
+union client_fds {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
 };
@@ -81,30 +81,30 @@ static int is_request(const void *bytes, size_t n)
 		return 0;
 	memcpy(&request, bytes, sizeof(request));
 	return request.magic == REQUEST_MAGIC && request.version == REQUEST_VERSION && is_verb(request.verb) &&
-	       request.n_holders <= REQUEST_HOLDERS_MAX && !request.reserved;
+	       request.n_sites <= REQUEST_SITES_MAX && !request.reserved;
 }
 
 /* Returns 0, or -EPROTO: then the descriptor that came with it is still nobody's. */
-static int understand(struct caller_message *message, const void *bytes, size_t n, int fd)
+static int understand(struct client_message *message, const void *bytes, size_t n, int fd)
 {
 	if (is_hello(bytes, n) && fd >= 0) {
-		message->kind = CALLER_HELLO;
+		message->kind = CLIENT_HELLO;
 		message->channel_fd = fd;
 		return 0;
 	}
 	if (!is_request(bytes, n) || fd >= 0)
 		return -EPROTO;
-	message->kind = CALLER_REQUEST;
+	message->kind = CLIENT_REQUEST;
 	message->channel_fd = -1;
 	memcpy(&message->request, bytes, sizeof(message->request));
 	return 0;
 }
 
-int torsh_caller_hear(int fd, struct caller_message *message)
+int torsh_client_receive(int fd, struct client_message *message)
 {
 	char bytes[sizeof(struct request)];
 	struct iovec data = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-	union caller_fds fds;
+	union client_fds fds;
 	struct msghdr header = {
 		.msg_iov = &data,
 		.msg_iovlen = 1,
@@ -124,11 +124,11 @@ int torsh_caller_hear(int fd, struct caller_message *message)
 	return result;
 }
 
-int torsh_caller_answer(int fd, const struct request_answer *answer, const int *fds, int n_fds)
+int torsh_client_answer(int fd, const struct request_answer *answer, const int *fds, int n_fds)
 {
 	struct iovec data = {.iov_base = (void *)(uintptr_t)answer, .iov_len = sizeof(*answer)};
 	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
-	union caller_fds control = {0};
+	union client_fds control = {0};
 	int passed[FDS_MAX];
 	size_t n = 0;
 

@@ -3,26 +3,26 @@
  * What comes in at the session's socket, one message a connection: the hello of a process, or a request of somebody
  * who looks on. Nothing here waits. The message is another process's: what doesn't fit to the byte is refused.
  */
-#ifndef TORSH_WRITER_CALLER_H
-#define TORSH_WRITER_CALLER_H
+#ifndef TORSH_WRITER_THREADS_CLIENT_H
+#define TORSH_WRITER_THREADS_CLIENT_H
 
 #include <sys/types.h>
 
 #include "agent/wire/request.h"
 
-enum caller_kind { CALLER_HELLO, CALLER_REQUEST };
+enum client_kind { CLIENT_HELLO, CLIENT_REQUEST };
 
-struct caller_message {
-	enum caller_kind kind;
+struct client_message {
+	enum client_kind kind;
 	pid_t pid; /* of the sender, as the kernel says */
-	int channel_fd; /* HELLO: now the caller's of torsh_caller_hear. REQUEST: -1 */
+	int channel_fd; /* HELLO: now the caller's of torsh_client_receive. REQUEST: -1 */
 	struct request request;
 };
 
 /* Take the message from a connection. Returns 0, -EAGAIN: nothing was said yet, or -errno: it is to be closed. */
-int torsh_caller_hear(int fd, struct caller_message *message);
+int torsh_client_receive(int fd, struct client_message *message);
 
 /* Send an answer with its descriptors, which stay the caller's; those below 0 are left out. Returns 0 or -errno. */
-int torsh_caller_answer(int fd, const struct request_answer *answer, const int *fds, int n_fds);
+int torsh_client_answer(int fd, const struct request_answer *answer, const int *fds, int n_fds);
 
 #endif

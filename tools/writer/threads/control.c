@@ -23,15 +23,15 @@
 #define SHORT_GRACE_NS UINT64_C(20000000) /* where no target is known to have any */
 #define CHILD_STEP_MS 10
 #define PULSE_MS 200
-#define CALLERS_MAX 64u /* connections that said no hello; the oldest has to go for one more */
+#define CLIENT_MAX 64u /* connections that said no hello; the oldest has to go for one more */
 
 enum watch_kind {
 	WATCH_SOCKET,
 	WATCH_DONE,
 	WATCH_ANSWER,
-	WATCH_CALLER,
+	WATCH_CLIENT,
 	WATCH_TARGET,
-	WATCH_STRANGER,
+	WATCH_UNFOLLOWED,
 	WATCH_EXPORT,
 };
 
@@ -40,9 +40,9 @@ struct watch {
 	enum watch_kind kind;
 	int fd;
 	struct target *target;
-	struct stranger *stranger;
-	struct job *job; /* of a caller: what it waits for, the drain's */
-	struct watch *next; /* of callers, targets or strangers */
+	struct unfollowed *unfollowed;
+	struct queued_request *job; /* of a caller: what it waits for, the drain's */
+	struct watch *next; /* of callers, targets or unfollowed processes */
 };
 
 struct control {
@@ -57,7 +57,7 @@ struct control {
 	int has_exported;
 	struct watch *callers; /* the newest first */
 	uint32_t n_callers;
-	struct watch *targets, *strangers; /* that live */
+	struct watch *targets, *unfollowed_list; /* that live */
 	struct watch *gone; /* freed when no event of this round can name them */
 	uint64_t n_targets; /* ever handed over */
 	uint64_t start_ns, last_change_ns;
@@ -79,14 +79,14 @@ static int watch_fd(struct control *control, struct watch *watch)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
 }
 
-/* The descriptor of a target's or a stranger's watch is theirs; a caller's is its own. */
+/* The descriptor of a target's or an unfollowed process's watch is theirs; a caller's is its own. */
 static void drop_watch(struct control *control, struct watch **list, struct watch *watch)
 {
 	while (*list != watch)
 		list = &(*list)->next;
 	*list = watch->next;
 	epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
-	if (watch->kind == WATCH_CALLER) {
+	if (watch->kind == WATCH_CLIENT) {
 		close(watch->fd);
 		control->n_callers--;
 		if (watch->job)
@@ -117,26 +117,26 @@ static void tell_fate(struct control *control, struct watch *watch, enum target_
 	torsh_drain_tell(control->drain, target, fate);
 }
 
-static void tell_stranger(struct control *control, struct watch *watch, enum target_fate fate)
+static void note_unfollowed(struct control *control, struct watch *watch, enum target_fate fate)
 {
-	struct stranger *stranger = watch->stranger;
+	struct unfollowed *unfollowed = watch->unfollowed;
 
-	drop_watch(control, &control->strangers, watch);
-	torsh_drain_tell_stranger(control->drain, stranger, fate);
+	drop_watch(control, &control->unfollowed_list, watch);
+	torsh_drain_note_unfollowed(control->drain, unfollowed, fate);
 }
 
-static void take_strangers(struct control *control)
+static void take_unfollowed(struct control *control)
 {
-	struct stranger *stranger;
+	struct unfollowed *unfollowed;
 
-	while ((stranger = torsh_drain_take_stranger(control->drain))) {
+	while ((unfollowed = torsh_drain_take_unfollowed(control->drain))) {
 		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
 
-		*watch = (struct watch){.kind = WATCH_STRANGER, .fd = stranger->pidfd, .stranger = stranger};
-		watch->next = control->strangers;
-		control->strangers = watch;
+		*watch = (struct watch){.kind = WATCH_UNFOLLOWED, .fd = unfollowed->pidfd, .unfollowed = unfollowed};
+		watch->next = control->unfollowed_list;
+		control->unfollowed_list = watch;
 		if (watch_fd(control, watch))
-			tell_stranger(control, watch, TARGET_LEFT);
+			note_unfollowed(control, watch, TARGET_LEFT);
 	}
 }
 
@@ -213,11 +213,11 @@ static void attach(struct control *control, int fd, pid_t pid, int pidfd)
 /* What needs nothing of the drain; the caller is done then. */
 static void answer_now(struct control *control, struct watch *watch, enum request_verb verb, int result)
 {
-	struct job *job = torsh_job_create(&(struct request){.verb = verb}, NULL);
+	struct queued_request *job = torsh_job_create(&(struct request){.verb = verb}, NULL);
 
 	job->answer.result = result;
 	job->answer.n_processes = (uint32_t)(control->n_targets - torsh_drain_finished(control->drain));
-	torsh_caller_answer(watch->fd, &job->answer, job->fds, 0);
+	torsh_client_answer(watch->fd, &job->answer, job->fds, 0);
 	torsh_job_destroy(job);
 	drop_watch(control, &control->callers, watch);
 }
@@ -283,7 +283,7 @@ static void stop_export(struct control *control)
 }
 
 /* The first process waits at its exit: all that it did is folded, and what it prints of that is in the job. */
-static void begin_farewell(struct control *control, const struct job *job)
+static void begin_farewell(struct control *control, const struct queued_request *job)
 {
 	const struct control_options *options = control->options;
 
@@ -303,10 +303,10 @@ static void begin_farewell(struct control *control, const struct job *job)
 		answer_farewell(control);
 }
 
-static void hear_caller(struct control *control, struct watch *watch)
+static void receive_client(struct control *control, struct watch *watch)
 {
-	struct caller_message message;
-	int result = torsh_caller_hear(watch->fd, &message), pidfd;
+	struct client_message message;
+	int result = torsh_client_receive(watch->fd, &message), pidfd;
 
 	if (result == -EAGAIN) {
 		/* It has come to say hello, mostly: that may take a moment. */
@@ -319,12 +319,12 @@ static void hear_caller(struct control *control, struct watch *watch)
 		drop_watch(control, &control->callers, watch);
 		return;
 	}
-	if (message.kind == CALLER_REQUEST && message.request.verb == REQUEST_END) {
+	if (message.kind == CLIENT_REQUEST && message.request.verb == REQUEST_END) {
 		answer_now(control, watch, message.request.verb, 0);
 		control->must_end = 1;
 		return;
 	}
-	if (message.kind == CALLER_REQUEST) {
+	if (message.kind == CLIENT_REQUEST) {
 		watch->job = torsh_job_create(&message.request, watch);
 		torsh_drain_ask(control->drain, watch->job);
 		return;
@@ -337,7 +337,7 @@ static void hear_caller(struct control *control, struct watch *watch)
 /* Who went away meanwhile is answered no more. */
 static void send_answers(struct control *control)
 {
-	struct job *job;
+	struct queued_request *job;
 
 	clear_event(control, control->options->answer_fd);
 	while ((job = torsh_drain_answered(control->drain))) {
@@ -346,14 +346,14 @@ static void send_answers(struct control *control)
 		if (job->request.verb == JOB_FAREWELL)
 			begin_farewell(control, job);
 		if (watch) {
-			torsh_caller_answer(watch->fd, &job->answer, job->fds, 2);
+			torsh_client_answer(watch->fd, &job->answer, job->fds, 2);
 			drop_watch(control, &control->callers, watch);
 		}
 		torsh_job_destroy(job);
 	}
 }
 
-static void drop_oldest_caller(struct control *control)
+static void drop_oldest_client(struct control *control)
 {
 	struct watch *oldest = control->callers;
 
@@ -362,24 +362,24 @@ static void drop_oldest_caller(struct control *control)
 	drop_watch(control, &control->callers, oldest);
 }
 
-static void accept_callers(struct control *control)
+static void accept_clients(struct control *control)
 {
 	int fd;
 
 	while ((fd = accept4(control->options->socket_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct watch *watch = torsh_memory_new(1, sizeof(*watch));
 
-		*watch = (struct watch){.kind = WATCH_CALLER, .fd = fd, .next = control->callers};
+		*watch = (struct watch){.kind = WATCH_CLIENT, .fd = fd, .next = control->callers};
 		control->callers = watch;
 		control->n_callers++;
 		if (watch_fd(control, watch)) {
 			drop_watch(control, &control->callers, watch);
 			continue;
 		}
-		if (control->n_callers > CALLERS_MAX)
-			drop_oldest_caller(control);
+		if (control->n_callers > CLIENT_MAX)
+			drop_oldest_client(control);
 		/* Mostly the hello is there already: then it needs no other round. */
-		hear_caller(control, watch);
+		receive_client(control, watch);
 	}
 }
 
@@ -389,33 +389,33 @@ static void handle(struct control *control, struct watch *watch)
 		return;
 	switch (watch->kind) {
 	case WATCH_SOCKET:
-		accept_callers(control);
+		accept_clients(control);
 		break;
 	case WATCH_DONE:
 		control->last_change_ns = torsh_ticks_monotonic_ns();
 		clear_event(control, control->options->done_fd);
-		take_strangers(control);
+		take_unfollowed(control);
 		control->must_end |= torsh_drain_must_end(control->drain);
 		break;
 	case WATCH_ANSWER:
 		send_answers(control);
 		break;
-	case WATCH_CALLER:
-		hear_caller(control, watch);
+	case WATCH_CLIENT:
+		receive_client(control, watch);
 		break;
 	case WATCH_TARGET:
 		/* It may have said hello once more, as another image, before it ended. */
-		accept_callers(control);
+		accept_clients(control);
 		if (watch->fd >= 0)
 			tell_fate(control, watch, TARGET_DIED);
 		break;
 	case WATCH_EXPORT:
 		end_export(control);
 		break;
-	case WATCH_STRANGER:
+	case WATCH_UNFOLLOWED:
 		/* The same: it may have become a program that can be followed. */
-		accept_callers(control);
-		tell_stranger(control, watch, TARGET_DIED);
+		accept_clients(control);
+		note_unfollowed(control, watch, TARGET_DIED);
 		break;
 	}
 }
@@ -455,8 +455,8 @@ static void leave_all(struct control *control)
 		tell_fate(control, control->targets, TARGET_LEFT);
 	while (control->callers)
 		drop_watch(control, &control->callers, control->callers);
-	while (control->strangers)
-		drop_watch(control, &control->strangers, control->strangers);
+	while (control->unfollowed_list)
+		drop_watch(control, &control->unfollowed_list, control->unfollowed_list);
 	free_gone(control);
 }
 
@@ -536,7 +536,7 @@ int torsh_control_run(const struct control_options *options, struct drain *drain
 		result = serve(&control);
 	/* From here on who joins is told so at once; who came in between is served to the end. */
 	remove_socket(options->socket_path);
-	accept_callers(&control);
+	accept_clients(&control);
 	if (result == 1)
 		result = serve(&control);
 	stop_export(&control);

@@ -3,8 +3,8 @@
  * The thread that watches: it takes hellos and requests from the socket, learns from pidfds when targets end, and ends the session
  * when nobody is left. It runs on the main thread and knows nothing of events.
  */
-#ifndef TORSH_WRITER_CONTROL_H
-#define TORSH_WRITER_CONTROL_H
+#ifndef TORSH_WRITER_THREADS_CONTROL_H
+#define TORSH_WRITER_THREADS_CONTROL_H
 
 #include "tools/writer/threads/drain.h"
 

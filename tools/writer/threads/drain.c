@@ -47,31 +47,31 @@ struct drain {
 	_Atomic int has_no_room; /* too little memory is left: the writer ends */
 	_Atomic int must_stop; /* 0; 1 stop, 2 stop and all was complete */
 	struct status_reader *status_reader;
-	struct attendance attendance; /* its jobs: any thread's, its rest is below */
-	struct awaited awaited;
+	struct requests requests; /* its jobs: any thread's, its rest is below */
+	struct pending_children awaited;
 
 	pthread_mutex_t lock; /* guards what follows */
 	struct target **incoming;
 	uint32_t n_incoming, incoming_capacity;
-	struct stranger **unwatched; /* for the control thread to take */
+	struct unfollowed **unwatched; /* for the control thread to take */
 	uint32_t n_unwatched, unwatched_capacity;
 	char *farewell; /* for the first process to print; NULL: not yet */
 
 	/* The thread's own. */
-	struct ledger ledger;
+	struct checkpoints checkpoints;
 	struct symbol_book *book;
 	struct ticks_rate rate;
 	uint64_t session_monotonic_ns; /* the zero of all times */
 	uint64_t session_realtime_ns; /* the same moment */
 	int has_session;
 	bool ends_with_process_1; /* the session's first process is that of our PID namespace */
-	struct lineage lineage;
-	struct together together;
-	struct strangers strangers;
+	struct fork_ancestry ancestry;
+	struct session_peak session_peak;
+	struct unfollowed_list unfollowed_list;
 	struct out_of_memory out_of_memory;
 	struct target **targets;
 	uint32_t n_targets, target_capacity;
-	struct room room;
+	struct memory_limit room;
 	struct shortage shortage;
 	uint64_t last_active_ns, last_measure_ns, next_watch_ns, next_room_ns;
 	uint32_t leaving; /* number of the first process, once it waits at its exit; 0: it doesn't */
@@ -111,26 +111,26 @@ void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fa
 	torsh_sleep_wake(&drain->mail);
 }
 
-struct stranger *torsh_drain_take_stranger(struct drain *drain)
+struct unfollowed *torsh_drain_take_unfollowed(struct drain *drain)
 {
-	struct stranger *stranger = NULL;
+	struct unfollowed *unfollowed = NULL;
 
 	pthread_mutex_lock(&drain->lock);
 	if (drain->n_unwatched)
-		stranger = drain->unwatched[--drain->n_unwatched];
+		unfollowed = drain->unwatched[--drain->n_unwatched];
 	pthread_mutex_unlock(&drain->lock);
-	return stranger;
+	return unfollowed;
 }
 
-void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, enum target_fate fate)
+void torsh_drain_note_unfollowed(struct drain *drain, struct unfollowed *unfollowed, enum target_fate fate)
 {
 	int status;
 
-	stranger->end_monotonic_ns = now_ns();
-	if (fate == TARGET_DIED && !torsh_process_wait_status(stranger->pidfd, stranger->stat_fd, &status))
-		stranger->wait_status = status;
-	/* Pairs with the acquire in torsh_strangers_write. */
-	atomic_store_explicit(&stranger->fate, fate, memory_order_release);
+	unfollowed->end_monotonic_ns = now_ns();
+	if (fate == TARGET_DIED && !torsh_process_wait_status(unfollowed->pidfd, unfollowed->stat_fd, &status))
+		unfollowed->wait_status = status;
+	/* Pairs with the acquire in torsh_unfollowed_write. */
+	atomic_store_explicit(&unfollowed->fate, fate, memory_order_release);
 	torsh_sleep_wake(&drain->mail);
 }
 
@@ -161,18 +161,18 @@ int torsh_drain_had_children(struct drain *drain)
 
 int torsh_drain_awaits_child(struct drain *drain)
 {
-	return torsh_awaited_any(&drain->awaited, now_ns());
+	return torsh_pending_children_any(&drain->awaited, now_ns());
 }
 
-void torsh_drain_ask(struct drain *drain, struct job *job)
+void torsh_drain_ask(struct drain *drain, struct queued_request *job)
 {
-	torsh_jobs_ask(&drain->attendance.jobs, job);
+	torsh_request_queue_put(&drain->requests.jobs, job);
 	torsh_sleep_wake(&drain->mail);
 }
 
-struct job *torsh_drain_answered(struct drain *drain)
+struct queued_request *torsh_drain_answered(struct drain *drain)
 {
-	return torsh_jobs_answered(&drain->attendance.jobs);
+	return torsh_request_queue_answered(&drain->requests.jobs);
 }
 
 void torsh_drain_answer_farewell(struct drain *drain, const char *text)
@@ -199,7 +199,7 @@ static uint64_t known_ns(const struct drain *drain, uint64_t now)
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		const struct target *target = drain->targets[i];
 		uint64_t bound = torsh_target_bound(target);
-		uint64_t own = bound == ORDER_NO_BOUND ? known : torsh_ticks_to_ns(&target->tally.clock, bound);
+		uint64_t own = bound == ORDER_NO_BOUND ? known : torsh_ticks_to_ns(&target->process_state.clock, bound);
 
 		known = own < known ? own : known;
 	}
@@ -208,17 +208,17 @@ static uint64_t known_ns(const struct drain *drain, uint64_t now)
 
 static void checkpoint(struct drain *drain, uint64_t now)
 {
-	struct recording_file *file = drain->ledger.file;
+	struct recording_file *file = drain->checkpoints.file;
 	uint64_t known = known_ns(drain, now);
 
-	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
+	torsh_cost_look(&drain->checkpoints.cost, drain->targets, drain->n_targets);
 	for (uint32_t i = 0; i < drain->n_targets; i++)
-		torsh_ledger_checkpoint(&drain->ledger, drain->targets[i]);
-	if (drain->lineage.n > 1)
-		torsh_together_checkpoint(&drain->together, file);
-	torsh_strangers_write(&drain->strangers, &drain->lineage, file);
-	torsh_ledger_look(&drain->ledger);
-	torsh_ledger_end_checkpoint(&drain->ledger, now, known);
+		torsh_checkpoints_write(&drain->checkpoints, drain->targets[i]);
+	if (drain->ancestry.n > 1)
+		torsh_session_peak_checkpoint(&drain->session_peak, file);
+	torsh_unfollowed_write(&drain->unfollowed_list, &drain->ancestry, file);
+	torsh_checkpoints_poll(&drain->checkpoints);
+	torsh_checkpoints_end(&drain->checkpoints, now, known);
 }
 
 /* ---- targets come and go ------------------------------------------------------------------------------------- */
@@ -232,8 +232,8 @@ static void write_session(const struct drain *drain)
 		.ends_with_process_1 = drain->ends_with_process_1,
 	};
 
-	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
-	torsh_rows_session(drain->ledger.file, &session);
+	torsh_pauses_put(&drain->requests.pauses, drain->session_monotonic_ns, &session);
+	torsh_rows_session(drain->checkpoints.file, &session);
 	torsh_pauses_release(&session);
 }
 
@@ -249,7 +249,7 @@ static void begin_session(struct drain *drain, const struct target *target)
 		(uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec - (now - drain->session_monotonic_ns);
 	drain->ends_with_process_1 = target->pid == 1;
 	write_session(drain);
-	drain->strangers.zero_ns = drain->session_monotonic_ns;
+	drain->unfollowed_list.zero_ns = drain->session_monotonic_ns;
 	drain->has_session = 1;
 }
 
@@ -268,16 +268,16 @@ static void note_jump(const struct drain *drain, const struct ticks_reading *rea
 	const char *what = reading->jump == TICKS_SET_BACK ? "was set back" : "jumped ahead";
 
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
-		struct tally *tally = &drain->targets[i]->tally;
+		struct process_state *process_state = &drain->targets[i]->process_state;
 
-		if (!tally->clock.rate)
+		if (!process_state->clock.rate)
 			continue;
 		if (reading->suspended_ns)
-			torsh_tally_note(tally, "the processor's counter %s when the machine was suspended, for %.1f s, which the "
+			torsh_process_state_note(process_state, "the processor's counter %s when the machine was suspended, for %.1f s, which the "
 					 "times leave out; those of events right after it may be some milliseconds off", what,
 					 (double)reading->suspended_ns / 1e9);
 		else
-			torsh_tally_note(tally, "the processor's counter %s, as when a virtual machine moves; times of "
+			torsh_process_state_note(process_state, "the processor's counter %s, as when a virtual machine moves; times of "
 					 "events right after that may be some milliseconds off", what);
 	}
 }
@@ -291,8 +291,8 @@ static void measure_ticks(struct drain *drain)
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		struct target *target = drain->targets[i];
 
-		if (target->tally.clock.rate)
-			torsh_ticks_publish(&drain->rate, target->tally.clock.base, &target->view.header->clock_reference);
+		if (target->process_state.clock.rate)
+			torsh_ticks_publish(&drain->rate, target->process_state.clock.base, &target->view.header->clock_reference);
 	}
 }
 
@@ -300,7 +300,7 @@ static void begin_target(struct drain *drain, struct target *target)
 {
 	struct channel_header *header = target->view.header;
 	bool is_first = !drain->has_session;
-	struct ticks_clock clock = {
+	struct clock_conversion clock = {
 		.rate = target->start.clock == CHANNEL_CLOCK_TSC ? &drain->rate : NULL,
 		.start_ticks = target->start.start_ticks,
 		.lift = &header->clock_lift,
@@ -313,27 +313,27 @@ static void begin_target(struct drain *drain, struct target *target)
 	measure_ticks(drain);
 	clock.base = drain->rate.lift;
 	torsh_target_begin(target, &clock);
-	torsh_lineage_begin(&drain->lineage, target);
+	torsh_fork_ancestry_begin(&drain->ancestry, target);
 	if (target->is_clock_foreign)
-		torsh_tally_note(&target->tally, "its clock is ahead of the writer's: events of different threads were "
+		torsh_process_state_note(&target->process_state, "its clock is ahead of the writer's: events of different threads were "
 						 "ordered only as they came");
-	torsh_attend_join(&drain->attendance, target);
+	torsh_requests_join(&drain->requests, target);
 	if (drain->options.is_full) {
-		target->tally.columns = torsh_columns_create();
-		target->tally.columns_failed = target->tally.columns ? 0 : -ENOMEM;
+		target->process_state.columns = torsh_columns_create();
+		target->process_state.columns_failed = target->process_state.columns ? 0 : -ENOMEM;
 	}
-	torsh_together_join(&drain->together, target, drain->targets, drain->n_targets);
+	torsh_session_peak_join(&drain->session_peak, target, drain->targets, drain->n_targets);
 	drain->targets =
 		torsh_memory_grow(drain->targets, &drain->target_capacity, drain->n_targets, sizeof(*drain->targets));
 	drain->targets[drain->n_targets++] = target;
-	torsh_awaited_forget(&drain->awaited, target->pid);
-	torsh_awaited_forget(&drain->awaited, (pid_t)target->start.pid);
-	torsh_rows_process(drain->ledger.file, target);
+	torsh_pending_children_forget(&drain->awaited, target->pid);
+	torsh_pending_children_forget(&drain->awaited, (pid_t)target->start.pid);
+	torsh_rows_process(drain->checkpoints.file, target);
 	if (target->pid == drain->options.first_pid)
 		torsh_farewell_promise(target, drain->options.farewell);
 	/* Nothing of what the first process did is known yet, but that it began. */
 	if (is_first)
-		torsh_ledger_end_checkpoint(&drain->ledger, now_ns(), 0);
+		torsh_checkpoints_end(&drain->checkpoints, now_ns(), 0);
 	torsh_view_attach(&target->view);
 }
 
@@ -362,17 +362,17 @@ static uint64_t count_of(const struct target *target, enum channel_counter count
 
 static int has_children(const struct target *target)
 {
-	return target->tally.n_forks || torsh_tally_is_executing(&target->tally) || count_of(target, COUNTER_followed_children);
+	return target->process_state.n_forks || torsh_process_state_is_executing(&target->process_state) || count_of(target, COUNTER_followed_children);
 }
 
 /* Children that were forked and said nothing yet may be about to. */
 static void await_children(struct drain *drain, const struct target *target, uint64_t now)
 {
-	for (uint32_t i = 0; i < target->tally.n_forks; i++) {
-		pid_t pid = (pid_t)target->tally.forks[i].child;
+	for (uint32_t i = 0; i < target->process_state.n_forks; i++) {
+		pid_t pid = (pid_t)target->process_state.forks[i].child;
 
 		if (!find_process(drain, (uint32_t)pid, target))
-			torsh_awaited_add(&drain->awaited, pid, now);
+			torsh_pending_children_add(&drain->awaited, pid, now);
 	}
 }
 
@@ -380,8 +380,8 @@ static struct drain_summary summary_of(const struct target *target)
 {
 	struct target_counts counts = torsh_target_counts(target);
 	/* The sum may stand at its record right now. */
-	int is_at_peak = target->tally.heap.axis.bytes > target->tally.heap.axis.peak_bytes;
-	const struct axis *axis = &target->tally.heap.axis;
+	int is_at_peak = target->process_state.heap.tracker.bytes > target->process_state.heap.tracker.peak_bytes;
+	const struct peak_tracker *tracker = &target->process_state.heap.tracker;
 	struct drain_summary summary;
 	size_t n;
 	char *program = torsh_view_text(&target->view, target->start.program, -1, &n);
@@ -391,15 +391,15 @@ static struct drain_summary summary_of(const struct target *target)
 		.pid = (uint32_t)target->pid,
 		.n_events = counts.produced,
 		.n_dropped = counts.dropped,
-		.peak_bytes = is_at_peak ? axis->bytes : axis->peak_bytes,
-		.peak_ns = torsh_ticks_to_ns(&target->tally.clock,
-					     is_at_peak ? target->tally.last_stamp : axis->peak_stamp) -
-			   target->tally.clock.start_ns,
-		.live_bytes = axis->bytes,
-		.live_blocks = axis->n,
+		.peak_bytes = is_at_peak ? tracker->bytes : tracker->peak_bytes,
+		.peak_ns = torsh_ticks_to_ns(&target->process_state.clock,
+					     is_at_peak ? target->process_state.last_stamp : tracker->peak_stamp) -
+			   target->process_state.clock.start_ns,
+		.live_bytes = tracker->bytes,
+		.live_blocks = tracker->n,
 		.has_heap = counts.delivered && !count_of(target, COUNTER_heap_left_out),
 		.is_lossy = torsh_target_is_lossy(target),
-		.ended_with_exit = target->tally.has_exited && target->tally.exit_stamp == target->tally.last_stamp,
+		.ended_with_exit = target->process_state.has_exited && target->process_state.exit_stamp == target->process_state.last_stamp,
 	};
 	snprintf(summary.program, sizeof(summary.program), "%s", slash ? slash + 1 : program);
 	free(program);
@@ -419,15 +419,15 @@ static void ring_done(struct drain *drain)
 		fprintf(stderr, "torsh: the writer can't tell itself that something is done: %s\n", strerror(errno));
 }
 
-/* Called by torsh_strangers_take. */
-static void hand_out(void *context, struct stranger *stranger)
+/* Called by torsh_unfollowed_take. */
+static void hand_out(void *context, struct unfollowed *unfollowed)
 {
 	struct drain *drain = context;
 
 	pthread_mutex_lock(&drain->lock);
 	drain->unwatched = torsh_memory_grow(drain->unwatched, &drain->unwatched_capacity, drain->n_unwatched,
 					     sizeof(*drain->unwatched));
-	drain->unwatched[drain->n_unwatched++] = stranger;
+	drain->unwatched[drain->n_unwatched++] = unfollowed;
 	pthread_mutex_unlock(&drain->lock);
 	ring_done(drain);
 }
@@ -441,21 +441,21 @@ static void finish_target(struct drain *drain, uint32_t i)
 	if (!torsh_process_wait_status(target->pidfd, target->stat_fd, &status))
 		target->wait_status = status;
 	target->end_ns = session_ns(drain, target->end_monotonic_ns);
-	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
-	torsh_strangers_leave(&drain->strangers, target);
+	torsh_cost_look(&drain->checkpoints.cost, drain->targets, drain->n_targets);
+	torsh_unfollowed_leave(&drain->unfollowed_list, target);
 	measure_ticks(drain);
-	torsh_ledger_events(&drain->ledger, target, 1);
-	torsh_ledger_timeline(&drain->ledger, target, 1);
-	torsh_rows_target(drain->ledger.file, target, RECORDING_LAST);
-	torsh_rows_symbols(drain->ledger.file, target, drain->book);
-	torsh_ledger_look(&drain->ledger);
+	torsh_checkpoints_events(&drain->checkpoints, target, 1);
+	torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
+	torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
+	torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
+	torsh_checkpoints_poll(&drain->checkpoints);
 	add_summary(drain, target);
-	torsh_together_leave(target);
+	torsh_session_peak_leave(target);
 	await_children(drain, target, now_ns());
 	if (has_children(target))
 		atomic_store_explicit(&drain->had_children, 1, memory_order_release);
 	atomic_store_explicit(&target->view.header->writer_state, CHANNEL_WRITER_CLOSED, memory_order_release);
-	torsh_lineage_end(&drain->lineage, target);
+	torsh_fork_ancestry_end(&drain->ancestry, target);
 	torsh_status_reader_remove(drain->status_reader, target);
 	drain->targets[i] = drain->targets[--drain->n_targets];
 	torsh_target_destroy(target);
@@ -467,7 +467,7 @@ static void finish_target(struct drain *drain, uint32_t i)
 /* A parent says a little later than its child began that it forked: not for long, it may be stopped. */
 static int awaits_parent(const struct target *target, uint64_t now)
 {
-	return torsh_lineage_is_awaited(target) && now < target->end_monotonic_ns + FORK_PATIENCE_NS;
+	return torsh_fork_ancestry_is_awaited(target) && now < target->end_monotonic_ns + FORK_TIMEOUT_NS;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
@@ -511,12 +511,12 @@ static void say_farewell(struct drain *drain)
 
 static void take_requests(struct drain *drain)
 {
-	struct job *job;
+	struct queued_request *job;
 
-	while ((job = torsh_attend_next(&drain->attendance))) {
+	while ((job = torsh_requests_next(&drain->requests))) {
 		/* Who said hello before somebody asked is there. */
 		take_incoming(drain);
-		if (torsh_attend_take(&drain->attendance, job, drain->targets, drain->n_targets) && drain->has_session)
+		if (torsh_requests_take(&drain->requests, job, drain->targets, drain->n_targets) && drain->has_session)
 			write_session(drain);
 	}
 }
@@ -534,11 +534,11 @@ static struct rows_session session_of_snapshot(const struct drain *drain, uint64
 
 static void keep_out_of_memory(struct drain *drain, struct target *target)
 {
-	const struct tally *tally = &target->tally;
-	uint64_t at_ns = torsh_ticks_to_ns(&tally->clock, tally->out_of_memory.stamp);
+	const struct process_state *process_state = &target->process_state;
+	uint64_t at_ns = torsh_ticks_to_ns(&process_state->clock, process_state->out_of_memory.stamp);
 	struct rows_session session = session_of_snapshot(drain, at_ns);
 
-	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &session);
+	torsh_pauses_put(&drain->requests.pauses, drain->session_monotonic_ns, &session);
 	torsh_out_of_memory_keep(&drain->out_of_memory, target, &session);
 	torsh_pauses_release(&session);
 }
@@ -555,23 +555,23 @@ static void write_whole(struct drain *drain)
 		.at_ns = at_ns,
 		.reasons = reasons,
 		.n_reasons = drain->n_targets > 1,
-		.cost = &drain->ledger.cost,
+		.cost = &drain->checkpoints.cost,
 	};
 
-	torsh_cost_look(&drain->ledger.cost, drain->targets, drain->n_targets);
+	torsh_cost_look(&drain->checkpoints.cost, drain->targets, drain->n_targets);
 	for (uint32_t i = 0; i < drain->n_targets; i++) {
 		struct target *target = drain->targets[i];
 
 		target->end_ns = at_ns;
-		torsh_ledger_events(&drain->ledger, target, 1);
-		torsh_ledger_timeline(&drain->ledger, target, 1);
-		torsh_rows_target(drain->ledger.file, target, RECORDING_LAST);
-		torsh_rows_symbols(drain->ledger.file, target, drain->book);
+		torsh_checkpoints_events(&drain->checkpoints, target, 1);
+		torsh_checkpoints_timeline(&drain->checkpoints, target, 1);
+		torsh_rows_target(drain->checkpoints.file, target, RECORDING_LAST);
+		torsh_rows_symbols(drain->checkpoints.file, target, drain->book);
 	}
-	if (drain->lineage.n > 1)
-		torsh_together_checkpoint(&drain->together, drain->ledger.file);
-	torsh_strangers_write(&drain->strangers, &drain->lineage, drain->ledger.file);
-	torsh_rows_end(drain->ledger.file, &end);
+	if (drain->ancestry.n > 1)
+		torsh_session_peak_checkpoint(&drain->session_peak, drain->checkpoints.file);
+	torsh_unfollowed_write(&drain->unfollowed_list, &drain->ancestry, drain->checkpoints.file);
+	torsh_rows_end(drain->checkpoints.file, &end);
 }
 
 /* What the summary says as of now, with the process that leaves; the caller's. */
@@ -593,42 +593,42 @@ static char *make_summary(struct drain *drain, const struct target *leaving)
 /* The first process waits at its exit, and all that it committed before is folded. */
 static void prepare_farewell(struct drain *drain)
 {
-	struct job *job = drain->attendance.job;
+	struct queued_request *job = drain->requests.job;
 	struct target *leaving = find_number(drain, drain->leaving);
 
 	if (leaving && drain->options.farewell & EXIT_SUMMARY)
 		job->text = make_summary(drain, leaving);
 	if (leaving && drain->options.farewell & EXIT_WHOLE)
 		write_whole(drain);
-	torsh_attend_done(&drain->attendance, drain->targets, drain->n_targets);
+	torsh_requests_done(&drain->requests, drain->targets, drain->n_targets);
 }
 
 static void answer_request(struct drain *drain)
 {
-	const struct ticks_moment *moment = &drain->attendance.moment;
+	const struct ticks_moment *moment = &drain->requests.moment;
 	struct snapshot snapshot = {
 		.targets = drain->targets,
 		.n_targets = drain->n_targets,
-		.joint = drain->lineage.n > 1 ? &drain->together.joint : NULL,
-		.joint_clock = &drain->together.clock,
+		.session_heap = drain->ancestry.n > 1 ? &drain->session_peak.session_heap : NULL,
+		.joint_clock = &drain->session_peak.clock,
 	};
 
 	snapshot.session = session_of_snapshot(drain, drain->has_session ? session_ns(drain, moment->ns) : 0);
 	/* Who said hello before the request did so before we heard that: nobody else has anything from before. */
-	if (snapshot.joint)
-		torsh_joint_settle(snapshot.joint, torsh_ticks_stamp(&drain->together.clock, moment) + 1);
-	torsh_pauses_put(&drain->attendance.pauses, drain->session_monotonic_ns, &snapshot.session);
+	if (snapshot.session_heap)
+		torsh_session_heap_settle(snapshot.session_heap, torsh_ticks_stamp(&drain->session_peak.clock, moment) + 1);
+	torsh_pauses_put(&drain->requests.pauses, drain->session_monotonic_ns, &snapshot.session);
 	/* The timeline is no part of what is made aside: up to the moment it goes to the recording. */
-	for (uint32_t i = 0; torsh_attend_is_whole(&drain->attendance) && i < drain->n_targets; i++)
-		torsh_ledger_timeline(&drain->ledger, drain->targets[i], 1);
-	torsh_attend_answer(&drain->attendance, &snapshot, drain->options.recording_fd,
-			    torsh_recording_written(drain->ledger.file));
+	for (uint32_t i = 0; torsh_requests_is_whole(&drain->requests) && i < drain->n_targets; i++)
+		torsh_checkpoints_timeline(&drain->checkpoints, drain->targets[i], 1);
+	torsh_requests_answer(&drain->requests, &snapshot, drain->options.recording_fd,
+			    torsh_recording_written(drain->checkpoints.file));
 	torsh_pauses_release(&snapshot.session);
 }
 
 static void answer_due(struct drain *drain)
 {
-	if (drain->attendance.job->request.verb == JOB_FAREWELL)
+	if (drain->requests.job->request.verb == JOB_FAREWELL)
 		prepare_farewell(drain);
 	else
 		answer_request(drain);
@@ -652,19 +652,19 @@ static struct target_pass drain_all(struct drain *drain)
 		atomic_fetch_add_explicit(&target->view.header->heartbeat, 1, memory_order_relaxed);
 		if (next_watch_ns < drain->next_watch_ns)
 			drain->next_watch_ns = next_watch_ns;
-		torsh_lineage_inherit(&drain->lineage, target);
+		torsh_fork_ancestry_inherit(&drain->ancestry, target);
 		if (!target->is_drained)
 			pass = torsh_target_drain(target, now, BUDGET);
-		if (target->tally.is_out_of_memory)
+		if (target->process_state.is_out_of_memory)
 			keep_out_of_memory(drain, target);
 		sum.n_copied += pass.n_copied;
 		sum.n_folded += pass.n_folded;
 		sum.n_ended += pass.n_ended;
 		if (pass.fill_percent > sum.fill_percent)
 			sum.fill_percent = pass.fill_percent;
-		torsh_ledger_events(&drain->ledger, target, EVENTS_CHUNK);
-		torsh_ledger_timeline(&drain->ledger, target, EVENTS_CHUNK);
-		torsh_strangers_take(&drain->strangers, target, hand_out, drain);
+		torsh_checkpoints_events(&drain->checkpoints, target, EVENTS_CHUNK);
+		torsh_checkpoints_timeline(&drain->checkpoints, target, EVENTS_CHUNK);
+		torsh_unfollowed_take(&drain->unfollowed_list, target, hand_out, drain);
 		look_for_farewell(drain, target);
 		if (target->is_drained && !awaits_parent(target, now))
 			finish_target(drain, i);
@@ -717,7 +717,7 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
 	/* Where threads come and go that fast, the next ones will need the slots. */
 	if (pass->n_folded >= BUDGET || pass->fill_percent > 40 || pass->n_ended >= ENDED_MANY)
 		return;
-	if (drain->attendance.job) {
+	if (drain->requests.job) {
 		torsh_sleep_lightly(&drain->mail, seen, ORDER_SLACK_NS);
 		return;
 	}
@@ -737,17 +737,17 @@ static void rest(struct drain *drain, const struct target_pass *pass, uint32_t s
  */
 static void look_for_room(struct drain *drain, uint64_t now)
 {
-	char why[LEDGER_REASON_BYTES];
+	char why[CHECKPOINTS_REASON_BYTES];
 	struct room_left left;
 
 	if (now < drain->next_room_ns || atomic_load_explicit(&drain->has_no_room, memory_order_relaxed))
 		return;
 	drain->next_room_ns = now + ROOM_EVERY_NS;
-	left = torsh_room_left(&drain->room);
+	left = torsh_memory_limit_left(&drain->room);
 	torsh_shortage_look(&drain->shortage, &left, drain->targets, drain->n_targets, session_ns(drain, now));
-	if (!torsh_room_is_short(&left, session_ns(drain, now), why, sizeof(why)))
+	if (!torsh_memory_limit_is_short(&left, session_ns(drain, now), why, sizeof(why)))
 		return;
-	torsh_ledger_give_reason(&drain->ledger, "%s", why);
+	torsh_checkpoints_give_reason(&drain->checkpoints, "%s", why);
 	for (uint32_t i = 0; i < drain->n_targets; i++)
 		drain->targets[i]->takes_no_more = 1;
 	/* Pairs with the acquire in torsh_drain_must_end. */
@@ -757,12 +757,12 @@ static void look_for_room(struct drain *drain, uint64_t now)
 
 static void end_recording(struct drain *drain, int is_complete)
 {
-	struct recording_file *file = drain->ledger.file;
+	struct recording_file *file = drain->checkpoints.file;
 
-	if (drain->lineage.n > 1)
-		torsh_together_end(&drain->together, file);
-	torsh_strangers_end(&drain->strangers, &drain->lineage, file);
-	torsh_ledger_close(&drain->ledger, is_complete, drain->has_session ? session_ns(drain, now_ns()) : 0);
+	if (drain->ancestry.n > 1)
+		torsh_session_peak_end(&drain->session_peak, file);
+	torsh_unfollowed_end(&drain->unfollowed_list, &drain->ancestry, file);
+	torsh_checkpoints_close(&drain->checkpoints, is_complete, drain->has_session ? session_ns(drain, now_ns()) : 0);
 }
 
 static void *run(void *argument)
@@ -786,12 +786,12 @@ static void *run(void *argument)
 		}
 		pass = drain_all(drain);
 		look_for_room(drain, now);
-		torsh_together_settle(&drain->together, drain->targets, drain->n_targets);
-		if (torsh_attend_is_due(&drain->attendance, drain->targets, drain->n_targets))
+		torsh_session_peak_settle(&drain->session_peak, drain->targets, drain->n_targets);
+		if (torsh_requests_is_due(&drain->requests, drain->targets, drain->n_targets))
 			answer_due(drain);
 		if (must_stop && !drain->n_targets)
 			break;
-		if (drain->has_session && now >= drain->ledger.next_checkpoint_ns)
+		if (drain->has_session && now >= drain->checkpoints.next_checkpoint_ns)
 			checkpoint(drain, now);
 		rest(drain, &pass, seen);
 	}
@@ -807,21 +807,21 @@ struct drain *torsh_drain_start(const struct drain_options *options)
 	drain->book = torsh_book_create();
 	drain->out_of_memory = (struct out_of_memory){.recording = options->recording_path, .limits = options->limits};
 	pthread_mutex_init(&drain->lock, NULL);
-	torsh_attend_create(&drain->attendance, options->answer_fd);
-	torsh_awaited_create(&drain->awaited);
+	torsh_requests_create(&drain->requests, options->answer_fd);
+	torsh_pending_children_create(&drain->awaited);
 	torsh_ticks_start(&drain->rate);
-	torsh_room_open(&drain->room, "");
+	torsh_memory_limit_open(&drain->room, "");
 	drain->status_reader = torsh_status_reader_start();
 	if (drain->status_reader &&
-	    !torsh_ledger_open(&drain->ledger, options->recording_fd, &options->limits, options->is_full,
+	    !torsh_checkpoints_open(&drain->checkpoints, options->recording_fd, &options->limits, options->is_full,
 			       options->checkpoint_ns) &&
 	    !pthread_create(&drain->thread, NULL, run, drain))
 		return drain;
 	torsh_status_reader_stop(drain->status_reader);
-	torsh_attend_destroy(&drain->attendance);
-	torsh_awaited_destroy(&drain->awaited);
+	torsh_requests_destroy(&drain->requests);
+	torsh_pending_children_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
-	torsh_room_close(&drain->room);
+	torsh_memory_limit_close(&drain->room);
 	torsh_ticks_destroy(&drain->rate);
 	torsh_book_destroy(drain->book);
 	free(drain);
@@ -843,21 +843,21 @@ const struct drain_summary *torsh_drain_summaries(const struct drain *drain, uin
 
 const char *torsh_drain_stopped_why(const struct drain *drain)
 {
-	return drain->ledger.n_reasons ? drain->ledger.reasons[0] : NULL;
+	return drain->checkpoints.n_reasons ? drain->checkpoints.reasons[0] : NULL;
 }
 
 void torsh_drain_destroy(struct drain *drain)
 {
 	torsh_status_reader_stop(drain->status_reader);
-	torsh_ledger_destroy(&drain->ledger);
-	torsh_attend_destroy(&drain->attendance);
-	torsh_awaited_destroy(&drain->awaited);
+	torsh_checkpoints_destroy(&drain->checkpoints);
+	torsh_requests_destroy(&drain->requests);
+	torsh_pending_children_destroy(&drain->awaited);
 	pthread_mutex_destroy(&drain->lock);
-	torsh_room_close(&drain->room);
+	torsh_memory_limit_close(&drain->room);
 	torsh_ticks_destroy(&drain->rate);
 	torsh_book_destroy(drain->book);
-	torsh_together_destroy(&drain->together);
-	torsh_lineage_destroy(&drain->lineage);
+	torsh_session_peak_destroy(&drain->session_peak);
+	torsh_fork_ancestry_destroy(&drain->ancestry);
 	free(drain->farewell);
 	free(drain->summaries);
 	free(drain->targets);

@@ -4,8 +4,8 @@
  * that has ended, its final rows. It owns the targets and the recording; the control thread hands over new targets and
  * the fate of known ones through the functions here, which any thread may call.
  */
-#ifndef TORSH_WRITER_DRAIN_H
-#define TORSH_WRITER_DRAIN_H
+#ifndef TORSH_WRITER_THREADS_DRAIN_H
+#define TORSH_WRITER_THREADS_DRAIN_H
 
 #include <stdint.h>
 
@@ -53,11 +53,11 @@ int torsh_drain_must_end(struct drain *drain);
 /* Tell what became of a target; it may be gone when this returns. */
 void torsh_drain_tell(struct drain *drain, struct target *target, enum target_fate fate);
 
-/* A stranger to be watched from now on, or NULL. done_fd is written to when there is one. */
-struct stranger *torsh_drain_take_stranger(struct drain *drain);
+/* A unfollowed process to be watched from now on, or NULL. done_fd is written to when there is one. */
+struct unfollowed *torsh_drain_take_unfollowed(struct drain *drain);
 
 /* Tell what became of it; it may be gone when this returns. */
-void torsh_drain_tell_stranger(struct drain *drain, struct stranger *stranger, enum target_fate fate);
+void torsh_drain_note_unfollowed(struct drain *drain, struct unfollowed *unfollowed, enum target_fate fate);
 
 /* Targets that are finished so far. */
 uint64_t torsh_drain_finished(struct drain *drain);
@@ -72,8 +72,8 @@ int torsh_drain_had_children(struct drain *drain);
 int torsh_drain_awaits_child(struct drain *drain);
 
 /* Hand a job over; the next one that was answered, or NULL: those that were asked are answered in their order. */
-void torsh_drain_ask(struct drain *drain, struct job *job);
-struct job *torsh_drain_answered(struct drain *drain);
+void torsh_drain_ask(struct drain *drain, struct queued_request *job);
+struct queued_request *torsh_drain_answered(struct drain *drain);
 
 /* What the first process, which waits at its exit, is to print; afterwards it goes on. */
 void torsh_drain_answer_farewell(struct drain *drain, const char *text);

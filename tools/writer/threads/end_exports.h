@@ -3,8 +3,8 @@
  * The exports that were asked for at the end of a session. `torsh finish`, which lies beside the writer or, where it was
  * installed, in ../../bin, writes them: the writer links no exporter.
  */
-#ifndef TORSH_WRITER_END_EXPORTS_H
-#define TORSH_WRITER_END_EXPORTS_H
+#ifndef TORSH_WRITER_THREADS_END_EXPORTS_H
+#define TORSH_WRITER_THREADS_END_EXPORTS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -3,8 +3,8 @@
  * What the session's first process waits for at its exit, in its channel (agent/session/exit_wait.h). Nothing of it is the
  * process's to hold: the writer keeps no pipe of the process open, and its messages are printed by the process.
  */
-#ifndef TORSH_WRITER_FAREWELL_H
-#define TORSH_WRITER_FAREWELL_H
+#ifndef TORSH_WRITER_THREADS_FAREWELL_H
+#define TORSH_WRITER_THREADS_FAREWELL_H
 
 #include "tools/writer/input/target.h"
 

@@ -73,16 +73,16 @@ static int keep(const char *path, const struct out_of_memory *kept, struct targe
 	return result;
 }
 
-static const char *label_name(const struct tally *tally, uint32_t label)
+static const char *label_name(const struct process_state *process_state, uint32_t label)
 {
-	return label ? tally->code.functions[label - 1].name : NULL;
+	return label ? process_state->code.functions[label - 1].name : NULL;
 }
 
 /* "aten::empty in net:Linear asked for 1.00 GiB of cuda:0, with 10 GiB allocated and 12 GiB reserved" */
-static void describe(const struct tally *tally, char *text, size_t n_text)
+static void describe(const struct process_state *process_state, char *text, size_t n_text)
 {
-	const struct tally_out_of_memory *out = &tally->out_of_memory;
-	const char *name = label_name(tally, out->operator), *module = label_name(tally, out->module);
+	const struct folded_out_of_memory *out = &process_state->out_of_memory;
+	const char *name = label_name(process_state, out->operator), *module = label_name(process_state, out->module);
 	char asked[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES], device[DEVICE_NAME_BYTES];
 
 	snprintf(text, n_text, "%s%s%s asked for %s of %s, with %s allocated and %s reserved",
@@ -93,20 +93,20 @@ static void describe(const struct tally *tally, char *text, size_t n_text)
 
 void torsh_out_of_memory_keep(struct out_of_memory *kept, struct target *target, const struct rows_session *session)
 {
-	struct tally *tally = &target->tally;
+	struct process_state *process_state = &target->process_state;
 	char text[400], *path;
 	int result;
 
-	tally->is_out_of_memory = 0;
+	process_state->is_out_of_memory = 0;
 	if (kept->n_kept == KEPT_MAX) {
-		torsh_tally_note(tally, "out of memory more than %u times: the timeline has them all", KEPT_MAX);
+		torsh_process_state_note(process_state, "out of memory more than %u times: the timeline has them all", KEPT_MAX);
 		return;
 	}
-	describe(tally, text, sizeof(text));
+	describe(process_state, text, sizeof(text));
 	path = make_path(kept->recording, ++kept->n_kept);
-	torsh_tally_note(tally, "out of memory: %s; what was held then: %s", text, path ? path : "not kept");
+	torsh_process_state_note(process_state, "out of memory: %s; what was held then: %s", text, path ? path : "not kept");
 	result = keep(path, kept, target, session);
 	if (result)
-		torsh_tally_note(tally, "%s could not be written: %s", path ? path : "it", strerror(-result));
+		torsh_process_state_note(process_state, "%s could not be written: %s", path ? path : "it", strerror(-result));
 	free(path);
 }

@@ -9,42 +9,42 @@
 
 #include "tools/base/memory.h"
 
-void torsh_jobs_create(struct jobs *jobs, int answer_fd)
+void torsh_request_queue_create(struct request_queue *jobs, int answer_fd)
 {
-	*jobs = (struct jobs){.answer_fd = answer_fd};
+	*jobs = (struct request_queue){.answer_fd = answer_fd};
 	pthread_mutex_init(&jobs->lock, NULL);
 }
 
-static struct job *pop(struct job **list)
+static struct queued_request *pop(struct queued_request **list)
 {
-	struct job *job = *list;
+	struct queued_request *job = *list;
 
 	if (job)
 		*list = job->next;
 	return job;
 }
 
-void torsh_jobs_destroy(struct jobs *jobs)
+void torsh_request_queue_destroy(struct request_queue *jobs)
 {
-	struct job *job;
+	struct queued_request *job;
 
 	while ((job = pop(&jobs->asked)) || (job = pop(&jobs->answered)))
 		torsh_job_destroy(job);
 	pthread_mutex_destroy(&jobs->lock);
 }
 
-struct job *torsh_job_create(const struct request *request, void *asker)
+struct queued_request *torsh_job_create(const struct request *request, void *asker)
 {
-	struct job *job = torsh_memory_new(1, sizeof(*job));
+	struct queued_request *job = torsh_memory_new(1, sizeof(*job));
 
-	*job = (struct job){.request = *request, .fds = {-1, -1}, .asker = asker};
+	*job = (struct queued_request){.request = *request, .fds = {-1, -1}, .asker = asker};
 	job->answer.magic = REQUEST_MAGIC;
 	job->answer.version = REQUEST_VERSION;
 	job->answer.writer_pid = (uint32_t)getpid();
 	return job;
 }
 
-void torsh_job_destroy(struct job *job)
+void torsh_job_destroy(struct queued_request *job)
 {
 	for (size_t i = 0; i < sizeof(job->fds) / sizeof(job->fds[0]); i++) {
 		if (job->fds[i] >= 0)
@@ -54,7 +54,7 @@ void torsh_job_destroy(struct job *job)
 	free(job);
 }
 
-static void append(struct job **list, struct job *job)
+static void append(struct queued_request **list, struct queued_request *job)
 {
 	while (*list)
 		list = &(*list)->next;
@@ -62,16 +62,16 @@ static void append(struct job **list, struct job *job)
 	*list = job;
 }
 
-void torsh_jobs_ask(struct jobs *jobs, struct job *job)
+void torsh_request_queue_put(struct request_queue *jobs, struct queued_request *job)
 {
 	pthread_mutex_lock(&jobs->lock);
 	append(&jobs->asked, job);
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-struct job *torsh_jobs_answered(struct jobs *jobs)
+struct queued_request *torsh_request_queue_answered(struct request_queue *jobs)
 {
-	struct job *job;
+	struct queued_request *job;
 
 	pthread_mutex_lock(&jobs->lock);
 	job = pop(&jobs->answered);
@@ -79,9 +79,9 @@ struct job *torsh_jobs_answered(struct jobs *jobs)
 	return job;
 }
 
-struct job *torsh_jobs_take(struct jobs *jobs)
+struct queued_request *torsh_request_queue_take(struct request_queue *jobs)
 {
-	struct job *job;
+	struct queued_request *job;
 
 	pthread_mutex_lock(&jobs->lock);
 	job = pop(&jobs->asked);
@@ -89,7 +89,7 @@ struct job *torsh_jobs_take(struct jobs *jobs)
 	return job;
 }
 
-void torsh_jobs_answer(struct jobs *jobs, struct job *job, int result)
+void torsh_request_queue_answer(struct request_queue *jobs, struct queued_request *job, int result)
 {
 	job->answer.result = result;
 	pthread_mutex_lock(&jobs->lock);

@@ -3,8 +3,8 @@
  * Requests on their way between the control thread, which has the callers, and the drain thread, which has what they
  * ask for.
  */
-#ifndef TORSH_WRITER_JOBS_H
-#define TORSH_WRITER_JOBS_H
+#ifndef TORSH_WRITER_THREADS_REQUEST_QUEUE_H
+#define TORSH_WRITER_THREADS_REQUEST_QUEUE_H
 
 #include <pthread.h>
 
@@ -14,34 +14,34 @@
 #define JOB_FAREWELL 0u
 
 /* From a request's receipt to its answer. */
-struct job {
+struct queued_request {
 	struct request request;
 	struct request_answer answer;
 	int fds[2]; /* the answer's descriptors; -1: none */
 	void *asker; /* the control thread's own */
 	char *text; /* FAREWELL: the summary; NULL: none was wanted */
-	struct job *next;
+	struct queued_request *next;
 };
 
-struct jobs {
+struct request_queue {
 	pthread_mutex_t lock; /* guards what follows */
-	struct job *asked, *answered;
+	struct queued_request *asked, *answered;
 	int answer_fd; /* an eventfd: written to with each answer */
 };
 
-void torsh_jobs_create(struct jobs *jobs, int answer_fd);
-void torsh_jobs_destroy(struct jobs *jobs); /* with the jobs in it */
+void torsh_request_queue_create(struct request_queue *jobs, int answer_fd);
+void torsh_request_queue_destroy(struct request_queue *jobs); /* with the jobs in it */
 
 /* A job for a request; torsh_job_destroy closes its descriptors. */
-struct job *torsh_job_create(const struct request *request, void *asker);
-void torsh_job_destroy(struct job *job);
+struct queued_request *torsh_job_create(const struct request *request, void *asker);
+void torsh_job_destroy(struct queued_request *job);
 
 /* The control thread's: hand a job over; take the next that was answered, or NULL. */
-void torsh_jobs_ask(struct jobs *jobs, struct job *job);
-struct job *torsh_jobs_answered(struct jobs *jobs);
+void torsh_request_queue_put(struct request_queue *jobs, struct queued_request *job);
+struct queued_request *torsh_request_queue_answered(struct request_queue *jobs);
 
 /* The drain thread's: take the oldest that was asked, or NULL; hand it back with the result, 0 or -errno. */
-struct job *torsh_jobs_take(struct jobs *jobs);
-void torsh_jobs_answer(struct jobs *jobs, struct job *job, int result);
+struct queued_request *torsh_request_queue_take(struct request_queue *jobs);
+void torsh_request_queue_answer(struct request_queue *jobs, struct queued_request *job, int result);
 
 #endif

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int put_target(struct recording_file *file, struct target *target, uint32_t n_holders)
+static int put_target(struct recording_file *file, struct target *target, uint32_t n_sites)
 {
-	return n_holders == SNAPSHOT_ALL ? torsh_rows_target_aside(file, target)
-					 : torsh_rows_holders(file, target, n_holders);
+	return n_sites == SNAPSHOT_ALL ? torsh_rows_target_aside(file, target)
+					 : torsh_rows_allocation_sites(file, target, n_sites);
 }
 
 int torsh_snapshot_make(const struct snapshot *snapshot)
@@ -28,9 +28,9 @@ int torsh_snapshot_make(const struct snapshot *snapshot)
 	}
 	torsh_rows_session(file, &snapshot->session);
 	for (uint32_t i = 0; i < snapshot->n_targets && !result; i++)
-		result = put_target(file, snapshot->targets[i], snapshot->n_holders);
-	if (snapshot->joint)
-		torsh_rows_joint(file, snapshot->joint, snapshot->joint_clock, RECORDING_LAST, &places);
+		result = put_target(file, snapshot->targets[i], snapshot->n_sites);
+	if (snapshot->session_heap)
+		torsh_rows_session_peak(file, snapshot->session_heap, snapshot->joint_clock, RECORDING_LAST, &places);
 	free(places.items);
 	if (!result && torsh_recording_stopped(file, RECORDING_LAST))
 		result = -EIO;

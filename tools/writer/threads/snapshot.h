@@ -3,8 +3,8 @@
  * What goes out to somebody who looks on: recordings in memory, never in files of theirs, so that whatever they do with
  * it no one waits. Made by the drain thread, of targets that it has stopped folding for that moment.
  */
-#ifndef TORSH_WRITER_SNAPSHOT_H
-#define TORSH_WRITER_SNAPSHOT_H
+#ifndef TORSH_WRITER_THREADS_SNAPSHOT_H
+#define TORSH_WRITER_THREADS_SNAPSHOT_H
 
 #include "tools/writer/output/rows/rows.h"
 
@@ -14,14 +14,14 @@ struct snapshot {
 	struct rows_session session;
 	struct target *const *targets;
 	uint32_t n_targets;
-	struct joint *joint; /* their sum, settled; NULL: there is none */
-	const struct ticks_clock *joint_clock;
+	struct session_heap *session_heap; /* their sum, settled; NULL: there is none */
+	const struct clock_conversion *joint_clock;
 
 	/*
 	 * So many holders of each target, for itself; SNAPSHOT_ALL: what the targets' recording lacks so far, to be read
 	 * behind that.
 	 */
-	uint32_t n_holders;
+	uint32_t n_sites;
 };
 
 /* Returns a memfd that is the caller's, or -errno. */

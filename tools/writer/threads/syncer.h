@@ -2,8 +2,8 @@
 /*
  * Brings what was written to the disk, on a thread of its own: the disk may take its time, the targets' rings don't wait.
  */
-#ifndef TORSH_WRITER_SYNCER_H
-#define TORSH_WRITER_SYNCER_H
+#ifndef TORSH_WRITER_THREADS_SYNCER_H
+#define TORSH_WRITER_THREADS_SYNCER_H
 
 struct syncer;
 

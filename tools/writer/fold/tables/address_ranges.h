@@ -3,8 +3,8 @@
  * Disjoint ranges of address space, each with the number of who owns it: a treap by start. Adding takes out what the
  * range covers first; taking out splits ranges at its ends. Neighbours are never joined.
  */
-#ifndef TORSH_WRITER_RANGES_H
-#define TORSH_WRITER_RANGES_H
+#ifndef TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
+#define TORSH_WRITER_FOLD_TABLES_ADDRESS_RANGES_H
 
 #include <stdint.h>
 

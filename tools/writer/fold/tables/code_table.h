@@ -3,8 +3,8 @@
  * The addresses, modules and codes that a process's stacks refer to, copied out of its channel at the first reference and
  * numbered anew: entries of the channel that say the same (after a dlclose all come again) share a number.
  */
-#ifndef TORSH_WRITER_CODE_TABLE_H
-#define TORSH_WRITER_CODE_TABLE_H
+#ifndef TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
+#define TORSH_WRITER_FOLD_TABLES_CODE_TABLE_H
 
 #include "tools/base/key_index.h"
 #include "tools/writer/input/channel_view.h"

@@ -4,8 +4,8 @@
  * with empty rows. Which stack allocated one, when, and in which thread is not there. In shards that grow one by one, so
  * that growing takes little more than what it adds. All zeroes is an empty table, which takes nothing.
  */
-#ifndef TORSH_WRITER_SMALL_TABLE_H
-#define TORSH_WRITER_SMALL_TABLE_H
+#ifndef TORSH_WRITER_FOLD_TABLES_SMALL_TABLE_H
+#define TORSH_WRITER_FOLD_TABLES_SMALL_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

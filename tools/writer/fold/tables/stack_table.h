@@ -6,8 +6,8 @@
  * A stack is looked up by (parent, address), but its place in the index follows from the addresses of the whole path:
  * so the places for several frames can be fetched at once, before the numbers of the parents are known.
  */
-#ifndef TORSH_WRITER_STACK_TABLE_H
-#define TORSH_WRITER_STACK_TABLE_H
+#ifndef TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
+#define TORSH_WRITER_FOLD_TABLES_STACK_TABLE_H
 
 #include <stdint.h>
 

@@ -120,28 +120,28 @@ static uint64_t bytes_of(const struct place *places, uint32_t n)
 }
 
 /* Rows that changed since a checkpoint that came through are not known apart from those of one that didn't. */
-static void mark_all_changed(struct tally *tally)
+static void mark_all_changed(struct process_state *process_state)
 {
-	struct heap *heap = &tally->heap;
+	struct heap *heap = &process_state->heap;
 
 	for (uint32_t i = 0; i < heap->n_sites; i++)
 		heap->sites[i].is_changed |= heap->sites[i].allocs != 0;
-	for (uint32_t i = 0; i < tally->n_threads; i++)
-		tally->threads[i].is_changed = true;
+	for (uint32_t i = 0; i < process_state->n_threads; i++)
+		process_state->threads[i].is_changed = true;
 }
 
-static void mark_all_written(struct tally *tally)
+static void mark_all_written(struct process_state *process_state)
 {
-	for (uint32_t i = 0; i < tally->heap.n_sites; i++)
-		tally->heap.sites[i].is_changed = 0;
-	for (uint32_t i = 0; i < tally->n_threads; i++)
-		tally->threads[i].is_changed = false;
+	for (uint32_t i = 0; i < process_state->heap.n_sites; i++)
+		process_state->heap.sites[i].is_changed = 0;
+	for (uint32_t i = 0; i < process_state->n_threads; i++)
+		process_state->threads[i].is_changed = false;
 }
 
 static void append_totals(struct recording_file *file, struct target *target, enum recording_worth worth)
 {
 	if (target->rows->has_missed)
-		mark_all_changed(&target->tally);
+		mark_all_changed(&target->process_state);
 	target->rows->has_missed = 0;
 	torsh_rows_append_totals(file, target, worth);
 }
@@ -158,7 +158,7 @@ static void append_replacing(struct recording_file *file, struct target *target,
 							  bytes_of(state->places, n_base);
 
 	if (is_base && n_former)
-		mark_all_changed(&target->tally);
+		mark_all_changed(&target->process_state);
 	append_totals(file, target, worth);
 	if (!is_base || state->has_missed)
 		return;
@@ -175,7 +175,7 @@ void torsh_rows_target(struct recording_file *file, struct target *target, enum 
 		target->rows = torsh_memory_new(1, sizeof(*target->rows));
 	torsh_rows_append_tables(file, target, worth);
 	append_replacing(file, target, worth);
-	mark_all_written(&target->tally);
+	mark_all_written(&target->process_state);
 }
 
 /* As if so much was written of it, which stays as it is. */
@@ -189,7 +189,7 @@ static int append_target_to(struct recording_file *file, struct target *target, 
 	torsh_rows_append_tables(file, target, RECORDING_LAST);
 	append_totals(file, target, RECORDING_LAST);
 	target->rows = written;
-	return state.has_missed || state.n_stacks < target->tally.stacks.n_rows ? -EIO : 0;
+	return state.has_missed || state.n_stacks < target->process_state.stacks.n_rows ? -EIO : 0;
 }
 
 int torsh_rows_target_aside(struct recording_file *file, struct target *target)
@@ -211,7 +211,7 @@ uint32_t torsh_rows_events(struct recording_file *file, struct target *target, u
 {
 	Torsh__Events row = TORSH__EVENTS__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct columns_writer *columns = target->tally.columns;
+	struct columns_writer *columns = target->process_state.columns;
 	uint32_t n_events;
 	uint64_t first_ns;
 	int result;
@@ -236,13 +236,13 @@ uint32_t torsh_rows_timeline(struct recording_file *file, struct target *target,
 {
 	Torsh__Timeline row = TORSH__TIMELINE__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct timeline_writer *timeline = target->tally.timeline;
+	struct timeline_writer *timeline = target->process_state.timeline;
 	uint32_t n_events;
 	int result;
 
 	if (!timeline || torsh_timeline_count(timeline) + 1 < n_least)
 		return 0;
-	torsh_tally_mark_heap(&target->tally);
+	torsh_process_state_mark_heap(&target->process_state);
 	if (torsh_timeline_count(timeline) < n_least || !torsh_timeline_count(timeline))
 		return 0;
 	result = torsh_timeline_take(timeline, &n_events, &row.columns.data, &row.columns.len);

@@ -3,8 +3,8 @@
  * Writes down what is known of targets, in the messages of recording.proto: what is new of the tables, what changed of
  * the totals. Each call appends some chunks; what doesn't fit any more is left out, and the recording says why.
  */
-#ifndef TORSH_WRITER_ROWS_H
-#define TORSH_WRITER_ROWS_H
+#ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_H
+#define TORSH_WRITER_OUTPUT_ROWS_ROWS_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 #include "tools/writer/input/target.h"
 #include "tools/writer/output/symbol_book.h"
 
-struct stranger;
+struct unfollowed;
 
 /* What was written of a target so far. */
 struct rows_state {
@@ -64,7 +64,7 @@ int torsh_rows_target_alone(struct recording_file *file, struct target *target);
  * stacks' live blocks have most bytes. Numbers of stacks, addresses, modules and functions mean something in this file
  * only. Returns 0 or -errno.
  */
-int torsh_rows_holders(struct recording_file *file, struct target *target, uint32_t n_most);
+int torsh_rows_allocation_sites(struct recording_file *file, struct target *target, uint32_t n_most);
 
 /* The kept events, if there are at least n_least of them. Returns how many could not be written. */
 uint32_t torsh_rows_events(struct recording_file *file, struct target *target, uint32_t n_least);
@@ -85,11 +85,11 @@ struct rows_places {
  * The session's peak so far, in place of the rows that were written last, which are at *places; clock is that of the joint's
  * stamps.
  */
-void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
 		      enum recording_worth worth, struct rows_places *places);
 
 /* The row of a program that can't be followed, as it is known now. */
-void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger);
+void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed);
 
 struct rows_end {
 	int is_complete;

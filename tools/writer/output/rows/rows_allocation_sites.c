@@ -20,7 +20,7 @@ struct picks {
 };
 
 struct needed {
-	const struct tally *tally;
+	const struct process_state *process_state;
 	struct holding *holdings; /* by address */
 	struct holding none; /* of blocks without a stack */
 	struct picks addresses, modules, functions;
@@ -96,7 +96,7 @@ static void pick_addresses(struct needed *needed, uint32_t n_most)
 {
 	struct picks *picks = &needed->addresses;
 
-	for (uint32_t i = 0; n_most && i < needed->tally->code.n_addresses; i++) {
+	for (uint32_t i = 0; n_most && i < needed->process_state->code.n_addresses; i++) {
 		if (!needed->holdings[i].n)
 			continue;
 		if (picks->n < n_most) {
@@ -110,15 +110,15 @@ static void pick_addresses(struct needed *needed, uint32_t n_most)
 	settle_picks(picks);
 }
 
-static void sum_holdings(struct needed *needed, struct leads *leads)
+static void sum_holdings(struct needed *needed, struct attributed_frames *attributed)
 {
-	const struct tally *tally = needed->tally;
+	const struct process_state *process_state = needed->process_state;
 
-	torsh_leads_update(leads, &tally->code, &tally->stacks);
-	needed->holdings = torsh_memory_new(tally->code.n_addresses, sizeof(*needed->holdings));
-	for (uint32_t i = 0; i < tally->heap.n_sites; i++) {
-		const struct heap_site *site = &tally->heap.sites[i];
-		const struct lead *lead = &leads->items[site->stack];
+	torsh_attributed_frames_update(attributed, &process_state->code, &process_state->stacks);
+	needed->holdings = torsh_memory_new(process_state->code.n_addresses, sizeof(*needed->holdings));
+	for (uint32_t i = 0; i < process_state->heap.n_sites; i++) {
+		const struct heap_site *site = &process_state->heap.sites[i];
+		const struct lead *lead = &attributed->items[site->stack];
 		struct holding *holding = lead->rank ? &needed->holdings[lead->address] : &needed->none;
 
 		holding->bytes += site->live.bytes;
@@ -128,10 +128,10 @@ static void sum_holdings(struct needed *needed, struct leads *leads)
 
 static void pick_rest(struct needed *needed)
 {
-	const struct tally *tally = needed->tally;
+	const struct process_state *process_state = needed->process_state;
 
 	for (uint32_t i = 0; i < needed->addresses.n; i++) {
-		const struct view_address *address = &tally->code.addresses[needed->addresses.numbers[i]];
+		const struct view_address *address = &process_state->code.addresses[needed->addresses.numbers[i]];
 
 		if (address->module != CHANNEL_NO_MODULE)
 			pick(address->flags == ADDRESS_PYTHON ? &needed->functions : &needed->modules, address->module);
@@ -144,14 +144,14 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const s
 {
 	torsh_rows_make_modules(row, memory, 0, needed->modules.n);
 	for (uint32_t i = 0; i < needed->modules.n; i++)
-		torsh_rows_set_module(row, i, &needed->tally->code.modules[needed->modules.numbers[i]]);
+		torsh_rows_set_module(row, i, &needed->process_state->code.modules[needed->modules.numbers[i]]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct needed *needed)
 {
 	torsh_rows_make_functions(row, memory, 0, needed->functions.n);
 	for (uint32_t i = 0; i < needed->functions.n; i++)
-		torsh_rows_set_function(row, i, &needed->tally->code.functions[needed->functions.numbers[i]]);
+		torsh_rows_set_function(row, i, &needed->process_state->code.functions[needed->functions.numbers[i]]);
 }
 
 static uint32_t module_place(const struct needed *needed, const struct view_address *address)
@@ -170,7 +170,7 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, con
 	ROWS_COLUMN(memory, row, flags, n);
 	ROWS_COLUMN(memory, row, module, n);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct view_address *address = &needed->tally->code.addresses[needed->addresses.numbers[i]];
+		const struct view_address *address = &needed->process_state->code.addresses[needed->addresses.numbers[i]];
 
 		row->ip[i] = address->ip;
 		row->flags[i] = address->flags;
@@ -214,7 +214,7 @@ static void free_needed(struct needed *needed)
 	free(needed->functions.numbers);
 }
 
-int torsh_rows_holders(struct recording_file *file, struct target *target, uint32_t n_most)
+int torsh_rows_allocation_sites(struct recording_file *file, struct target *target, uint32_t n_most)
 {
 	Torsh__Process process = TORSH__PROCESS__INIT, *processes = &process;
 	Torsh__Modules modules = TORSH__MODULES__INIT, *modules_row = &modules;
@@ -224,13 +224,13 @@ int torsh_rows_holders(struct recording_file *file, struct target *target, uint3
 	Torsh__StackTotals totals = TORSH__STACK_TOTALS__INIT, *totals_row = &totals;
 	Torsh__Heap heap = TORSH__HEAP__INIT, *heaps = &heap;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
-	struct needed needed = {.tally = &target->tally};
+	struct needed needed = {.process_state = &target->process_state};
 	struct rows_memory memory = {0};
 	int result;
 
-	torsh_axis_settle(&target->tally.heap.axis);
+	torsh_peak_tracker_settle(&target->process_state.heap.tracker);
 	if (n_most)
-		sum_holdings(&needed, &target->leads);
+		sum_holdings(&needed, &target->attributed);
 	pick_addresses(&needed, n_most);
 	pick_rest(&needed);
 	torsh_rows_put_process(&process, &memory, target);

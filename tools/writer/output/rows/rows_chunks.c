@@ -62,7 +62,7 @@ static void put_sites(struct totals *totals)
 	uint32_t site = 0;
 
 	while (torsh_rows_put_stack_totals(row, &totals->sites_memory, totals->target, &site) &&
-	       site < totals->target->tally.heap.n_sites) {
+	       site < totals->target->process_state.heap.n_sites) {
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		chunk.n_stack_totals = 1;
@@ -83,7 +83,7 @@ static void put_threads(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_threads(row, &totals->threads_memory, totals->target, &next);
-		if (next >= totals->target->tally.n_threads)
+		if (next >= totals->target->process_state.n_threads)
 			return;
 		chunk.n_threads = 1;
 		chunk.threads = &row;
@@ -104,7 +104,7 @@ static void put_live(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_live(row, &totals->live_memory, totals->target, sums, &site);
-		if (site >= totals->target->tally.heap.n_sites)
+		if (site >= totals->target->process_state.heap.n_sites)
 			break;
 		chunk.n_live = 1;
 		chunk.live = &row;
@@ -124,7 +124,7 @@ static void put_mappings(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_mappings(row, &totals->mappings_memory, totals->target, &site);
-		if (site >= totals->target->tally.mappings.n_sites)
+		if (site >= totals->target->process_state.mappings.n_sites)
 			return;
 		chunk.n_mappings = 1;
 		chunk.mappings = &row;
@@ -145,7 +145,7 @@ static void put_growth(struct totals *totals)
 		Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 
 		torsh_rows_put_growth(row, &totals->growth_memory, totals->target, sum, &site);
-		if (site >= totals->target->tally.heap.n_sites)
+		if (site >= totals->target->process_state.heap.n_sites)
 			break;
 		chunk.n_growth = 1;
 		chunk.growth = &row;
@@ -201,8 +201,8 @@ void torsh_rows_append_totals(struct recording_file *file, struct target *target
 		.growth = TORSH__GROWTH__INIT,
 	};
 
-	torsh_axis_settle(&target->tally.heap.axis);
-	torsh_axis_settle(&target->tally.mappings.axis);
+	torsh_peak_tracker_settle(&target->process_state.heap.tracker);
+	torsh_peak_tracker_settle(&target->process_state.mappings.tracker);
 	put_sites(&totals);
 	put_threads(&totals);
 	put_live(&totals);

@@ -23,7 +23,7 @@ void torsh_rows_put_lsan(Torsh__Process *row, const struct target *target)
 		"leaks: the program's __lsan_default_suppressions does more than return a constant text: it was "
 		"not read; TORSH_PROFILER_SUPPRESS takes its rules as a file";
 	struct target_lsan *lsan = target->lsan;
-	const struct code_module *module = lsan->is_known ? NULL : module_of(&target->tally.code, row->program);
+	const struct code_module *module = lsan->is_known ? NULL : module_of(&target->process_state.code, row->program);
 
 	if (module) {
 		lsan->is_known = 1;

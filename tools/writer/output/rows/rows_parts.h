@@ -3,8 +3,8 @@
  * The parts of rows.h: each noun's messages are in a file of their own. Tables append their own chunks, a batch of
  * rows at a time; totals are put into messages that rows_chunks.c appends, so that they belong to one moment.
  */
-#ifndef TORSH_WRITER_ROWS_PARTS_H
-#define TORSH_WRITER_ROWS_PARTS_H
+#ifndef TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
+#define TORSH_WRITER_OUTPUT_ROWS_ROWS_PARTS_H
 
 #include "tools/writer/output/rows/rows.h"
 
@@ -82,7 +82,7 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 /* At most ROWS_TOTALS sites from *site on, which goes behind the last one. */
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target, uint32_t *site);
 
-/* What intakes know of threads that still run becomes part of their rows; those that it changes are marked so. */
+/* What ring consumers know of threads that still run becomes part of their rows; those that it changes are marked so. */
 void torsh_rows_refresh_threads(struct target *target);
 
 /* Threads that changed, at most ROWS_THREADS of them from *next on, which goes behind the last one. */

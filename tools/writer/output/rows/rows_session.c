@@ -11,15 +11,15 @@
 #include "tools/writer/fold/step_marks.h"
 #include "tools/writer/output/rows/rows_parts.h"
 
-static int has_share(const struct joint *joint, const struct joint_share *share)
+static int has_share(const struct session_heap *session_heap, const struct joint_share *share)
 {
-	return torsh_joint_peak_bytes(joint, share) || torsh_joint_peak_n(joint, share);
+	return torsh_session_heap_peak_bytes(session_heap, share) || torsh_session_heap_peak_n(session_heap, share);
 }
 
 /* At most ROWS_BATCH shares from *site on. */
-static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const struct joint_member *member, uint32_t *site)
+static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const struct session_member *member, uint32_t *site)
 {
-	const struct joint *joint = member->joint;
+	const struct session_heap *session_heap = member->session_heap;
 	uint32_t n = member->n_shares - *site < ROWS_BATCH ? member->n_shares - *site : ROWS_BATCH, i = 0;
 
 	ROWS_COLUMN(memory, row, stack, n);
@@ -30,26 +30,26 @@ static void put_shares(Torsh__Joint *row, struct rows_memory *memory, const stru
 	for (; *site < member->n_shares && i < n; (*site)++) {
 		const struct joint_share *share = &member->shares[*site];
 
-		if (!has_share(joint, share))
+		if (!has_share(session_heap, share))
 			continue;
 		row->stack[i] = member->heap ? member->heap->sites[*site].stack : share->stack;
-		row->blocks[i] = torsh_joint_peak_n(joint, share);
-		row->bytes[i] = torsh_joint_peak_bytes(joint, share);
-		row->step_of_first[i] = torsh_step_marks_final(torsh_share_peak_first_step(&share->share, &joint->axis),
+		row->blocks[i] = torsh_session_heap_peak_n(session_heap, share);
+		row->bytes[i] = torsh_session_heap_peak_bytes(session_heap, share);
+		row->step_of_first[i] = torsh_step_marks_final(torsh_site_usage_peak_first_step(&share->share, &session_heap->tracker),
 							    member->is_by_optimizer);
-		row->step_of_last[i++] = torsh_step_marks_final(torsh_share_peak_last_step(&share->share, &joint->axis),
+		row->step_of_last[i++] = torsh_step_marks_final(torsh_site_usage_peak_last_step(&share->share, &session_heap->tracker),
 							     member->is_by_optimizer);
 	}
 	row->n_stack = row->n_blocks = row->n_bytes = row->n_step_of_first = row->n_step_of_last = i;
 }
 
-static void put_sum(Torsh__Joint *row, const struct joint *joint, const struct ticks_clock *clock)
+static void put_sum(Torsh__Joint *row, const struct session_heap *session_heap, const struct clock_conversion *clock)
 {
-	ROWS_SET(row, peak_number, joint->axis.peak_number);
-	ROWS_SET(row, peak_bytes, joint->axis.peak_bytes);
-	ROWS_SET(row, peak_blocks, joint->axis.peak_n);
-	ROWS_SET(row, peak_ns, torsh_ticks_to_ns(clock, joint->axis.peak_stamp));
-	ROWS_SET(row, late_changes, joint->late_changes);
+	ROWS_SET(row, peak_number, session_heap->tracker.peak_number);
+	ROWS_SET(row, peak_bytes, session_heap->tracker.peak_bytes);
+	ROWS_SET(row, peak_blocks, session_heap->tracker.peak_n);
+	ROWS_SET(row, peak_ns, torsh_ticks_to_ns(clock, session_heap->tracker.peak_stamp));
+	ROWS_SET(row, late_changes, session_heap->late_changes);
 }
 
 static int put(struct recording_file *file, Torsh__Joint *row, enum recording_worth worth, struct rows_places *places)
@@ -68,19 +68,19 @@ static int put(struct recording_file *file, Torsh__Joint *row, enum recording_wo
 	return 0;
 }
 
-static int put_members(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+static int put_members(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
 		       enum recording_worth worth, struct rows_places *places)
 {
 	int result = 0;
 
-	for (const struct joint_member *member = joint->members; member; member = member->next) {
+	for (const struct session_member *member = session_heap->members; member; member = member->next) {
 		uint32_t site = 0;
 
 		while (site < member->n_shares) {
 			Torsh__Joint row = TORSH__JOINT__INIT;
 			struct rows_memory memory = {0};
 
-			put_sum(&row, joint, clock);
+			put_sum(&row, session_heap, clock);
 			ROWS_SET(&row, process, member->process);
 			put_shares(&row, &memory, member, &site);
 			if (row.n_stack && put(file, &row, worth, places))
@@ -91,16 +91,16 @@ static int put_members(struct recording_file *file, struct joint *joint, const s
 	return result;
 }
 
-void torsh_rows_joint(struct recording_file *file, struct joint *joint, const struct ticks_clock *clock,
+void torsh_rows_session_peak(struct recording_file *file, struct session_heap *session_heap, const struct clock_conversion *clock,
 		      enum recording_worth worth, struct rows_places *places)
 {
 	Torsh__Joint sum = TORSH__JOINT__INIT;
 	uint32_t n_former = places->n;
 
-	torsh_axis_settle(&joint->axis);
-	put_sum(&sum, joint, clock);
+	torsh_peak_tracker_settle(&session_heap->tracker);
+	put_sum(&sum, session_heap, clock);
 	/* Where not all could be written, the former rows stay. */
-	if (put(file, &sum, worth, places) || put_members(file, joint, clock, worth, places))
+	if (put(file, &sum, worth, places) || put_members(file, session_heap, clock, worth, places))
 		return;
 	for (uint32_t i = 0; i < n_former; i++)
 		torsh_recording_give_back(file, places->items[i]);

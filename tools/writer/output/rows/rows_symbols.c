@@ -86,7 +86,7 @@ static void append_module(struct recording_file *file, const struct target *targ
 
 void torsh_rows_symbols(struct recording_file *file, const struct target *target, struct symbol_book *book)
 {
-	const struct code_table *code = &target->tally.code;
+	const struct code_table *code = &target->process_state.code;
 	struct rows_memory memory = {0};
 	struct asked asked = {
 		.numbers = torsh_rows_memory(&memory, code->n_addresses, sizeof(*asked.numbers)),

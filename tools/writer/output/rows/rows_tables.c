@@ -84,7 +84,7 @@ static void put_modules(Torsh__Modules *row, struct rows_memory *memory, const s
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_modules(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_module(row, i, &target->tally.code.modules[first + i]);
+		torsh_rows_set_module(row, i, &target->process_state.code.modules[first + i]);
 }
 
 static void put_functions(Torsh__Functions *row, struct rows_memory *memory, const struct target *target,
@@ -93,13 +93,13 @@ static void put_functions(Torsh__Functions *row, struct rows_memory *memory, con
 	ROWS_SET(row, process, target->number);
 	torsh_rows_make_functions(row, memory, first, n);
 	for (uint32_t i = 0; i < n; i++)
-		torsh_rows_set_function(row, i, &target->tally.code.functions[first + i]);
+		torsh_rows_set_function(row, i, &target->process_state.code.functions[first + i]);
 }
 
 static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, const struct target *target,
 			  uint32_t first, uint32_t n)
 {
-	const struct view_address *addresses = target->tally.code.addresses + first;
+	const struct view_address *addresses = target->process_state.code.addresses + first;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
@@ -116,7 +116,7 @@ static void put_addresses(Torsh__Addresses *row, struct rows_memory *memory, con
 static void put_stacks(Torsh__Stacks *row, struct rows_memory *memory, const struct target *target, uint32_t first,
 		       uint32_t n)
 {
-	const struct stack_row *stacks = target->tally.stacks.rows + first;
+	const struct stack_row *stacks = target->process_state.stacks.rows + first;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_SET(row, first, first);
@@ -137,10 +137,10 @@ static int append_batch(struct recording_file *file, struct target *target, enum
 	Torsh__Stacks stacks = TORSH__STACKS__INIT, *stacks_row = &stacks;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_state *state = target->rows;
-	uint32_t n_modules = batch_of_modules(&target->tally.code, state->n_modules);
-	uint32_t n_functions = batch_of_functions(&target->tally.code, state->n_functions);
-	uint32_t n_addresses = batch_of(state->n_addresses, target->tally.code.n_addresses);
-	uint32_t n_stacks = batch_of(state->n_stacks, target->tally.stacks.n_rows);
+	uint32_t n_modules = batch_of_modules(&target->process_state.code, state->n_modules);
+	uint32_t n_functions = batch_of_functions(&target->process_state.code, state->n_functions);
+	uint32_t n_addresses = batch_of(state->n_addresses, target->process_state.code.n_addresses);
+	uint32_t n_stacks = batch_of(state->n_stacks, target->process_state.stacks.n_rows);
 	struct rows_memory memory = {0};
 	int result;
 

@@ -4,30 +4,30 @@
 
 void torsh_rows_refresh_threads(struct target *target)
 {
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		const struct intake *intake = target->intakes[i];
-		struct tally_thread *thread = &target->tally.threads[intake->thread];
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		const struct ring_consumer *consumer = target->consumers[i];
+		struct folded_thread *thread = &target->process_state.threads[consumer->thread];
 
-		if (thread->end_stamp == intake->codec.stamp)
+		if (thread->end_stamp == consumer->codec.stamp)
 			continue;
-		thread->end_stamp = intake->codec.stamp;
-		thread->allocs = intake->heap.allocs;
-		thread->alloc_bytes = intake->heap.alloc_bytes;
-		thread->frees = intake->heap.frees;
+		thread->end_stamp = consumer->codec.stamp;
+		thread->allocs = consumer->heap.allocs;
+		thread->alloc_bytes = consumer->heap.alloc_bytes;
+		thread->frees = consumer->heap.frees;
 		thread->is_changed = true;
 	}
 }
 
-static uint32_t count_changed(const struct tally *tally, uint32_t first)
+static uint32_t count_changed(const struct process_state *process_state, uint32_t first)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i < tally->n_threads && n < ROWS_THREADS; i++)
-		n += tally->threads[i].is_changed;
+	for (uint32_t i = first; i < process_state->n_threads && n < ROWS_THREADS; i++)
+		n += process_state->threads[i].is_changed;
 	return n;
 }
 
-static void put_thread(Torsh__Threads *row, uint32_t i, struct tally_thread *thread, const struct ticks_clock *clock)
+static void put_thread(Torsh__Threads *row, uint32_t i, struct folded_thread *thread, const struct clock_conversion *clock)
 {
 	uint64_t end_ns = torsh_ticks_to_ns(clock, thread->end_stamp);
 
@@ -45,8 +45,8 @@ static void put_thread(Torsh__Threads *row, uint32_t i, struct tally_thread *thr
 
 void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, const struct target *target, uint32_t *next)
 {
-	const struct tally *tally = &target->tally;
-	uint32_t n = count_changed(tally, *next), i = 0;
+	const struct process_state *process_state = &target->process_state;
+	uint32_t n = count_changed(process_state, *next), i = 0;
 
 	ROWS_SET(row, process, target->number);
 	ROWS_COLUMN(memory, row, number, n);
@@ -60,13 +60,13 @@ void torsh_rows_put_threads(Torsh__Threads *row, struct rows_memory *memory, con
 	ROWS_COLUMN(memory, row, dropped, n);
 	ROWS_COLUMN(memory, row, interrupt, n);
 	for (; i < n; ++*next) {
-		struct tally_thread *thread = &tally->threads[*next];
+		struct folded_thread *thread = &process_state->threads[*next];
 
 		if (!thread->is_changed)
 			continue;
 		row->number[i] = *next;
-		put_thread(row, i++, thread, &tally->clock);
+		put_thread(row, i++, thread, &process_state->clock);
 	}
-	if (!count_changed(tally, *next))
-		*next = tally->n_threads;
+	if (!count_changed(process_state, *next))
+		*next = process_state->n_threads;
 }

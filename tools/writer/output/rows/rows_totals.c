@@ -9,7 +9,7 @@
 
 static uint64_t ns_of(const struct target *target, uint64_t stamp)
 {
-	return torsh_ticks_to_ns(&target->tally.clock, stamp);
+	return torsh_ticks_to_ns(&target->process_state.clock, stamp);
 }
 
 void torsh_rows_make_totals(Torsh__StackTotals *row, struct rows_memory *memory, uint32_t n)
@@ -44,7 +44,7 @@ static void put_site(Torsh__StackTotals *row, uint32_t i, const struct heap_site
 	}
 }
 
-static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct share *share, int is_by_optimizer)
+static void put_steps(Torsh__StackTotals *row, uint32_t i, const struct site_usage *share, int is_by_optimizer)
 {
 	row->step_of_first[i] = torsh_step_marks_final(share->first_step, is_by_optimizer);
 	row->step_of_last[i] = torsh_step_marks_final(share->last_step, is_by_optimizer);
@@ -59,7 +59,7 @@ static int has_scope(const struct heap_site *site)
 
 static int has_step(const struct heap_site *site)
 {
-	const struct share *share = &site->live;
+	const struct site_usage *share = &site->live;
 
 	return (share->first_step | share->last_step | share->base_first_step | share->base_last_step) != 0;
 }
@@ -87,8 +87,8 @@ static uint32_t count_changed(const struct heap *heap, uint32_t first)
 int torsh_rows_put_stack_totals(Torsh__StackTotals *row, struct rows_memory *memory, const struct target *target,
 				uint32_t *site)
 {
-	const struct heap *heap = &target->tally.heap;
-	int is_by_optimizer = target->tally.steps.told_by == STEP_BY_OPTIMIZER;
+	const struct heap *heap = &target->process_state.heap;
+	int is_by_optimizer = target->process_state.steps.told_by == STEP_BY_OPTIMIZER;
 	uint32_t n = count_changed(heap, *site), i = 0;
 
 	ROWS_SET(row, process, target->number);
@@ -121,11 +121,11 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 {
 	const struct inheritance *inheritance = &target->inheritance;
 
-	ROWS_SET(row, pause_frees, target->tally.heap.pause_frees);
-	ROWS_SET(row, unknown_frees, inheritance->is_fork ? 0 : target->tally.heap.unknown_frees);
+	ROWS_SET(row, pause_frees, target->process_state.heap.pause_frees);
+	ROWS_SET(row, unknown_frees, inheritance->is_fork ? 0 : target->process_state.heap.unknown_frees);
 	if (!inheritance->is_fork)
 		return;
-	ROWS_SET(row, inherited_frees, target->tally.heap.unknown_frees);
+	ROWS_SET(row, inherited_frees, target->process_state.heap.unknown_frees);
 	if (inheritance->has_blocks)
 		ROWS_SET(row, inherited_blocks, inheritance->blocks);
 	if (inheritance->has_bytes)
@@ -134,16 +134,16 @@ static void put_unknown_frees(Torsh__Heap *row, const struct target *target)
 
 void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const struct target *target)
 {
-	const struct tally *tally = &target->tally;
-	const struct heap *heap = &tally->heap;
+	const struct process_state *process_state = &target->process_state;
+	const struct heap *heap = &process_state->heap;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, peak_number, heap->axis.peak_number);
-	ROWS_SET(row, peak_bytes, heap->axis.peak_bytes);
-	ROWS_SET(row, peak_blocks, heap->axis.peak_n);
-	ROWS_SET(row, peak_ns, ns_of(target, heap->axis.peak_stamp));
-	ROWS_SET(row, current_bytes, heap->axis.bytes);
-	ROWS_SET(row, current_blocks, heap->axis.n);
+	ROWS_SET(row, peak_number, heap->tracker.peak_number);
+	ROWS_SET(row, peak_bytes, heap->tracker.peak_bytes);
+	ROWS_SET(row, peak_blocks, heap->tracker.peak_n);
+	ROWS_SET(row, peak_ns, ns_of(target, heap->tracker.peak_stamp));
+	ROWS_SET(row, current_bytes, heap->tracker.bytes);
+	ROWS_SET(row, current_blocks, heap->tracker.n);
 	ROWS_SET(row, allocs, heap->allocs);
 	ROWS_SET(row, frees, heap->frees);
 	ROWS_SET(row, alloc_bytes, heap->alloc_bytes);
@@ -151,10 +151,10 @@ void torsh_rows_put_heap(Torsh__Heap *row, struct rows_memory *memory, const str
 	ROWS_SET(row, temporary, heap->temporary);
 	ROWS_SET(row, implicit_frees, heap->implicit_frees);
 	ROWS_SET(row, current_usable_bytes, heap->usable_bytes);
-	ROWS_SET(row, late_events, tally->late_events);
-	ROWS_SET(row, lost_allocs, tally->lost_allocs);
-	ROWS_SET(row, lost_frees, tally->lost_frees);
-	ROWS_SET(row, lost_others, tally->lost_others);
+	ROWS_SET(row, late_events, process_state->late_events);
+	ROWS_SET(row, lost_allocs, process_state->lost_allocs);
+	ROWS_SET(row, lost_frees, process_state->lost_frees);
+	ROWS_SET(row, lost_others, process_state->lost_others);
 	put_unknown_frees(row, target);
 	ROWS_COLUMN(memory, row, size_blocks, HEAP_SIZE_CLASSES);
 	memcpy(row->size_blocks, heap->size_blocks, sizeof(heap->size_blocks));
@@ -192,14 +192,14 @@ static void add_small(struct live_sum *sum, const struct heap *heap)
 /* Blocks that a realloc holds in its hand count too. */
 static void sum_live(struct live_sum *sums, const struct target *target)
 {
-	const struct heap *heap = &target->tally.heap;
+	const struct heap *heap = &target->process_state.heap;
 	const struct live_block *block;
 	uint64_t at = 0;
 
 	while ((block = torsh_live_next(&heap->live, &at)))
 		add_block(sums, block);
-	for (uint32_t i = 0; i < target->n_intakes; i++) {
-		const struct heap_flow *flow = &target->intakes[i]->heap;
+	for (uint32_t i = 0; i < target->n_consumers; i++) {
+		const struct heap_flow *flow = &target->consumers[i]->heap;
 
 		if (flow->is_reallocating)
 			add_block(sums, &flow->old);
@@ -210,7 +210,7 @@ static void sum_live(struct live_sum *sums, const struct target *target)
 
 struct live_sum *torsh_rows_sum_live(const struct target *target)
 {
-	struct live_sum *sums = torsh_memory_new(target->tally.heap.n_sites, sizeof(*sums));
+	struct live_sum *sums = torsh_memory_new(target->process_state.heap.n_sites, sizeof(*sums));
 
 	sum_live(sums, target);
 	return sums;
@@ -229,15 +229,15 @@ static uint32_t count_sums(const struct live_sum *sums, uint32_t first, uint32_t
 static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target, uint32_t n)
 {
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, at_ns, ns_of(target, target->tally.last_stamp));
-	ROWS_SET(row, usable_is_known, target->tally.heap.n_usable_unknown == 0);
+	ROWS_SET(row, at_ns, ns_of(target, target->process_state.last_stamp));
+	ROWS_SET(row, usable_is_known, target->process_state.heap.n_usable_unknown == 0);
 	ROWS_COLUMN(memory, row, stack, n);
 	ROWS_COLUMN(memory, row, blocks, n);
 	ROWS_COLUMN(memory, row, bytes, n);
 	ROWS_COLUMN(memory, row, usable_bytes, n);
 	ROWS_COLUMN(memory, row, first_ns, n);
 	ROWS_COLUMN(memory, row, last_ns, n);
-	if (target->tally.steps.n) {
+	if (target->process_state.steps.n) {
 		ROWS_COLUMN(memory, row, step_of_first, n);
 		ROWS_COLUMN(memory, row, step_of_last, n);
 	}
@@ -246,8 +246,8 @@ static void make_live(Torsh__Live *row, struct rows_memory *memory, const struct
 void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const struct target *target,
 			 const struct live_sum *sums, uint32_t *site)
 {
-	const struct heap *heap = &target->tally.heap;
-	const struct step_marks *steps = &target->tally.steps;
+	const struct heap *heap = &target->process_state.heap;
+	const struct step_marks *steps = &target->process_state.steps;
 	uint32_t n = count_sums(sums, *site, heap->n_sites), i = 0;
 
 	make_live(row, memory, target, n);
@@ -275,15 +275,15 @@ void torsh_rows_put_live(Torsh__Live *row, struct rows_memory *memory, const str
 void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, const struct target *target,
 			     uint32_t *site)
 {
-	const struct mappings *mappings = &target->tally.mappings;
+	const struct mappings *mappings = &target->process_state.mappings;
 	const struct map_site *sites = mappings->sites + *site;
 	uint32_t n = mappings->n_sites - *site < ROWS_TOTALS ? mappings->n_sites - *site : ROWS_TOTALS;
 
 	ROWS_SET(row, process, target->number);
-	ROWS_SET(row, peak_number, mappings->axis.peak_number);
-	ROWS_SET(row, peak_bytes, mappings->axis.peak_bytes);
-	ROWS_SET(row, peak_ns, ns_of(target, mappings->axis.peak_stamp));
-	ROWS_SET(row, current_bytes, mappings->axis.bytes);
+	ROWS_SET(row, peak_number, mappings->tracker.peak_number);
+	ROWS_SET(row, peak_bytes, mappings->tracker.peak_bytes);
+	ROWS_SET(row, peak_ns, ns_of(target, mappings->tracker.peak_stamp));
+	ROWS_SET(row, current_bytes, mappings->tracker.bytes);
 	ROWS_SET(row, maps, mappings->maps);
 	ROWS_SET(row, unmaps, mappings->unmaps);
 	ROWS_SET(row, advised_bytes, mappings->advised_bytes);
@@ -308,7 +308,7 @@ void torsh_rows_put_mappings(Torsh__Mappings *row, struct rows_memory *memory, c
 
 void torsh_rows_put_series(Torsh__Series *row, struct rows_memory *memory, const struct target *target)
 {
-	const struct series *series = &target->tally.series;
+	const struct series *series = &target->process_state.series;
 	uint32_t n = series->n_points;
 
 	ROWS_SET(row, process, target->number);

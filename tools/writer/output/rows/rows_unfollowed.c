@@ -29,55 +29,55 @@ static char *next_string(char *text, const char *end)
 	return text < end ? text : NULL;
 }
 
-static void put_end(Torsh__Process *row, const struct stranger *stranger)
+static void put_end(Torsh__Process *row, const struct unfollowed *unfollowed)
 {
-	int fate = atomic_load_explicit(&stranger->fate, memory_order_relaxed);
+	int fate = atomic_load_explicit(&unfollowed->fate, memory_order_relaxed);
 
 	row->has_end = 1;
 	row->end = TORSH__PROCESS__END_KIND__RUNNING;
-	if ((fate == TARGET_LIVES || fate == TARGET_LEFT) && !stranger->has_executed)
+	if ((fate == TARGET_LIVES || fate == TARGET_LEFT) && !unfollowed->has_executed)
 		return;
-	if (stranger->has_end_ns)
-		ROWS_SET(row, end_ns, stranger->end_ns);
-	if (fate == TARGET_EXECUTED || stranger->has_executed)
+	if (unfollowed->has_end_ns)
+		ROWS_SET(row, end_ns, unfollowed->end_ns);
+	if (fate == TARGET_EXECUTED || unfollowed->has_executed)
 		row->end = TORSH__PROCESS__END_KIND__EXECUTED;
-	else if (!torsh_rows_put_wait_status(row, stranger->wait_status))
+	else if (!torsh_rows_put_wait_status(row, unfollowed->wait_status))
 		row->end = TORSH__PROCESS__END_KIND__VANISHED;
 }
 
-static void put_stranger(Torsh__Process *row, struct rows_memory *memory, const struct stranger *stranger)
+static void put_unfollowed(Torsh__Process *row, struct rows_memory *memory, const struct unfollowed *unfollowed)
 {
-	const char *end = stranger->text + stranger->n_text;
-	char *text = stranger->n_text ? stranger->text : NULL;
+	const char *end = unfollowed->text + unfollowed->n_text;
+	char *text = unfollowed->n_text ? unfollowed->text : NULL;
 
-	ROWS_SET(row, process, stranger->number);
-	ROWS_SET(row, pid, stranger->pid);
-	ROWS_SET(row, parent_pid, stranger->parent_pid);
-	if (stranger->is_image)
-		ROWS_SET(row, executed_from, stranger->starter);
-	ROWS_SET(row, start_ns, stranger->start_ns);
+	ROWS_SET(row, process, unfollowed->number);
+	ROWS_SET(row, pid, unfollowed->pid);
+	ROWS_SET(row, parent_pid, unfollowed->parent_pid);
+	if (unfollowed->is_image)
+		ROWS_SET(row, executed_from, unfollowed->starter);
+	ROWS_SET(row, start_ns, unfollowed->start_ns);
 	row->program = text;
 	text = next_string(next_string(text, end), end);
 	ROWS_COLUMN(memory, row, arguments, ARGUMENTS_MAX);
 	for (row->n_arguments = 0; text && row->n_arguments < ARGUMENTS_MAX; text = next_string(text, end))
 		row->arguments[row->n_arguments++] = text;
-	put_end(row, stranger);
+	put_end(row, unfollowed);
 }
 
-void torsh_rows_stranger(struct recording_file *file, const struct stranger *stranger)
+void torsh_rows_unfollowed(struct recording_file *file, const struct unfollowed *unfollowed)
 {
 	Torsh__Process process = TORSH__PROCESS__INIT;
 	Torsh__Unfollowed row = TORSH__UNFOLLOWED__INIT, *rows = &row;
 	Torsh__Chunk chunk = TORSH__CHUNK__INIT;
 	struct rows_memory memory = {0};
 	char reason[512];
-	const char *end = stranger->text + stranger->n_text;
-	const char *culprit = stranger->n_text ? next_string(stranger->text, end) : NULL;
+	const char *end = unfollowed->text + unfollowed->n_text;
+	const char *culprit = unfollowed->n_text ? next_string(unfollowed->text, end) : NULL;
 	int is_script = culprit && *culprit;
 
 	snprintf(reason, sizeof(reason), "%s%s %s", is_script ? "its interpreter " : "it", is_script ? culprit : "",
-		 problems[stranger->problem]);
-	put_stranger(&process, &memory, stranger);
+		 problems[unfollowed->problem]);
+	put_unfollowed(&process, &memory, unfollowed);
 	row.process = &process;
 	row.reason = reason;
 	chunk.n_unfollowed = 1;
